@@ -67,6 +67,8 @@ static bool fits_exactly(const struct qc_node *n, const struct qc_numerics *k)
   int prior = fraction_bits(n, "c") + fraction_bits(n, "beta"), bias = fraction_bits(n, "bias");
   int most = product > prior ? product : prior;
   most = most > bias ? most : bias;
+  if (most >= QC_MANY_BITS)
+    return false;
   double limit = ldexp(1, accumulator_bits(k, n->compute) - most);
   for (int64_t i = 0; i < n->out[0]->n; i++)
     if (!(n->s[i] <= limit))
@@ -156,6 +158,8 @@ void qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct 
     for (int64_t i = 0; i < n->out[0]->n; i++)
       n->s[i] = fabs(n->s[i]);
     n->n_terms = terms(n);
+    const struct qc_value *alpha = qc_role(n, "alpha");         /* sums are made before they are scaled */
+    n->divisor = alpha && alpha->y[0] != 0 ? fmax(1, fabs(1 / alpha->y[0])) : 1;
   }
   if (fits_exactly(n, k))
     return;

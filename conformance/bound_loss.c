@@ -45,6 +45,7 @@ static int64_t integer(const struct qc_value *v, int64_t i)
 static int64_t label_of(const struct loss *s, int64_t row) { return integer(s->labels, row); }
 
 static double settled(double e) { return isnan(e) ? INFINITY : e; }
+static double known(double y, double e) { return isinf(e) && isfinite(y) ? QC_ANY : settled(e); }
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
@@ -83,7 +84,7 @@ static void row_errors(const struct loss *s, int64_t row, double *of_lse, double
   *loss = lse - (1 - smoothing) * at - spread;
   *of_loss = *of_lse + (1 - smoothing) * (e + 2 * s->u * fabs(at)) + 2 * s->u * (fabs(lse) + fabs(at) + fabs(spread) + fabs(*loss));
   if (smoothing > 0)
-    *of_loss += smoothing * (inexact + (s->c + 2 * s->u) * size) / n;
+    *of_loss += qc_overflows(s->n->compute, size) ? INFINITY : smoothing * (inexact + (s->c + 2 * s->u) * size) / n;
 }
 
 static void forward(const struct loss *s, const struct qc_numerics *k)
@@ -96,7 +97,7 @@ static void forward(const struct loss *s, const struct qc_numerics *k)
     if (lse)
       lse->e[row] = settled(of_lse);
     if (s->a->reduction == QN_REDUCTION_NONE)
-      loss->e[row] = settled(of_loss);
+      loss->e[row] = known(y, of_loss);
     sum += of_loss;
     size += fabs(y);
     count += label_of(s, row) != s->a->ignore;
@@ -104,7 +105,7 @@ static void forward(const struct loss *s, const struct qc_numerics *k)
   if (s->a->reduction == QN_REDUCTION_NONE)
     return;
   double e = sum + (qc_sum_error(k, s->n->compute, (double)s->rows) + 2 * s->u) * size;
-  loss->e[0] = settled(s->a->reduction == QN_REDUCTION_MEAN ? e / count : e);
+  loss->e[0] = known(loss->y[0], s->a->reduction == QN_REDUCTION_MEAN ? e / count : e);
 }
 
 /* ---- backward ------------------------------------------------------------------------------------------------------ */

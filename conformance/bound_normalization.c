@@ -1,7 +1,8 @@
 /* bound_normalization.c -- normalization. u: unit roundoff of the computing type; c(n): a sum of n terms (bound_sums.c); errors e of
  * inputs are propagated. Over a group of n, with d = x - mean, S = mean|x|:
  *
- *   mean     e_m = (c + 2u) S + mean e_x
+ *   mean     e_m = 2u |mean| + (c + 2u) D + mean e_x,  D = mean|d| + max|d|: summed about a value of the group, so that a constant
+ *            group is off by the rounding of its mean alone
  *   var      e_v = (c + 4u)(var + S sd) + e_m^2 + mean(2|d| e_x + e_x^2)     two passes, Welford or a shift near the mean:
  *                  relative c sqrt(1 + mean^2/var) (Chan, Golub, LeVeque 1983); a difference of squares has c mean^2
  *   rstd     between 1/sqrt(t + e_v) and 1/sqrt(max(t - e_v, eps)), t = var + eps, and 4u of it
@@ -81,7 +82,7 @@ static void measured_statistics(const struct norm *s, uint64_t mask, int64_t gro
 {
   int64_t n = count(s->x, mask, true), index[QN_MAX_RANK];
   bool centred = s->n->op->kind != QN_OP_RMS_NORM;
-  double sum = 0, size = 0, inexact = 0, squares = 0, spread = 0, tiny = qc_half_ulp(s->n->compute, 0);
+  double sum = 0, size = 0, inexact = 0, squares = 0, spread = 0, away = 0, farthest = 0, tiny = qc_half_ulp(s->n->compute, 0);
   for (int64_t j = 0; j < n; j++) {
     place(s->x, mask, group, j, index);
     struct number x = look(PART(s, x), index, 0);
@@ -89,15 +90,17 @@ static void measured_statistics(const struct norm *s, uint64_t mask, int64_t gro
     size += fabs(x.y);
     inexact += x.e;
   }
-  *mean = centred ? (struct number){sum / (double)n, (c + 2 * s->u) * size / (double)n + inexact / (double)n + tiny}
-      : (struct number){0, 0};
+  mean->y = centred ? sum / (double)n : 0;
   for (int64_t j = 0; j < n; j++) {
     place(s->x, mask, group, j, index);
     struct number x = look(PART(s, x), index, 0);
     double d = fabs(x.y - mean->y);
     squares += d * d;
+    away += d / (double)n;
+    farthest = fmax(farthest, d);
     spread += 2 * d * x.e + x.e * x.e;
   }
+  mean->e = centred ? 2 * s->u * fabs(mean->y) + (c + 2 * s->u) * (away + farthest) + inexact / (double)n + tiny : 0;
   var->y = squares / (double)n;
   if (qc_overflows(s->n->compute, size))
     mean->e = INFINITY;

@@ -21,7 +21,10 @@ static bool fits_exactly(const struct qc_node *n, const double *s, double diviso
 {
   if (!qc_inputs_exact(n) || frexp(divisor, &(int){0}) != 0.5)
     return false;
-  double limit = ldexp(1, (n->compute == QN_F64 ? 53 : 24) - qc_fraction_bits(n->in[0]->y, n->in[0]->n)) / divisor;
+  int bits = qc_fraction_bits(n->in[0]->y, n->in[0]->n);
+  if (bits == QC_MANY_BITS)             /* subnormals, whose quotient is rounded */
+    return false;
+  double limit = ldexp(1, (n->compute == QN_F64 ? 53 : 24) - bits) / divisor;
   for (int64_t i = 0; i < n->out[0]->n; i++)
     if (!(s[i] <= limit))
       return false;

@@ -34,6 +34,7 @@ static void bound_affine(struct qc_node *n, const struct qc_numerics *k)
   int d = grid->rank - 2;
   double u = qc_unit(n->compute), points = (double)(qc_elements(grid) / grid->dim[0] / d);
   double c = qc_sum_error(k, n->compute, back ? points : d + 1) + 4 * u;
+  double *size = qc_alloc((size_t)out->n * sizeof *size + 8);    /* sums of magnitudes */
   for (int64_t i = 0; i < qc_elements(grid); i++) {
     int64_t at[QN_MAX_RANK], rest = i;
     for (int m = d + 1; m >= 0; rest /= grid->dim[m], m--)
@@ -43,12 +44,14 @@ static void bound_affine(struct qc_node *n, const struct qc_numerics *k)
       double xy = fabs(coordinate(n->attr, grid, d, at, j)), v = fabs(in->y[from]);
       if (out->e[to] == QC_ANY)
         continue;
-      if (isinf(v) && xy < 1e-6)
+      size[to] += isfinite(v) ? v * xy : 0;
+      if ((isinf(v) && xy < 1e-6) || qc_overflows(n->compute, size[to]))
         out->e[to] = QC_ANY;
       else if (isfinite(v))
         out->e[to] += c * v * xy + 3 * u * v + in->e[from] + qc_half_ulp(n->compute, 0);
     }
   }
+  free(size);
 }
 
 /* ---- points ------------------------------------------------------------------------------------------------------- */

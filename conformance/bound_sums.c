@@ -4,23 +4,31 @@
 #include <stdlib.h>
 #include "conform.h"
 
+enum { BLOCK = 4096 };
+
+/* Roundings that reach one term of a sum of n: a long one is made in blocks of at most BLOCK terms, or as a tree, or in two levels. */
+static double roundings(double n)
+{
+  return fmin(n, n / BLOCK + BLOCK);
+}
+
 /* c(n) for one declaration: a sum of n terms lies within c(n) S of the exact one, S the sum of absolute values.
  * The square-root law (Higham, Mary 2019; lambda 8) needs rounding to nearest and independent terms. Truncating tensor
- * cores: 1.25 n covers 2 lost bits per 4 to 16 products. The others use their own unit roundoff. */
+ * cores: 1.25 r covers 2 lost bits per 4 to 16 products. The others use their own unit roundoff. */
 static double declared_error(const qn_numerics *d, uint32_t compute, double n, bool random)
 {
-  double u = qc_unit(compute), tc = (1.25 * n + 32) * 0x1p-24, store = d->store ? qc_unit(d->store) : 0, c;
+  double u = qc_unit(compute), r = roundings(n), tc = (1.25 * r + 32) * 0x1p-24, store = d->store ? qc_unit(d->store) : 0, c;
   switch (d->accumulator) {
   case QN_ACC_F32_TC:  c = tc; break;
   case QN_ACC_TF32:    c = 0x1p-9 + tc; break;
-  case QN_ACC_3XTF32:  c = 0x1p-20 + (3.75 * n + 32) * 0x1p-24; break;
-  case QN_ACC_BF16X3:  c = 0x1p-22 + (7.5 * n + 32) * 0x1p-24; break;
+  case QN_ACC_3XTF32:  c = 0x1p-20 + (3.75 * r + 32) * 0x1p-24; break;
+  case QN_ACC_BF16X3:  c = 0x1p-22 + (7.5 * r + 32) * 0x1p-24; break;
   case QN_ACC_F16:     c = n * 0x1p-11; break;
   case QN_ACC_F8_FAST:
-    c = d->promote ? 1.1 * fmin(n, d->promote) * 0x1p-13 + (n / d->promote + 32) * 0x1p-24 : 1.1 * n * 0x1p-13;
+    c = d->promote ? 1.1 * fmin(n, d->promote) * 0x1p-13 + (roundings(n / d->promote) + 32) * 0x1p-24 : 1.1 * n * 0x1p-13;
     break;
   case QN_ACC_DOUBLE:  c = n * 0x1p-53; break;
-  default:             c = u * (random ? fmin(n, 8 * sqrt(n) + 16) : n);
+  default:             c = u * (random ? fmin(r, 8 * sqrt(r) + 16) : r);
   }
   return c + 2 * store;                 /* each term is stored at most once, each stored sum once more */
 }
@@ -38,9 +46,9 @@ int qc_fraction_bits(const double *v, int64_t n)
   int most = 0;
   for (int64_t i = 0; i < n; i++) {
     if (!isfinite(v[i]))
-      return 99;
+      return QC_MANY_BITS;
     int bits = 0;
-    for (double x = v[i]; x != floor(x) && bits < 99; x *= 2)
+    for (double x = v[i]; x != floor(x) && bits < QC_MANY_BITS; x *= 2)
       bits++;
     if (bits > most)
       most = bits;

@@ -5,6 +5,7 @@
  *   adam     e_m = b1 e + (1 - b1) e_g + 4u (|b1 m| + |(1 - b1) g|)    e_v = b2 e + (1 - b2)(2|g| e_g + e_g^2) + 5u (|b2 v| + (1 - b2) g^2)
  *            d = sqrt(v') + eps, v' = v / (1 - b2^t) within e_v' = e_v / (1 - b2^t) + (3u + 2^-52 / (1 - b2^t)) v', so d within the
  *            root's change by that and 2u d; move = rate m' / d within rate ((|m'| + e_m') / (d - e_d) - |m'| / d) + 5u |move|
+ *   If what is kept, or the mean of squares, overflows the computing type, nothing is known of p.
  *   norm     (c(n) / 2 + 4u) norm: the root halves the relative error of the sum of squares */
 #include <float.h>
 #include <math.h>
@@ -47,11 +48,14 @@ static struct moved by_sgd(const struct qc_node *n, struct qc_value *new_u, int6
   const qn_sgd_rule *a = n->attr;
   double momentum = fabs(a->momentum), next = a->momentum * velocity + g;
   double en = momentum * e + eg + 3 * u * (momentum * fabs(velocity) + fabs(g)), by = next, eb = en;
-  set(new_u, i, en);
+  const bool over = qc_overflows(n->compute, momentum * fabs(velocity) + fabs(g));
+  set(new_u, i, over ? QC_ANY : en);
   if (a->nesterov) {
     by = g + a->momentum * next;
     eb = eg + momentum * en + 3 * u * (fabs(g) + momentum * fabs(next));
   }
+  if (over || qc_overflows(n->compute, by))
+    return (struct moved){rate * by, QC_ANY};
   return (struct moved){rate * by, fabs(rate) * (eb + 2 * u * fabs(by))};
 }
 
@@ -65,7 +69,8 @@ static struct moved by_adam(const struct qc_node *n, int k, int64_t i, double u,
       * (a->beta2 * fabs(v->y[i]) + (1 - a->beta2) * g * g);
   double tiny = qc_half_ulp(n->compute, 0);       /* for each product that underflows */
   em += 2 * tiny, ev += 3 * tiny;
-  set(item(n, "new_m", k), i, em);
+  const bool over = qc_overflows(n->compute, a->beta1 * fabs(m->y[i]) + (1 - a->beta1) * fabs(g));
+  set(item(n, "new_m", k), i, over ? QC_ANY : em);
   set(item(n, "new_v", k), i, ev);
   double c1 = 1 - pow(a->beta1, t), c2 = 1 - pow(a->beta2, t), power = 0x1p-52;        /* power: error of b^t, always computed in double */
   double w = v1 / c2, ew = ev / fabs(c2) + (3 * u + power / fabs(c2)) * fabs(w) + tiny;
@@ -79,6 +84,8 @@ static struct moved by_adam(const struct qc_node *n, int k, int64_t i, double u,
     by += a->decay * p;
     e += 3 * u * fabs(a->decay * p);
   }
+  if (over || qc_overflows(n->compute, v1) || qc_overflows(n->compute, w))
+    return (struct moved){rate * by, QC_ANY};
   return (struct moved){rate * by, w < ew && w > -ew && w != 0 && w - ew < 0 && v1 < 0 ? QC_ANY : fabs(rate) * (e + 3 * u * fabs(by))};
 }
 

@@ -7,6 +7,7 @@
  *   seed=N          default --seed                                      labels=LO..HI range of index inputs
  *   ROLE.offset=N   begins N elements beyond an aligned address         plain=1       derive nothing
  *   as=f16,bf16     also with these dtypes in place of f32 (without f32: of the first)  tier=full     not in shorter runs
+ *   tier=long       only in the long tier, which repeats its problems with other seeds until each family has DRAWN elements
  *   kind=cuda       sized for that device kind: on others in the full tier only
  *
  * Derived from each single op, in rotation (in the full tier all of them): misaligned, pitched, another
@@ -325,6 +326,44 @@ static void expand(struct qc_list *list, const qn_graph *graph, const char *sett
   free(base);
 }
 
+static int64_t elements(const qn_graph *graph)
+{
+  const qn_graph_view *view = qn_graph_inspect(graph);
+  int64_t n = 0;
+  for (uint32_t i = 0; i < view->n_values; i++)
+    n += qc_elements(&view->value[i]);
+  return n;
+}
+
+/* ---- the long tier ------------------------------------------------------------------------- */
+
+#define DRAWN 1e8
+static struct lengthy { char *text, *settings, *file; uint32_t family; double elements; } *lengthy;
+static int n_lengthy;
+
+static void keep_lengthy(const qn_graph *graph, const char *settings, const char *file)
+{
+  static const char *const own_keys[] = {"tier", NULL};
+  const qn_graph_view *view = qn_graph_inspect(graph);
+  lengthy = realloc(lengthy, (size_t)(n_lengthy + 1) * sizeof *lengthy);
+  lengthy[n_lengthy++] = (struct lengthy){qc_print(graph), without(settings, own_keys), strdup(file), qn_op_find(view->op[0].op)->family,
+                                          (double)elements(graph)};
+}
+
+static void draw_lengthy(struct qc_list *list)
+{
+  for (int i = 0; i < n_lengthy; i++) {
+    double once = 0;
+    for (int k = 0; k < n_lengthy; k++)
+      once += lengthy[k].family == lengthy[i].family ? lengthy[k].elements : 0;
+    for (uint64_t round = 0; (double)round * once < DRAWN; round++) {
+      char *settings = qc_format("%s seed=%llu", lengthy[i].settings, (unsigned long long)(qc_opt.seed + round));
+      qc_list_add(list, QC_CASE, lengthy[i].text, settings, lengthy[i].file);
+      free(settings);
+    }
+  }
+}
+
 /* Advances the rotation past a skipped case, so that later cases derive the same on all device kinds. */
 static void pass_over(const char *settings, int *turn)
 {
@@ -368,15 +407,6 @@ static void load_refused(struct qc_list *list, const char *path)
     fclose(f);
 }
 
-static int64_t elements(const qn_graph *graph)
-{
-  const qn_graph_view *view = qn_graph_inspect(graph);
-  int64_t n = 0;
-  for (uint32_t i = 0; i < view->n_values; i++)
-    n += qc_elements(&view->value[i]);
-  return n;
-}
-
 enum { LARGE = 250000 };                /* total elements of a problem */
 
 /* The quick tier takes every third problem of a file, unless it is large. */
@@ -405,9 +435,11 @@ static void load_file(struct qc_list *list, const char *path, const char *name, 
     graph = with_offsets(graph, settings);
     snprintf(file, sizeof file, "%s:%d", name, line);
     qc_setting(settings, "tier", tier, sizeof tier);
-    bool full = !strcmp(tier, "full"), quick = !strcmp(tier, "quick") || (index % 3 == 0 && elements(graph) < LARGE);
+    bool full = !strcmp(tier, "full"), lasting = !strcmp(tier, "long"), quick = !strcmp(tier, "quick") || (index % 3 == 0 && elements(graph) < LARGE);
     bool elsewhere = qc_setting(settings, "kind", kind, sizeof kind) && strcmp(kind, qc_w.table->device_kind);
-    if (((!full && !elsewhere) || qc_opt.tier == QC_FULL) && (qc_opt.tier != QC_QUICK || quick))
+    if (lasting && qc_opt.tier == QC_LONG)
+      keep_lengthy(graph, settings, file);
+    else if (!lasting && qc_opt.tier != QC_LONG && ((!full && !elsewhere) || qc_opt.tier == QC_FULL) && (qc_opt.tier != QC_QUICK || quick))
       expand(list, graph, settings ? settings : "", file, turn);
     else if (elsewhere)
       pass_over(settings, turn);
@@ -460,6 +492,10 @@ void qc_cases_load(struct qc_list *list)
   free(entry);
   if (bad_cases)
     qc_tap_bail(qc_format(bad_cases == 1 ? "%d case is no problem" : "%d cases are no problems", bad_cases));
+  if (qc_opt.tier == QC_LONG) {
+    draw_lengthy(list);
+    return;
+  }
   char *path = qc_format("%s/refused.txt", qc_opt.cases);
   load_refused(list, path);
   free(path);

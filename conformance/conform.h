@@ -20,7 +20,7 @@
 
 /* ---- main.c: options ---------------------------------------------------------------------- */
 
-enum qc_tier { QC_QUICK, QC_DEFAULT, QC_FULL };
+enum qc_tier { QC_QUICK, QC_DEFAULT, QC_FULL, QC_LONG };
 
 struct qc_options {
   const char *backend;                  /* one name, in a worker */
@@ -36,6 +36,7 @@ struct qc_options {
   bool        list, verbose;
 };
 extern struct qc_options qc_opt;
+extern const char *const qc_tiers[];    /* their names */
 
 /* ---- memory.c ----------------------------------------------------------------------------- */
 
@@ -50,6 +51,7 @@ void   qc_encode(uint32_t dtype, double v, void *p);      /* to nearest even; ov
 double qc_round(uint32_t dtype, double v);                /* encode, then decode */
 double qc_unit(uint32_t dtype);                           /* u = 2^-p; 0 for integers */
 double qc_half_ulp(uint32_t dtype, double v);             /* u |v|, at least half the least subnormal; 0 for integers */
+double qc_largest(uint32_t dtype);                        /* finite; of a float */
 double qc_overflow(uint32_t dtype);                       /* magnitudes from here on round to Inf */
 bool   qc_overflows(uint32_t dtype, double v);            /* finite but beyond that: in this dtype it becomes Inf, and soon NaN */
 double qc_least_normal(uint32_t dtype);                   /* a computed value below it may be 0, which times Inf is NaN */
@@ -211,7 +213,8 @@ void   qc_bound_moved(struct qc_node *n);                      /* values that ar
 void   qc_propagate_abs(struct qc_node *n);
 double *qc_abs_run(struct qc_node *n, bool with_e);             /* the twin on |inputs| (+ e); the caller frees */
 bool   qc_inputs_exact(const struct qc_node *n);
-int    qc_fraction_bits(const double *v, int64_t n);            /* fraction bits that all elements need; 99: many */
+#define QC_MANY_BITS 99
+int    qc_fraction_bits(const double *v, int64_t n);            /* fraction bits that all elements need, at most QC_MANY_BITS */
 /* Winograd's condition sum, which has its own shape (bound_winograd.c). */
 double *qc_winograd_sum(struct qc_node *n, int tile, int filter);
 

@@ -5,6 +5,7 @@
  *   signed[:S]    uniform in (-S, S), S 1;   pos  uniform in (0, 1): truncation shows as bias
  *   near          1 + uniform/8: for products
  *   wide          signed, exponents spread over 2^-12 .. 2^12
+ *   large[:E]     of both signs, within a factor of 4 below 10^E, or below the dtype's largest number if that is less
  *   far:C         C + signed: a variance or a shift must cancel C
  *   special       signed, interspersed with NaN, Inf, zeros of both signs, subnormals and large values
  *   finite        special without NaN and Inf;   tiny  subnormals and the least normals
@@ -68,6 +69,10 @@ static double number(const char *how, double argument, double upto, uint32_t dty
   case 'w': return ldexp(2 * u - 1, (int)(h & 31) % 25 - 12);
   case 'c': return argument;
   case 'r': return how[2] == 'm' ? (double)i : argument + floor(u * (upto - argument + 1));
+  case 'l': {
+    double most = fmin(argument > 0 ? pow(10, argument) : INFINITY, qc_largest(dtype));
+    return (h & 1 ? most : -most) * (0.25 + 0.75 * u);
+  }
   case 'z': return 0;
   case 'o': return 1;
   }
@@ -77,7 +82,7 @@ static double number(const char *how, double argument, double upto, uint32_t dty
 bool qc_fill(struct qc_value *v, const char *how, uint64_t seed, int tensor, int range)
 {
   static const char *const known[] = {"int", "ipos", "signed", "pos", "near", "wide", "far", "special", "finite", "tiny",
-                                      "all", "bits", "const", "ramp", "nan", "inf", "zero", "one", "range"};
+                                      "all", "bits", "const", "ramp", "nan", "inf", "zero", "one", "range", "large"};
   size_t word = strcspn(how, ":"), bytes = qn_dtype_bytes(v->q.dtype);
   bool found = false;
   for (size_t k = 0; k < sizeof known / sizeof *known; k++)
@@ -104,7 +109,7 @@ bool qc_fill(struct qc_value *v, const char *how, uint64_t seed, int tensor, int
       memcpy(p, how[0] == 'a' ? (uint64_t *)&i : &h, bytes);
     else if (boolean)
       *p = (char)(h >> 33 & 1);
-    else if (integer && strchr("spnwft", how[0]))     /* a float fill of integers: the whole range, so that sums wrap */
+    else if (integer && strchr("spnwftl", how[0]))     /* a float fill of integers: the whole range, so that sums wrap */
       memcpy(p, &h, bytes);
     else
       qc_encode(v->q.dtype, number(how, argument, upto, v->q.dtype, range, h, i), p);
@@ -114,7 +119,8 @@ bool qc_fill(struct qc_value *v, const char *how, uint64_t seed, int tensor, int
 
 bool qc_fill_is_random(const char *how)
 {
-  return !strncmp(how, "signed", 6) || !strcmp(how, "pos") || !strcmp(how, "near") || !strcmp(how, "wide");
+  return !strncmp(how, "signed", 6) || !strcmp(how, "pos") || !strcmp(how, "near") || !strcmp(how, "wide") ||
+         !strncmp(how, "large", 5);
 }
 
 bool qc_fill_is_special(const char *how)

@@ -7,6 +7,7 @@ dist_conform_DATA = \
   conformance/cases/conv_backward_data.q \
   conformance/cases/conv_backward_filter.q \
   conformance/cases/graph.q \
+  conformance/cases/long.q \
   conformance/cases/loss.q \
   conformance/cases/ctc.q \
   conformance/cases/matmul.q \

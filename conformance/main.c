@@ -20,7 +20,7 @@ static const struct argp_option options[] = {
   {"device-model", KEY_MODEL, "M", 0, "the live device narrowed to that model, such as a100 (default: QUERN_DEVICE_MODEL)", 0},
   {"cases", KEY_CASES, "DIR", 0, "the folder of .q files", 0},
   {"seed", KEY_SEED, "N", 0, "of fills and random cases (default 1)", 0},
-  {"tier", KEY_TIER, "quick|default|full", 0, "how much; quick is no conformance run", 0},
+  {"tier", KEY_TIER, "quick|default|full|long", 0, "how much; quick is no conformance run; long draws 10^8 elements a family, and no more", 0},
   {"random", KEY_RANDOM, "N", 0, "N random problems besides", 0},
   {"runs", KEY_RUNS, "N", 0, "in which a deterministic engine must give the same bits (default 2)", 0},
   {"time-limit", KEY_TIME, "S", 0, "seconds that a step may take (default 60; 0: no limit)", 0},
@@ -69,9 +69,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
       argp_error(state, "--time-limit: '%s' is no number of seconds from 0 (no limit) to 1000000", arg);
     break;
   case KEY_TIER:
-    qc_opt.tier = !strcmp(arg, "quick") ? QC_QUICK : !strcmp(arg, "default") ? QC_DEFAULT : QC_FULL;
-    if (qc_opt.tier == QC_FULL && strcmp(arg, "full"))
-      argp_error(state, "--tier: '%s': quick, default and full are known", arg);
+    qc_opt.tier = QC_QUICK;
+    while (qc_opt.tier <= QC_LONG && strcmp(arg, qc_tiers[qc_opt.tier]))
+      qc_opt.tier++;
+    if (qc_opt.tier > QC_LONG)
+      argp_error(state, "--tier: '%s': quick, default, full and long are known", arg);
     break;
   case ARGP_KEY_ARG: argp_error(state, "'%s': no arguments are taken beside options", arg); break;
   default: return ARGP_ERR_UNKNOWN;

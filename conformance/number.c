@@ -32,6 +32,11 @@ double qc_half_ulp(uint32_t dtype, double v)
   return fmax(ldexp(fabs(v), -f->p), ldexp(1, f->emin - f->p));
 }
 
+double qc_largest(uint32_t dtype)
+{
+  return formats[dtype].max;
+}
+
 double qc_overflow(uint32_t dtype)
 {
   const struct format *f = &formats[dtype];

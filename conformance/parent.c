@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include "conform.h"
 
+const char *const qc_tiers[] = {"quick", "default", "full", "long"};
+
 struct child { pid_t pid; int fd; char buffer[65536]; size_t held; };
 
 static void start(struct child *c, char **argv, const char *backend, int first, int skip)
@@ -274,7 +276,7 @@ int qc_parent_main(char **backends, int n, char **argv)
 {
   struct session *s = qc_alloc((size_t)n * sizeof *s);
   int points = 0;
-  bool coverage = !qc_opt.line && !qc_opt.filter && qc_opt.tier != QC_QUICK && !qc_opt.kills;
+  bool coverage = !qc_opt.line && !qc_opt.filter && qc_opt.tier != QC_QUICK && qc_opt.tier != QC_LONG && !qc_opt.kills;
   for (int i = 0; i < n; i++) {
     s[i].backend = backends[i];
     open_session(&s[i], argv);
@@ -292,8 +294,8 @@ int qc_parent_main(char **backends, int n, char **argv)
   struct timespec begin, end;
   clock_gettime(CLOCK_MONOTONIC, &begin);
   qc_tap_plan(points);
-  qc_tap_comment("quern %s, seed %llu, tier %s", qn_version(), (unsigned long long)qc_opt.seed,
-                 qc_opt.tier == QC_QUICK ? "quick (not a conformance run)" : qc_opt.tier == QC_FULL ? "full" : "default");
+  qc_tap_comment("quern %s, seed %llu, tier %s%s", qn_version(), (unsigned long long)qc_opt.seed, qc_tiers[qc_opt.tier],
+                 qc_opt.tier == QC_QUICK || qc_opt.tier == QC_LONG ? " (not a conformance run)" : "");
   for (int i = 0; i < n; i++) {
     qc_tap_comment("backend %s: %d engine%s", s[i].backend, s[i].n_engines, s[i].n_engines == 1 ? "" : "s");
     run_session(&s[i], argv);

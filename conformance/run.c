@@ -345,6 +345,32 @@ static const char *default_fills(const struct qc_problem *p)
   return quick ? "signed:4" : "signed:4,special";
 }
 
+/* What few inputs hold and every engine must bear: the largest numbers, squares at the edge of f32, subnormals, no variation at all.
+ * One for every other case or so, by its line, so that each family meets all of them. NULL: none for this case. */
+static const char *rare_fill(const struct qc_item *item, const struct qc_problem *p)
+{
+  static const char *const fills[] = {"large", "large:30", "large:19", "tiny", "const:100.3"};
+  enum { FILLS = sizeof fills / sizeof *fills, TURNS = 2 * FILLS };
+  const struct qc_node *n = &p->node[0];
+  bool floats = false, wide = false;
+  uint64_t h = 0;
+  for (int i = 0; i < n->n_in; i++) {
+    floats |= qc_is_float(n->in[i]->q.dtype) && n->in[i]->q.rank > 0;
+    wide |= n->in[i]->q.dtype == QN_F64;
+  }
+  if (p->view->n_ops > 1 || qc_opt.tier == QC_QUICK || !floats || n->op->family == QN_FAMILY_TRANSFORM || n->op->kind == QN_OP_CAST ||
+      n->op->kind == QN_OP_ADAM || n->op->kind == QN_OP_ADAMW || n->op->kind == QN_OP_POOL_LP_BACKWARD)
+    return NULL;                        /* all bits, or only some are valid: see default_fills */
+  for (const char *s = item->line; *s; s++)
+    h = qc_hash(h, 31, (uint64_t)*s);
+  h %= TURNS;
+  if (h == 0 && wide && n->op->family != QN_FAMILY_POINTWISE)
+    return "large:75";                  /* the reference has no wider range: products of four must be finite */
+  if (h == FILLS - 1 && n->op->family == QN_FAMILY_NORMALIZATION)
+    return NULL;                        /* until engines sum about a value of the group */
+  return h < FILLS ? fills[h] : NULL;
+}
+
 /* One engine on one fill. Returns whether it took the case. */
 static bool run_engine(struct trial *t, bool first_fill)
 {
@@ -400,8 +426,10 @@ int qc_run_case(const struct qc_item *item)
     qc_say_fail("why", "\"%s\"", why);
     return QC_FAIL;
   }
-  if (!qc_setting(item->settings, "fill", fills, sizeof fills))
-    snprintf(fills, sizeof fills, "%s", default_fills(p));
+  if (!qc_setting(item->settings, "fill", fills, sizeof fills)) {
+    const char *rare = rare_fill(item, p);
+    snprintf(fills, sizeof fills, "%s%s%s", default_fills(p), rare ? "," : "", rare ? rare : "");
+  }
   uint64_t seed = qc_setting(item->settings, "seed", text, sizeof text) ? strtoull(text, NULL, 10) : qc_opt.seed;
   const bool rungs = p->view->n_ops == 1 && !settled_by_core(p);       /* for a single op the planner's choice is run only for this check */
   const bool planner_too = qc_w.table->device && !qc_opt.engine && !(rungs && qc_opt.kills);

@@ -93,6 +93,12 @@ static void fills(void)
   }
   check(!outside && zero < N / 4 && most > N / 8, "integer fills are dense, within range, and reach its ends");
   check(!qc_fill(&v, "nonsense", 1, 0, 3) && !qc_fill(&v, "int:x", 1, 0, 3), "unknown fills are refused");
+  float highest = 0, least = INFINITY;
+  qc_fill(&v, "large", 7, 0, 3);
+  for (int i = 0; i < N; i++)
+    highest = fmaxf(highest, fabsf(b[i])), least = fminf(least, fabsf(b[i]));
+  check(isfinite(highest) && highest > 3.3e38f && least > 8e37f && qc_fill(&v, "large:19", 7, 0, 3) && fabsf(b[0]) <= 1e19f && fabsf(b[0]) >= 2.4e18f,
+        "the large fills are finite and near what they say");
   qc_fill(&v, "special", 7, 0, 3);
   int nans = 0, infs = 0, subnormal = 0;
   for (int i = 0; i < N; i++) {
@@ -105,7 +111,7 @@ static void fills(void)
 
 /* ---- the bound of a sum ------------------------------------------------------------------- */
 
-enum accumulator { FORWARD, REVERSED, PAIRWISE, FUSED, TRUNCATING, HALF, N_ACCUMULATORS };
+enum accumulator { FORWARD, REVERSED, PAIRWISE, FUSED, TRUNCATING, HALF, BLOCKED };
 
 static float pairwise(const float *a, const float *b, int n)
 {
@@ -141,6 +147,7 @@ static double dot_by(enum accumulator how, const float *a, const float *b, int n
   case FUSED: for (int i = 0; i < n; i++) sum = fmaf(a[i], b[i], sum); return sum;
   case PAIRWISE: return pairwise(a, b, n);
   case TRUNCATING: for (int i = 0; i < n; i += 16) wide = truncating_step(wide, a + i, b + i, n - i < 16 ? n - i : 16); return wide;
+  case BLOCKED: for (int i = 0; i < n; i += 4096) sum = sum + (float)dot_by(FORWARD, a + i, b + i, n - i < 4096 ? n - i : 4096); return sum;
   default: for (int i = 0; i < n; i++) wide = qc_round(QN_F16, wide + (double)a[i] * b[i]); return wide;
   }
 }
@@ -191,6 +198,10 @@ static void sums(void)
         "an f16 accumulator that claims f32 is caught");
   check(worst_ratio(HALF, QN_ACC_F16, 256, "pos") < 1, "one that declares itself is within its own bound");
   check(worst_ratio(TRUNCATING, QN_ACC_NATIVE, 30000, "pos") > 1, "a truncating one that claims rounding to nearest is caught");
+  enum { LONG = 1 << 18 };
+  check(worst_ratio(FORWARD, QN_ACC_NATIVE, LONG, "const:0.1") > 1 && worst_ratio(TRUNCATING, QN_ACC_F32_TC, LONG, "pos") > 1 &&
+        worst_ratio(BLOCKED, QN_ACC_NATIVE, LONG, "const:0.1") < 1 && worst_ratio(PAIRWISE, QN_ACC_NATIVE, LONG, "const:0.1") < 1 &&
+        worst_ratio(BLOCKED, QN_ACC_NATIVE, LONG, "pos") < 1, "one running sum of 2^18 terms is caught, a sum of blocks or a tree is not");
   check(worst_ratio(FORWARD, QN_ACC_DOUBLE, 1000, "pos") > 1, "an f32 one that claims double is caught");
 }
 
@@ -260,7 +271,7 @@ static void guards(void)
 
 int main(void)
 {
-  qc_tap_plan(28);
+  qc_tap_plan(30);
   numbers();
   comparer();
   fills();

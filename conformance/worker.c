@@ -201,7 +201,7 @@ int qc_worker_main(int first, int skip_engines)
     printf("D %d %s\n", i, words[status]);
     fflush(stdout);
   }
-  for (int k = first == list.n ? skip_engines : 0; k < qc_w.n_engines && !qc_opt.line; k++) {
+  for (int k = first == list.n ? skip_engines : 0; k < qc_w.n_engines && !qc_opt.line && qc_opt.tier != QC_LONG; k++) {
     if (qc_w.engine[k].reached)
       continue;
     printf("C %d\n", k);
