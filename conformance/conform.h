@@ -33,7 +33,7 @@ struct qc_options {
   /* runs: repetitions for deterministic engines; kills: retire an engine after that many failed cases, 0: never */
   int         tier, random, runs, kills;
   double      time_limit;               /* seconds for one case */
-  bool        list, verbose;
+  bool        list, verbose, skips;     /* skips: skipped points are printed too */
 };
 extern struct qc_options qc_opt;
 extern const char *const qc_tiers[];    /* their names */
@@ -311,9 +311,14 @@ void qc_say_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void qc_say_fail(const char *key, const char *format, ...) __attribute__((format(printf, 2, 3)));  /* one YAML line */
 int  qc_parent_main(char **backends, int n, char **argv);
 
+/* failures.c: collects the repros of a failed point's YAML; lists them. */
+void qc_failures_add(const char *yaml);
+void qc_failures_report(void);
+
 /* ---- tap.c ---------------------------------------------------------------------------------- */
 
-void qc_tap_plan(int n);
+void qc_tap_begin(int n);               /* points expected */
+void qc_tap_end(void);                  /* the plan, which counts what was printed */
 void qc_tap_point(bool ok, const char *name, const char *directive);
 void qc_tap_yaml(const char *text);     /* lines "key: value" */
 void qc_tap_comment(const char *format, ...) __attribute__((format(printf, 1, 2)));

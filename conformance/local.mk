@@ -33,6 +33,7 @@ conform_sources = \
   conformance/parent.c \
   conformance/worker.c \
   conformance/pipe.c \
+  conformance/failures.c \
   conformance/tap.c \
   conformance/memory.c \
   conformance/line.c \

@@ -9,7 +9,7 @@ struct qc_options qc_opt = {.cases = QC_CASES_DIR, .seed = 1, .tier = QC_DEFAULT
 
 static const char *worker;
 
-enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_RUNS, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_WORKER };
+enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_RUNS, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_SKIPS, KEY_WORKER };
 
 static const struct argp_option options[] = {
   {"backend", 'b', "NAME,...", 0,
@@ -26,6 +26,7 @@ static const struct argp_option options[] = {
   {"time-limit", KEY_TIME, "S", 0, "seconds that a step may take (default 60; 0: no limit)", 0},
   {"kills", KEY_KILLS, "N", 0, "retire an engine after it failed N points", 0},
   {"list", KEY_LIST, 0, 0, "print the items and run none", 0},
+  {"skips", KEY_SKIPS, 0, 0, "print skipped items too", 0},
   {"verbose", 'v', 0, 0, "the worst ratio of each run", 0},
   {"worker", KEY_WORKER, "FIRST:SKIP", OPTION_HIDDEN, 0, 0},
   {0, 0, 0, 0, 0, 0},
@@ -57,6 +58,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     break;
   case KEY_CASES: qc_opt.cases = arg; break;
   case KEY_MODEL: qc_opt.model = arg; break;
+  case KEY_SKIPS: qc_opt.skips = true; break;
   case KEY_LIST: qc_opt.list = true; break;
   case KEY_WORKER: worker = arg; break;
   case KEY_SEED: qc_opt.seed = whole("--seed", arg, 0, UINT64_MAX, state); break;

@@ -106,8 +106,10 @@ static void finish_point(struct session *s, const char *status)
   bool ok = !s->failed && strcmp(status, "fail");
   char *name = qc_format("%s%s%s", s->title, *s->note ? "  -- " : "", s->note);
   qc_tap_point(ok, name, ok && !strcmp(status, "skip") ? "SKIP no engine of this backend takes it" : NULL);
-  if (!ok && s->yaml)
+  if (!ok && s->yaml) {
     qc_tap_yaml(s->yaml);
+    qc_failures_add(s->yaml);
+  }
   qc_tap_progress(s->title);
   free(name);
   free(s->yaml);
@@ -293,7 +295,7 @@ int qc_parent_main(char **backends, int n, char **argv)
   }
   struct timespec begin, end;
   clock_gettime(CLOCK_MONOTONIC, &begin);
-  qc_tap_plan(points);
+  qc_tap_begin(points);
   qc_tap_comment("quern %s, seed %llu, tier %s%s", qn_version(), (unsigned long long)qc_opt.seed, qc_tiers[qc_opt.tier],
                  qc_opt.tier == QC_QUICK || qc_opt.tier == QC_LONG ? " (not a conformance run)" : "");
   for (int i = 0; i < n; i++) {
@@ -304,6 +306,8 @@ int qc_parent_main(char **backends, int n, char **argv)
   }
   clock_gettime(CLOCK_MONOTONIC, &end);
   int failed = qc_tap_failed();
+  qc_failures_report();
+  qc_tap_end();
   qc_tap_comment("%d point%s, %d failed, %.1f s", points, points == 1 ? "" : "s", failed,
                  (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9);
   return failed != 0;

@@ -271,12 +271,13 @@ static void guards(void)
 
 int main(void)
 {
-  qc_tap_plan(30);
+  qc_tap_begin(30);
   numbers();
   comparer();
   fills();
   sums();
   resolution();
   guards();
+  qc_tap_end();
   return qc_tap_failed() != 0;
 }

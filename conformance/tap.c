@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "conform.h"
 
-static int planned, points, failed;
+static int planned, points, failed, hidden;
 
 static void clear_progress(void)
 {
@@ -13,10 +13,18 @@ static void clear_progress(void)
     fputs("\r\033[K", stderr);
 }
 
-void qc_tap_plan(int n)
+void qc_tap_begin(int n)
 {
   planned = n;
-  printf("TAP version 13\n1..%d\n", n);
+  puts("TAP version 13");
+  fflush(stdout);
+}
+
+void qc_tap_end(void)
+{
+  if (hidden)
+    qc_tap_comment("%d more skipped; --skips prints them", hidden);
+  printf("1..%d\n", points);
   fflush(stdout);
 }
 
@@ -32,6 +40,10 @@ static void print_name(const char *name)
 
 void qc_tap_point(bool ok, const char *name, const char *directive)
 {
+  if (ok && directive && !qc_opt.skips && !qc_opt.line) {
+    hidden++;
+    return;
+  }
   if (!ok || isatty(STDOUT_FILENO))
     clear_progress();
   failed += !ok;
@@ -78,15 +90,15 @@ void qc_tap_bail(const char *why)
 
 int qc_tap_failed(void)
 {
-  return failed + (planned != points);
+  return failed + (planned != points + hidden);
 }
 
 void qc_tap_progress(const char *text)
 {
   static int last_percent = -1;
-  int percent = planned ? 100 * points / planned : 0;
+  int percent = planned ? 100 * (points + hidden) / planned : 0;
   if (!isatty(STDERR_FILENO) || (percent == last_percent && failed == 0))
     return;
   last_percent = percent;
-  fprintf(stderr, "\r\033[K%3d%%  %d of %d, %d failed  %.60s", percent, points, planned, failed, text);
+  fprintf(stderr, "\r\033[K%3d%%  %d of %d, %d failed  %.60s", percent, points + hidden, planned, failed, text);
 }
