@@ -2,7 +2,7 @@
  * inputs are propagated. Over a group of n, with d = x - mean, S = mean|x|:
  *
  *   mean     e_m = 2u |mean| + (c + 2u) D + mean e_x,  D = mean|d| + max|d|: summed about a value of the group, so that a constant
- *            group is off by the rounding of its mean alone
+ *            group is off by the rounding of its mean alone; and half the least subnormal for each rounding
  *   var      e_v = (c + 4u)(var + S sd) + e_m^2 + mean(2|d| e_x + e_x^2)     two passes, Welford or a shift near the mean:
  *                  relative c sqrt(1 + mean^2/var) (Chan, Golub, LeVeque 1983); a difference of squares has c mean^2
  *   rstd     between 1/sqrt(t + e_v) and 1/sqrt(max(t - e_v, eps)), t = var + eps, and 4u of it
@@ -100,7 +100,8 @@ static void measured_statistics(const struct norm *s, uint64_t mask, int64_t gro
     farthest = fmax(farthest, d);
     spread += 2 * d * x.e + x.e * x.e;
   }
-  mean->e = centred ? 2 * s->u * fabs(mean->y) + (c + 2 * s->u) * (away + farthest) + inexact / (double)n + tiny : 0;
+  mean->e = centred ? 2 * s->u * fabs(mean->y) + (c + 2 * s->u) * (away + farthest) + inexact / (double)n +
+      qc_roundings((double)n) * tiny : 0;
   var->y = squares / (double)n;
   if (qc_overflows(s->n->compute, size))
     mean->e = INFINITY;

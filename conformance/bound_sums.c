@@ -6,8 +6,8 @@
 
 enum { BLOCK = 4096 };
 
-/* Roundings that reach one term of a sum of n: a long one is made in blocks of at most BLOCK terms, or as a tree, or in two levels. */
-static double roundings(double n)
+/* A long sum is made in blocks of at most BLOCK terms, or as a tree, or in two levels. */
+double qc_roundings(double n)
 {
   return fmin(n, n / BLOCK + BLOCK);
 }
@@ -17,7 +17,7 @@ static double roundings(double n)
  * cores: 1.25 r covers 2 lost bits per 4 to 16 products. The others use their own unit roundoff. */
 static double declared_error(const qn_numerics *d, uint32_t compute, double n, bool random)
 {
-  double u = qc_unit(compute), r = roundings(n), tc = (1.25 * r + 32) * 0x1p-24, store = d->store ? qc_unit(d->store) : 0, c;
+  double u = qc_unit(compute), r = qc_roundings(n), tc = (1.25 * r + 32) * 0x1p-24, store = d->store ? qc_unit(d->store) : 0, c;
   switch (d->accumulator) {
   case QN_ACC_F32_TC:  c = tc; break;
   case QN_ACC_TF32:    c = 0x1p-9 + tc; break;
@@ -25,7 +25,7 @@ static double declared_error(const qn_numerics *d, uint32_t compute, double n, b
   case QN_ACC_BF16X3:  c = 0x1p-22 + (7.5 * r + 32) * 0x1p-24; break;
   case QN_ACC_F16:     c = n * 0x1p-11; break;
   case QN_ACC_F8_FAST:
-    c = d->promote ? 1.1 * fmin(n, d->promote) * 0x1p-13 + (roundings(n / d->promote) + 32) * 0x1p-24 : 1.1 * n * 0x1p-13;
+    c = d->promote ? 1.1 * fmin(n, d->promote) * 0x1p-13 + (qc_roundings(n / d->promote) + 32) * 0x1p-24 : 1.1 * n * 0x1p-13;
     break;
   case QN_ACC_DOUBLE:  c = n * 0x1p-53; break;
   default:             c = u * (random ? fmin(r, 8 * sqrt(r) + 16) : r);

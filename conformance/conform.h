@@ -192,6 +192,7 @@ bool               qc_problem_fill(struct qc_problem *p, const char *settings, c
 /* Sets e and exact of every computed value, for a plan whose parts declare these numerics. */
 void   qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts);
 struct qc_numerics { const qn_numerics *part; int n; bool random; };
+double qc_roundings(double n);                                  /* that reach one term of a sum of n */
 /* The coefficient of S for a sum of n terms. */
 double qc_sum_error(const struct qc_numerics *k, uint32_t compute, double n);
 void   qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);

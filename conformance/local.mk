@@ -6,6 +6,7 @@ dist_conform_DATA = \
   conformance/cases/conv.q \
   conformance/cases/conv_backward_data.q \
   conformance/cases/conv_backward_filter.q \
+  conformance/cases/edges.q \
   conformance/cases/graph.q \
   conformance/cases/long.q \
   conformance/cases/loss.q \

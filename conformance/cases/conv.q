@@ -146,3 +146,8 @@ conv_forward x=f32/1x2x9x8 w=f32/3x2x3x3 pad=1 ; fill=int x.fill=special
 # depthwise, channels last, rows of one pixel
 conv_forward x=f32/2x24x7x7/nhwc w=f32/24x1x7x7 groups=24 ; as=bf16
 conv_forward x=f32/2x8x5x3/nhwc w=f32/8x1x3x3 bias=f32/8 groups=8
+
+# one element, planes of one element, none
+conv_forward x=f32/1x1x1x1 w=f32/1x1x1x1
+conv_forward x=f32/3x8x1x1 w=f32/5x8x3x3 pad=1 ; as=bf16
+conv_forward x=f32/0x3x5x5 w=f32/4x3x3x3

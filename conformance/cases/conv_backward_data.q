@@ -110,3 +110,7 @@ conv_backward_data dy=f32/2x24x5x3/nhwc w=f32/24x1x3x5 dx=f32/2x24x5x1/nhwc pad=
 
 # terms outside dy may be 0 times a non-finite element
 conv_backward_data dy=f32/1x4x4x4 w=f32/4x2x3x3 dx=f32/1x4x8x8 stride=2 pad=1 groups=2 ; fill=signed w.fill=special as=bf16
+
+# one element, planes of one element, none
+conv_backward_data dy=f32/1x1x1x1 w=f32/1x1x1x1 dx=f32/1x1x1x1
+conv_backward_data dy=f32/3x5x1x1 w=f32/5x8x3x3 dx=f32/3x8x1x1 pad=1

@@ -114,3 +114,8 @@ conv_backward_filter x=u8/2x3x4x4 dy=u8/2x5x2x2 ; plain=1
 
 # taps in the padding may be 0 times a non-finite element
 conv_backward_filter x=f32/1x4x8x8 dy=f32/1x4x4x4 dw=f32/4x2x3x3 stride=2 pad=1 groups=2 ; fill=signed dy.fill=special as=bf16
+
+# one element, planes of one element, none
+conv_backward_filter x=f32/1x1x1x1 dy=f32/1x1x1x1 dw=f32/1x1x1x1
+conv_backward_filter x=f32/3x8x1x1 dy=f32/3x5x1x1 dw=f32/5x8x3x3 pad=1
+conv_backward_filter x=f32/0x3x5x5 dy=f32/0x4x3x3 dw=f32/4x3x3x3 ; fill=zero dw.is=0 plain=1
