@@ -122,21 +122,20 @@ static void forward_group(const struct norm *s, uint64_t mask, int64_t group, co
     measured_statistics(s, mask, group, qc_sum_error(k, s->n->compute, (double)n), &mean, &var);
   }
   double t = var.y + s->eps, least = fmax(t - var.e, s->eps * (1 - 2 * u)), r = 1 / sqrt(t), high = 1 / sqrt(least);
-  double er = fmax(high - r, r - 1 / sqrt(t + var.e)) + 4 * u * high, m = s->momentum;
+  double er = fmax(high - r, r - 1 / sqrt(t + var.e)) + 4 * u * high, m = s->momentum, tiny = qc_half_ulp(s->n->compute, 0);
   er = isinf(var.e) ? INFINITY : er;
   struct number running = look(PART(s, running_mean), index, 0), running_var = look(PART(s, running_var), index, 0);
   double correction = n > 1 ? (double)n / (double)(n - 1) : 1;
   if (!PART(s, var))
     set(PART(s, mean), index, mean.e + u * fabs(mean.y));
   set(PART(s, rstd), index, er);
-  set(PART(s, new_mean), index, m * mean.e + running.e + 3 * u * ((1 - m) * fabs(running.y) + m * fabs(mean.y)));
+  set(PART(s, new_mean), index, m * mean.e + running.e + 3 * u * ((1 - m) * fabs(running.y) + m * fabs(mean.y)) + 3 * tiny);
   set(PART(s, new_var), index, m * correction * (var.e + 3 * u * var.y) + running_var.e +
-                               3 * u * ((1 - m) * fabs(running_var.y) + m * correction * var.y));
+                               3 * u * ((1 - m) * fabs(running_var.y) + m * correction * var.y) + 3 * tiny);
   for (int64_t j = 0; j < n; j++) {
     place(s->x, mask, group, j, index);
     struct number x = look(PART(s, x), index, 0), scale = look(PART(s, scale), index, 1), shift = look(PART(s, shift), index, 0);
     double d = fabs(x.y - mean.y), ed = mean.e + x.e + 2 * u * (fabs(x.y) + fabs(mean.y)), y = fabs(look(PART(s, y), index, 0).y);
-    double tiny = qc_half_ulp(s->n->compute, 0);        /* error of the normalized distance if it is subnormal */
     double e = fabs(scale.y) * (ed * (r + er) + d * er + tiny) + scale.e * (d + ed) * (r + er) + 4 * u * d * r * fabs(scale.y);
     double folded = (fabs(x.y) + fabs(mean.y)) * r;     /* its terms, before they cancel */
     if ((isinf(scale.y) && vanishes(s, d * r)) || qc_overflows(s->n->compute, folded) ||
