@@ -306,6 +306,8 @@ static qn_status measure(const qn_graph_view *v, qn__graph_sizes *n)
   if (v->n_ops < 1 || v->n_ops > most || v->n_values > most || v->n_pointers > most || v->n_ins > v->n_pointers)
     return qn__fail(QN_BAD_ARGUMENT, "graph: %u ops, %u values, %u pointers of which %u are inputs; must be at least one op, "
                     "and no more inputs than pointers", v->n_ops, v->n_values, v->n_pointers, v->n_ins);
+  if (v->n_ins == v->n_pointers)
+    return qn__fail(QN_BAD_ARGUMENT, "graph: has no output, so nothing would be computed; mark at least one result with \"out\"");
   if (!v->op || (v->n_values && !v->value) || (v->n_pointers && !v->pointer))
     return qn__fail(QN_BAD_ARGUMENT, "graph: an array is NULL");
   *n = (qn__graph_sizes){ .ops = v->n_ops, .values = v->n_values, .pointers = v->n_pointers };

@@ -133,6 +133,16 @@ tests_plugin_none_la_LDFLAGS = $(test_plugin_ldflags)
 tests_t_loader_SOURCES = tests/t_loader.c tests/tap.h
 EXTRA_DIST += tests/loader.sh
 
+# Opened and closed again; a static library has nothing to open.
+if BUILD_PLUGINS
+check_PROGRAMS += tests/t_dlclose
+TESTS += tests/t_dlclose
+endif
+tests_t_dlclose_SOURCES = tests/t_dlclose.c tests/tap.h
+tests_t_dlclose_CPPFLAGS = $(AM_CPPFLAGS) -DQN_LIBRARY='"$(abs_top_builddir)/.libs/libquern.so"'
+tests_t_dlclose_LDFLAGS =
+tests_t_dlclose_LDADD = -ldl
+
 # Processes and threads around the library.
 check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
 TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
