@@ -29,6 +29,7 @@ core_libcore_la_SOURCES = \
   core/problem.h \
   core/notation.h \
   core/status.c \
+  core/object.c \
   core/schema.c \
   core/tensor.c \
   core/argument.c \

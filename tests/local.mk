@@ -144,14 +144,18 @@ tests_t_dlclose_LDFLAGS =
 tests_t_dlclose_LDADD = -ldl
 
 # Processes and threads around the library.
-check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
-TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
+check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_misuse tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
+TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_misuse tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
 tests_t_threads_SOURCES = tests/t_threads.c tests/tap.h
 tests_t_amp_SOURCES = tests/t_amp.c tests/tap.h
 tests_t_lists_SOURCES = tests/t_lists.c tests/tap.h
 tests_t_openmp_SOURCES = tests/t_openmp.c tests/tap.h
 tests_t_openmp_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 tests_t_fork_SOURCES = tests/t_fork.c tests/tap.h
+tests_t_fork_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+tests_t_fork_LDADD = $(LDADD) $(LIBM)
+tests_t_misuse_SOURCES = tests/t_misuse.c tests/tap.h
+tests_t_misuse_LDADD = $(LDADD) -lpthread
 tests_t_devices_SOURCES = tests/t_devices.c tests/tap.h
 tests_t_devices_LDADD = $(LDADD) -ldl -lpthread
 tests_t_alloc_SOURCES = tests/t_alloc.c tests/tap.h
