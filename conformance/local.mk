@@ -34,6 +34,7 @@ conform_sources = \
   conformance/pipe.c \
   conformance/tap.c \
   conformance/memory.c \
+  conformance/stack.c \
   conformance/line.c \
   conformance/cases.c \
   conformance/random.c \

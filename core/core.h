@@ -267,6 +267,7 @@ struct qn_plan {
   qn_status  (*run)(const qn_prepared *, const qn_launch *);
   const qn_prepared *prepared;
   int32_t      threads;
+  int32_t      made_for;                            /* threads of the context that made it: the most of any step */
   atomic_int   refs;
   qn_status    status;                              /* of a cached refusal, with its sentence in why */
   char        *why;

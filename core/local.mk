@@ -76,7 +76,7 @@ core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 if BUILD_PLUGINS
 core_libcore_la_CPPFLAGS += -DQN_PLUGINDIR='"$(plugindir)"'
 endif
-core_libcore_la_CFLAGS = $(AM_CFLAGS) $(CORE_CFLAGS)
+core_libcore_la_CFLAGS = $(AM_CFLAGS) $(CORE_CFLAGS) $(FRAME_CFLAGS)
 
 lib_LTLIBRARIES += libquern.la
 libquern_la_SOURCES =

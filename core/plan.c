@@ -233,6 +233,7 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   atomic_init(&p->refs, 1);
   p->dev = ctx->dev;
   p->terms = ctx->terms;
+  p->made_for = ctx->terms->demands.threads;
   p->graph = g;
   qn__asker who = { .device = &ctx->dev->desc, .terms = ctx->terms, .ctx = ctx, .uses = &uses };
   if (qn__context_capturing(ctx)) {

@@ -105,9 +105,9 @@ qn_status qn__plan_suits(const qn_context *ctx, const qn_plan *plan)
   if (!plan) return qn__fail(QN_BAD_ARGUMENT, "plan: is NULL");
   if (!plan->dev) return qn__destroyed("plan");
   if (plan->dev != ctx->dev) return qn__fail(QN_BAD_ARGUMENT, "plan: was made for another device than ctx's, %s", qn_context_device(ctx));
-  if (plan->threads > ctx->most_threads)
+  if (plan->made_for > ctx->most_threads)
     return qn__fail(QN_DEVICE, "plan: was made before fork, for %d threads, which the child has not; make it in the child",
-                    (int)plan->threads);
+                    (int)plan->made_for);
   return QN_OK;
 }
 
@@ -149,7 +149,7 @@ static inline qn_status execute(qn_context *ctx, const qn_plan *p, void *const *
 /* Ready except for workspace and counters, which the caller may supply. */
 static inline bool is_at_home(const qn_context *ctx, const qn_plan *p)
 {
-  return !(p->instances & ~ctx->opened) && p->staging <= ctx->staging_bytes && p->threads <= ctx->most_threads;
+  return !(p->instances & ~ctx->opened) && p->staging <= ctx->staging_bytes && p->made_for <= ctx->most_threads;
 }
 
 static inline bool is_ready(const qn_context *ctx, const qn_plan *p)
@@ -344,18 +344,33 @@ static inline bool is_plan_of(const qn_plan *p, const words *k, uint64_t hash)
   return p && p->hash == hash && p->n_words == k->n && !memcmp(p->key, k->w, k->n * sizeof *k->w);
 }
 
-static inline qn_status run_words(qn_context *ctx, const qn_op *op, const words *k)
+static inline qn_plan *recent(const qn_context *ctx, const words *k, uint64_t hash)
 {
-  qn_plan *p;
+  qn_plan *const *set = ctx->lately[hash % QN_LATELY];
+  return LIKELY(is_plan_of(set[0], k, hash)) ? set[0] : is_plan_of(set[1], k, hash) ? set[1] : NULL;
+}
+
+static qn_status run_words(qn_context *ctx, const qn_op *op, const words *k)
+{
   uint64_t hash = hash_words(k->w, k->n);
-  qn_plan **set = ctx->lately[hash % QN_LATELY];
-  if (LIKELY(is_plan_of(set[0], k, hash))) p = set[0];
-  else if (is_plan_of(set[1], k, hash)) p = set[1];
-  else {
-    qn_status status = find_plan(ctx, op, k, hash, &p);
-    if (status) return status;
-  }
-  return execute(ctx, p, k->ptr, ctx->workspace, ctx->counters);
+  qn_plan *p = recent(ctx, k, hash);
+  qn_status status = p ? QN_OK : find_plan(ctx, op, k, hash, &p);
+  return status ? status : execute(ctx, p, k->ptr, ctx->workspace, ctx->counters);
+}
+
+/* The call's plan, if the context used it lately; the pointers go into given's. Else NULL, and given holds a copy of the words, to be
+ * freed; no copy: they do not fit, or memory is out. Apart from qn_run, so that the words are off the stack when an engine runs. */
+static __attribute__((noinline)) qn_plan *look_up(const qn_context *ctx, const qn_op_info *info, const qn_op *op, words *given)
+{
+  uint64_t w[WORDS_ON_STACK];
+  words k = { w, 0, WORDS_ON_STACK, given->ptr, 0, POINTERS_ON_STACK };
+  if (UNLIKELY(!read_problem(&k, info, op, ctx->terms->id))) return NULL;
+  qn_plan *p = recent(ctx, &k, hash_words(w, k.n));
+  if (LIKELY(p)) return p;
+  *given = k;
+  given->w = qn__alloc(k.n * sizeof *w);
+  if (given->w) memcpy(given->w, w, k.n * sizeof *w);
+  return NULL;
 }
 
 /* Calls whose words do not fit on the stack, or whose attributes have another struct size: uses memory that the context keeps.
@@ -393,13 +408,14 @@ static qn_status bad_call(const qn_context *ctx, const qn_op *op, const qn_op_in
 
 qn_status qn_run(qn_context *ctx, const qn_op *op)
 {
-  uint64_t w[WORDS_ON_STACK];
   void *ptr[POINTERS_ON_STACK];
-  words k = { w, 0, WORDS_ON_STACK, ptr, 0, POINTERS_ON_STACK };
+  words k = { .ptr = ptr };
   const qn_op_info *info = LIKELY(ctx && op) ? qn__op(op->kind) : NULL;
   uintptr_t before;
   if (UNLIKELY(!info || op->n_args != info->n_roles || !op->arg || !qn__is_alive(ctx))) return bad_call(ctx, op, info);
   if (!qn__begin(ctx, &before)) return qn__in_use();
-  qn_status status = LIKELY(read_problem(&k, info, op, ctx->terms->id)) ? run_words(ctx, op, &k) : run_long(ctx, info, op);
+  const qn_plan *p = look_up(ctx, info, op, &k);
+  qn_status status = LIKELY(p) ? execute(ctx, p, ptr, ctx->workspace, ctx->counters) : k.w ? run_words(ctx, op, &k) : run_long(ctx, info, op);
+  if (UNLIKELY(k.w != NULL)) qn__free(k.w);
   return qn__end(ctx, before) ? status : qn__disturbed(ctx, before);
 }

@@ -133,6 +133,13 @@ tests_plugin_none_la_LDFLAGS = $(test_plugin_ldflags)
 tests_t_loader_SOURCES = tests/t_loader.c tests/tap.h
 EXTRA_DIST += tests/loader.sh
 
+# Larger frames than the library's are the sanitizers'.
+if !SANITIZER
+check_PROGRAMS += tests/t_stack
+TESTS += tests/t_stack
+endif
+tests_t_stack_SOURCES = tests/t_stack.c tests/tap.h
+
 # Opened and closed again; a static library has nothing to open.
 if BUILD_PLUGINS
 check_PROGRAMS += tests/t_dlclose

@@ -10,6 +10,8 @@
  *             context that is in another thread's call is refused; if two enter at the same moment, at least one is told
  *   fork      a child makes its own contexts and plans: the parent's are refused. If the parent had threads, a CPU context of
  *             the child's computes on one, since OpenMP does not survive fork, and the log says so once
+ *   stack     48 KiB suffice for a call on a CPU context, and for each of OpenMP's threads (OMP_STACKSIZE); what a GPU's driver
+ *             or a plugin's library takes is its own
  *   numbers   a CPU context computes in the calling thread's floating-point mode, which must be C's default: round to
  *             nearest, keep subnormals (a program linked with -ffast-math flushes them, and gets a warning)
  *
