@@ -32,6 +32,7 @@ struct qc_options {
   uint64_t    seed;
   /* runs: repetitions for deterministic engines; kills: retire an engine after that many failed cases, 0: never */
   int         tier, random, runs, kills;
+  int         stack;                    /* bytes of stack for the library's calls; 0: the worker's own */
   double      time_limit;               /* seconds for one case */
   bool        list, verbose, skips;     /* skips: skipped points are printed too */
 };
@@ -42,6 +43,10 @@ extern const char *const qc_tiers[];    /* their names */
 
 void *qc_alloc(size_t bytes);           /* zeroed; without memory the suite bails out */
 char *qc_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- stack.c ------------------------------------------------------------------------------ */
+
+qn_status qc_on_stack(qn_status (*fn)(void *arg), void *arg);       /* fn(arg), on a stack of --stack bytes if that is given */
 
 /* ---- number.c: dtypes as numbers ---------------------------------------------------------- */
 

@@ -55,6 +55,13 @@ static void add_pin(char *pins, size_t bytes, const struct qc_engine *e, uint32_
            e->variant ? ":" : "", e->variant ? e->variant : "");
 }
 
+struct planning { const qn_graph *graph; qn_plan **plan; };
+static qn_status make_plan(void *arg)
+{
+  struct planning *p = arg;
+  return qn_plan_create(qc_w.ctx, p->graph, p->plan);
+}
+
 bool qc_plan_pinned(const struct qc_engine *e, const char *math, const qn_graph *graph, qn_plan **plan, qn_status *status)
 {
   const qn_graph_view *view = qn_graph_inspect(graph);
@@ -75,7 +82,7 @@ bool qc_plan_pinned(const struct qc_engine *e, const char *math, const qn_graph 
   if (!*status)
     *status = qn_context_set(qc_w.ctx, "engine", pins);
   if (!*status)
-    *status = qn_plan_create(qc_w.ctx, graph, plan);
+    *status = qc_on_stack(make_plan, &(struct planning){graph, plan});
   if (*status)
     return false;
   if (view->n_ops == 1 || !e)

@@ -89,10 +89,16 @@ static const char *check_memory(struct memory *m, const struct qc_problem *p, vo
   return NULL;
 }
 
-static qn_status enqueue(const qn_plan *plan, struct memory *m)
+struct execution { const qn_plan *plan; struct memory *m; };
+static qn_status execute(void *arg)
 {
-  return qn_plan_execute_with(qc_w.ctx, plan, m->pointer, qc_buffer_pointer(m->workspace), qc_buffer_pointer(m->counters));
+  struct execution *e = arg;
+  return qn_plan_execute_with(qc_w.ctx, e->plan, e->m->pointer, qc_buffer_pointer(e->m->workspace), qc_buffer_pointer(e->m->counters));
 }
+
+static qn_status enqueue(const qn_plan *plan, struct memory *m) { return qc_on_stack(execute, &(struct execution){plan, m}); }
+
+static qn_status replay_it(void *recording) { return qn_recording_replay(qc_w.ctx, recording); }
 
 static qn_status run(const qn_plan *plan, const struct qc_problem *p, struct memory *m)
 {
@@ -111,7 +117,7 @@ static qn_status replay(const qn_plan *plan, const struct qc_problem *p, struct 
   ended = qn_record_end(qc_w.ctx, &recording);
   if (!status && !(status = ended)) {
     write_inputs(m, p);
-    status = qn_recording_replay(qc_w.ctx, recording);
+    status = qc_on_stack(replay_it, recording);
     if (!status)
       status = qn_context_synchronize(qc_w.ctx);
   }

@@ -37,6 +37,7 @@ conform_sources = \
   conformance/failures.c \
   conformance/tap.c \
   conformance/memory.c \
+  conformance/stack.c \
   conformance/line.c \
   conformance/cases.c \
   conformance/random.c \

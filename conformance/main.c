@@ -9,7 +9,8 @@ struct qc_options qc_opt = {.cases = QC_CASES_DIR, .seed = 1, .tier = QC_DEFAULT
 
 static const char *worker;
 
-enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_RUNS, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_SKIPS, KEY_WORKER };
+enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_RUNS, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_SKIPS, KEY_STACK,
+       KEY_WORKER };
 
 static const struct argp_option options[] = {
   {"backend", 'b', "NAME,...", 0,
@@ -25,6 +26,7 @@ static const struct argp_option options[] = {
   {"runs", KEY_RUNS, "N", 0, "in which a deterministic engine must give the same bits (default 2)", 0},
   {"time-limit", KEY_TIME, "S", 0, "seconds that a step may take (default 60; 0: no limit)", 0},
   {"kills", KEY_KILLS, "N", 0, "retire an engine after it failed N points", 0},
+  {"stack", KEY_STACK, "BYTES", 0, "plan and execute on a stack of that size", 0},
   {"list", KEY_LIST, 0, 0, "print the items and run none", 0},
   {"skips", KEY_SKIPS, 0, 0, "print skipped items too", 0},
   {"verbose", 'v', 0, 0, "the worst ratio of each run", 0},
@@ -65,6 +67,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
   case KEY_RANDOM: qc_opt.random = (int)whole("--random", arg, 0, 1000000, state); break;
   case KEY_RUNS: qc_opt.runs = (int)whole("--runs", arg, 2, 1000000, state); break;
   case KEY_KILLS: qc_opt.kills = (int)whole("--kills", arg, 1, 1000000, state); break;
+  case KEY_STACK: qc_opt.stack = (int)whole("--stack", arg, 16384, 1 << 30, state); break;
   case KEY_TIME:
     qc_opt.time_limit = strtod(arg, &end);
     if (end == arg || *end || !(qc_opt.time_limit >= 0 && qc_opt.time_limit <= 1e6))

@@ -125,6 +125,13 @@ void qc_twin_free(struct qc_twin *t)
   free(t);
 }
 
+struct execution { qn_plan *plan; void **pointer; };
+static qn_status execute(void *arg)
+{
+  struct execution *e = arg;
+  return qn_plan_execute(qc_reference_context(), e->plan, e->pointer);
+}
+
 void qc_twin_run(struct qc_twin *t, const void *const *in, void *const *out)
 {
   const struct qc_node *n = t->n;
@@ -135,8 +142,7 @@ void qc_twin_run(struct qc_twin *t, const void *const *in, void *const *out)
       pointer[k++] = in && in[i] ? (void *)(uintptr_t)in[i] : n->in[i]->twin;
   for (int i = 0; i < n->n_out; i++)
     pointer[k++] = out && out[i] ? out[i] : n->out[i]->twin;
-  qn_context *ctx = qc_reference_context();
-  if (qn_plan_execute(ctx, t->plan, pointer) || qn_context_synchronize(ctx))
+  if (qc_on_stack(execute, &(struct execution){t->plan, pointer}) || qn_context_synchronize(qc_reference_context()))
     oracle_failed("its run", n);
 }
 

@@ -4,30 +4,73 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#else
+static const char __libc_single_threaded;           /* this C library does not say: there may be threads */
+#endif
 
 /* ---- fork: contexts made before it fail in the child with a sentence ----------------------------------- */
 
-atomic_int qn__generation = 1;
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+atomic_int qn__generation = QN__FIRST_GENERATION;
+bool qn__workers_lost;
+static bool had_threads;
 
-/* Only the forking thread exists in the child: locks that others held would never be released. */
+static void before_fork(void) { had_threads = !__libc_single_threaded; }
+
+/* Only the forking thread exists in the child: locks that others held would never be released, and a team of OpenMP's, of this
+ * library or of the program, would wait for workers that are gone. */
 static void in_child(void)
 {
   atomic_fetch_add(&qn__generation, 1);
+  qn__workers_lost |= had_threads;
   qn__log_in_child();
+  qn__objects_in_child();
   qn__registry_in_child();
   qn__devices_in_child();
   qn__tune_in_child();
 }
 
-static void watch_fork(void) { pthread_atfork(NULL, NULL, in_child); }
+/* When the library is loaded, since the program may use OpenMP and fork before it makes a context. */
+static __attribute__((constructor)) void watch_fork(void) { pthread_atfork(before_fork, NULL, in_child); }
 
 qn_status qn__context_alive(const qn_context *ctx)
 {
   if (!ctx) return qn__fail(QN_BAD_ARGUMENT, "ctx: is NULL");
-  if (ctx->generation != atomic_load_explicit(&qn__generation, memory_order_relaxed))
-    return qn__fail(QN_DEVICE, "ctx: was made before fork; make a context in the child");
+  if (qn__is_alive(ctx)) return QN_OK;
+  if (!ctx->generation) return qn__destroyed("ctx");
+  if (ctx->generation < QN__FIRST_GENERATION || ctx->generation > atomic_load(&qn__generation))
+    return qn__fail(QN_BAD_ARGUMENT, "ctx: is no context");
+  return qn__fail(QN_DEVICE, "ctx: was made before fork; make a context in the child");
+}
+
+/* ---- one thread at a time --------------------------------------------------------------------------------- */
+
+#define ONE_AT_A_TIME "a context is used by one thread at a time; make one for each thread"
+
+qn_status qn__in_use(void) { return qn__fail(QN_BAD_ARGUMENT, "ctx: another thread is in a call with it; " ONE_AT_A_TIME); }
+
+qn_status qn__disturbed(qn_context *ctx, uintptr_t before)
+{
+  uintptr_t other = atomic_load(&ctx->user);
+  if (other == QN__DISTURBED) atomic_store(&ctx->user, before);     /* it ended first and told us */
+  else if (other) atomic_compare_exchange_strong(&ctx->user, &other, QN__DISTURBED);
+  return qn__fail(QN_BAD_ARGUMENT, "ctx: another thread entered a call with it during this one, and either's results may be wrong; "
+                  ONE_AT_A_TIME);
+}
+
+qn_status qn__use(qn_context *ctx, qn__using *u)
+{
+  qn_status status = qn__context_alive(ctx);
+  if (status) return status;
+  if (!qn__begin(ctx, &u->before)) return qn__in_use();
+  u->ctx = ctx;
   return QN_OK;
+}
+
+void qn__use_end(qn__using *u)
+{
+  if (u->ctx && !qn__end(u->ctx, u->before)) qn__disturbed(u->ctx, u->before);
 }
 
 /* ---- create, destroy ------------------------------------------------------------------------------------ */
@@ -40,9 +83,9 @@ qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
   uint64_t saved;
   qn_status status;
   if (!ctx_p) return qn__fail(QN_BAD_ARGUMENT, "ctx_p: is NULL");
-  pthread_once(&fork_once, watch_fork);
-  if (!(ctx = qn__alloc(sizeof *ctx))) return qn__fail(QN_NO_MEMORY, "no memory for a context");
+  if (!(ctx = qn__object_new(QN_OBJECT_CONTEXT, sizeof *ctx))) return qn__fail(QN_NO_MEMORY, "no memory for a context");
   ctx->generation = atomic_load(&qn__generation);
+  ctx->most_threads = qn__workers_lost ? 1 : INT32_MAX;
   ctx->id = atomic_fetch_add(&ids, 1) + 1;
   if ((status = qn__settings_read(&ctx->settings, options))) goto fail_settings;
   if ((status = qn__device_choose(&ctx->settings, &ctx->backend, &ctx->n_backends, &provider))) goto fail_backends;
@@ -60,7 +103,8 @@ fail_device:
 fail_backends:
   qn__settings_free(&ctx->settings);
 fail_settings:
-  qn__free(ctx);
+  ctx->generation = 0;
+  qn__object_free(QN_OBJECT_CONTEXT, ctx);
   return status;
 }
 
@@ -97,8 +141,16 @@ static void free_arena(qn_context *ctx)
 void qn_context_destroy(qn_context *ctx)
 {
   uint64_t saved;
+  uintptr_t nobody = 0;
   if (!ctx) return;
-  if (!qn__context_alive(ctx)) {                                /* after fork the device belongs to the parent: leave it alone */
+  qn_status status = qn__context_alive(ctx);
+  if (!status && !atomic_compare_exchange_strong(&ctx->user, &nobody, (uintptr_t)pthread_self()))
+    status = qn__fail(QN_BAD_ARGUMENT, "ctx: is not destroyed, for a call with it is under way");
+  if (status == QN_BAD_ARGUMENT) {
+    qn__log(QN_LOG_ERROR, "%s", qn_last_error());
+    return;
+  }
+  if (!status) {                                                /* after fork the device belongs to the parent: leave it alone */
     qn_recording *r = NULL;
     if (ctx->recording && !qn_record_end(ctx, &r)) qn_recording_destroy(r);
     qn_context_synchronize(ctx);
@@ -117,7 +169,8 @@ void qn_context_destroy(qn_context *ctx)
   qn__free(ctx->scratch);
   qn__free(ctx->call);
   qn__free(ctx->backend);
-  qn__free(ctx);
+  ctx->generation = 0;
+  qn__object_free(QN_OBJECT_CONTEXT, ctx);
 }
 
 /* ---- options ----------------------------------------------------------------------------------------------- */
@@ -126,7 +179,8 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
 {
   qn__settings s;
   const qn__terms *terms;
-  qn_status status = qn__context_alive(ctx);
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
   if (status) return status;
   if (!key || !value) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", key ? "value" : "key");
   int i = qn__setting_index(key);
@@ -151,32 +205,36 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
   return QN_OK;
 }
 
+/* What only describes a context is told after a fork too. */
+static bool is_there(const qn_context *ctx) { return (ctx && ctx->generation) || !qn__context_alive(ctx); }
+
 const char *qn_context_get(const qn_context *ctx, const char *key)
 {
-  int i = ctx && key ? qn__setting_index(key) : -1;
+  int i = is_there(ctx) && key ? qn__setting_index(key) : -1;
   return i < 0 ? NULL : qn__setting_value(&ctx->settings, i);
 }
 
 const char *qn_context_device(const qn_context *ctx)
 {
   static _Thread_local char text[128];
-  if (!ctx) return "?";
+  if (!is_there(ctx)) return "?";
   const qn_device *d = &ctx->dev->desc;
   if (!strcmp(d->kind, "cpu")) return "cpu";
   snprintf(text, sizeof text, "%s:%d (%s)", d->kind, (int)d->ordinal, d->name);
   return text;
 }
 
-const qn_device *qn_context_describe(const qn_context *ctx) { return ctx ? &ctx->dev->desc : NULL; }
+const qn_device *qn_context_describe(const qn_context *ctx) { return is_there(ctx) ? &ctx->dev->desc : NULL; }
 
 /* ---- stream ------------------------------------------------------------------------------------------------- */
 
-void *qn_context_stream(const qn_context *ctx) { return ctx ? ctx->stream : NULL; }
+void *qn_context_stream(const qn_context *ctx) { return is_there(ctx) ? ctx->stream : NULL; }
 
 qn_status qn_context_set_stream(qn_context *ctx, void *native_stream)
 {
   uint64_t saved;
-  qn_status status = qn__context_alive(ctx);
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
   if (status) return status;
   void *next = native_stream ? native_stream : ctx->own_stream;
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; end the recording before its stream is changed");
@@ -192,7 +250,8 @@ qn_status qn_context_set_stream(qn_context *ctx, void *native_stream)
 qn_status qn_context_synchronize(qn_context *ctx)
 {
   uint64_t saved;
-  qn_status status = qn__context_alive(ctx);
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
   if (status || !ctx->dev->ops->stream_synchronize || (status = qn__enter(ctx->dev, &saved))) return status;
   status = ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
   qn__leave(ctx->dev, saved);
@@ -214,7 +273,8 @@ bool qn__context_capturing(qn_context *ctx)
 
 qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocator)
 {
-  qn_status status = qn__context_alive(ctx);
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
   uint64_t saved;
   if (status) return status;
   if (allocator && (allocator->struct_size < sizeof *allocator || !allocator->alloc || !allocator->free))
@@ -321,24 +381,25 @@ qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
 
 qn_status qn_context_reserve(qn_context *ctx, const qn_plan *plan)
 {
-  qn_status status = qn__context_alive(ctx);
-  if (status) return status;
-  if (!plan) return qn__fail(QN_BAD_ARGUMENT, "plan: is NULL");
-  if (plan->dev != ctx->dev) return qn__fail(QN_BAD_ARGUMENT, "plan: was made for another device than ctx's, %s", qn_context_device(ctx));
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
+  if (status || (status = qn__plan_suits(ctx, plan))) return status;
   return qn__context_ready(ctx, plan);
 }
 
 /* ---- timing ----------------------------------------------------------------------------------------------------------- */
 
-struct qn_timer { qn_context *ctx; qn__device *dev; void *start, *stop; };      /* dev: the timer may outlive ctx */
+/* dev: the timer may outlive ctx; NULL: destroyed */
+struct qn_timer { qn_context *ctx; qn__device *dev; void *start, *stop; };
 
 qn_status qn_timer_create(qn_context *ctx, qn_timer **timer_p)
 {
   uint64_t saved;
-  qn_status status = qn__context_alive(ctx);
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
   if (status) return status;
   if (!timer_p) return qn__fail(QN_BAD_ARGUMENT, "timer_p: is NULL");
-  qn_timer *t = qn__alloc(sizeof *t);
+  qn_timer *t = qn__object_new(QN_OBJECT_TIMER, sizeof *t);
   if (!t) return qn__fail(QN_NO_MEMORY, "no memory for a timer");
   t->ctx = ctx;
   t->dev = ctx->dev;
@@ -351,7 +412,8 @@ qn_status qn_timer_create(qn_context *ctx, qn_timer **timer_p)
   *timer_p = t;
   return QN_OK;
 fail:
-  qn__free(t);
+  t->dev = NULL;
+  qn__object_free(QN_OBJECT_TIMER, t);
   return status;
 }
 
@@ -359,7 +421,9 @@ qn_status qn_timer_start(qn_timer *timer)
 {
   uint64_t saved;
   if (!timer) return qn__fail(QN_BAD_ARGUMENT, "timer: is NULL");
-  qn_status status = qn__context_alive(timer->ctx);
+  if (!timer->dev) return qn__destroyed("timer");
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(timer->ctx, &use);
   if (status || (status = qn__enter(timer->dev, &saved))) return status;
   status = timer->dev->ops->event_record(&timer->dev->desc, timer->start, timer->ctx->stream);
   qn__leave(timer->dev, saved);
@@ -370,7 +434,9 @@ qn_status qn_timer_stop(qn_timer *timer, double *ns)
 {
   uint64_t saved;
   if (!timer || !ns) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", timer ? "ns" : "timer");
-  qn_status status = qn__context_alive(timer->ctx);
+  if (!timer->dev) return qn__destroyed("timer");
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(timer->ctx, &use);
   if (status || (status = qn__enter(timer->dev, &saved))) return status;
   if (!(status = timer->dev->ops->event_record(&timer->dev->desc, timer->stop, timer->ctx->stream)))
     status = timer->dev->ops->event_elapsed(&timer->dev->desc, timer->start, timer->stop, ns);
@@ -382,10 +448,15 @@ void qn_timer_destroy(qn_timer *timer)
 {
   uint64_t saved;
   if (!timer) return;
+  if (!timer->dev) {
+    qn__log_destroyed("timer");
+    return;
+  }
   if (!qn__enter(timer->dev, &saved)) {
     timer->dev->ops->event_destroy(&timer->dev->desc, timer->start);
     timer->dev->ops->event_destroy(&timer->dev->desc, timer->stop);
     qn__leave(timer->dev, saved);
   }
-  qn__free(timer);
+  timer->dev = NULL;
+  qn__object_free(QN_OBJECT_TIMER, timer);
 }

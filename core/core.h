@@ -27,13 +27,23 @@ void  qn__free(void *p);
 extern atomic_long qn__alloc_count, qn__alloc_live;           /* for tests: allocations so far, and those not yet freed */
 extern atomic_long qn__fail_alloc_at;                         /* fault injection: the n-th allocation from now fails; 0: none */
 extern const qn_host qn__host;                      /* host.c: what backends may call */
-/* In the child after fork: reinitialise the locks of status.c, registry.c, device.c, cache.c and tune.c. */
+/* In the child after fork: reinitialise the locks of status.c, object.c, registry.c, device.c, cache.c and tune.c. */
 struct qn__cache;
+void qn__objects_in_child(void);
 void qn__log_in_child(void);
 void qn__registry_in_child(void);
 void qn__devices_in_child(void);
 void qn__cache_in_child(struct qn__cache *c);
 void qn__tune_in_child(void);
+
+/* ---- object.c: what callers hold; its memory stays readable after its destruction ------------- */
+
+enum { QN_OBJECT_CONTEXT, QN_OBJECT_PLAN, QN_OBJECT_GRAPH, QN_OBJECT_RECORDING, QN_OBJECT_TIMER, QN_OBJECT_KINDS };
+void *qn__object_new(int kind, size_t bytes);       /* zeroed, of the kind's one size; NULL: no memory */
+void  qn__object_free(int kind, void *object);      /* the caller has marked it as destroyed; NULL is a no-op */
+/* QN_BAD_ARGUMENT with the sentence that says so; a function without a status logs it. */
+qn_status qn__destroyed(const char *what);
+void      qn__log_destroyed(const char *what);
 
 /* A growing string; once growing fails, `failed` is set and appends do nothing. */
 typedef struct qn_text { char *s; size_t len, cap; bool failed; } qn_text;
@@ -56,7 +66,7 @@ static inline const qn_op_info *qn__op(uint32_t kind)   /* qn_op_find for the ho
 struct qn_graph {
   qn_graph_view view;                               /* the first member; points into the memory below */
   bool          single;                             /* written as a single op, and printed as one */
-  void         *memory[8];                          /* allocations to free */
+  void         *memory;                             /* NULL: destroyed */
 };
 
 /* infer.c: the rules of one op. On entry attr is a complete, writable copy and the inputs are known; outputs with dtype 0 are to be
@@ -73,6 +83,7 @@ typedef struct qn__range { uintptr_t begin, end; } qn__range;         /* end: 2 
 bool      qn__ranges_meet(qn__range *r, size_t n);
 
 /* graph.c: turns arrays into a checked graph; used by notation.c, qn_graph_make and the BLAS-like call. */
+qn_status qn__graph_alive(const qn_graph *g);       /* an error if g is NULL or destroyed */
 qn_status qn__graph_finish(qn_graph *g);            /* sets producers, users, escapes; infers each op in order */
 qn_status qn__graph_of_op(const qn_op *op, qn_graph **graph_p);   /* one op, checked: the first call of a problem */
 
@@ -256,10 +267,11 @@ struct qn_plan {
   qn_status  (*run)(const qn_prepared *, const qn_launch *);
   const qn_prepared *prepared;
   int32_t      threads;
+  int32_t      made_for;                            /* threads of the context that made it: the most of any step */
   atomic_int   refs;
   qn_status    status;                              /* of a cached refusal, with its sentence in why */
   char        *why;
-  qn__device  *dev;
+  qn__device  *dev;                                 /* NULL: a refusal, or destroyed by the caller (recordings may still use it) */
   const qn__terms *terms;
   uint32_t     n_pointers, n_ins, n_steps;
   uint64_t     workspace, counters, staging, scratch;
@@ -293,6 +305,9 @@ qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_wor
 #define QN_LATELY 512                               /* sets of two in a context's table of recent plans */
 
 struct qn_context {
+  int          generation;                          /* of the process at creation; 0: destroyed */
+  int32_t      most_threads;                        /* a plan made for more, before fork, cannot be executed */
+  atomic_uintptr_t user;                            /* the thread in a call with it; 0: none; QN__DISTURBED: see qn__end */
   qn__device  *dev;
   uint64_t     id;                                  /* unique in the process */
   const qn__terms *terms;
@@ -312,16 +327,49 @@ struct qn_context {
   qn_plan     *lately[QN_LATELY][2];
   struct qn_recording *recording;                   /* in progress, or NULL */
   bool         recorded;                            /* recordings exist and use the arena */
-  int          generation;                          /* of the process at creation; fork starts a new one */
 };
+#define QN__FIRST_GENERATION 0x51a7e001             /* unlike what stray pointers point to; fork starts a new one */
 extern atomic_int qn__generation;
+extern bool qn__workers_lost;                       /* forked from a process with threads: CPU engines must use one */
 qn_status qn__context_ready(struct qn_context *ctx, const qn_plan *p);    /* grows the arena, opens instances; not under capture */
 /* The backend's instance, opened if need be; NULL: it has none. */
 qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, void **instance);
 qn_status qn__context_room(void **block, uint64_t *have, uint64_t need);  /* host memory of at least that size; contents are lost */
 bool      qn__context_capturing(struct qn_context *ctx);
 void      qn__context_forget(struct qn_context *ctx);                     /* empties its table of plans */
-qn_status qn__context_alive(const struct qn_context *ctx);        /* an error if ctx is NULL or was created before a fork */
+/* An error if ctx is NULL, destroyed, no context or created before a fork. */
+qn_status qn__context_alive(const struct qn_context *ctx);
+static inline bool qn__is_alive(const struct qn_context *ctx)
+{
+  return ctx->generation == atomic_load_explicit(&qn__generation, memory_order_relaxed);
+}
+
+/* One thread at a time: each call that uses a context marks it with its thread from begin to end. Loads and stores without a lock, for
+ * a nanosecond: of two threads that enter at the same moment at least one finds the other's mark when it leaves. The same thread may
+ * enter again, from a callback (the log's, an allocator). */
+#define QN__DISTURBED 1
+static inline bool qn__begin(struct qn_context *ctx, uintptr_t *before)       /* false: another thread is in a call with ctx */
+{
+  const uintptr_t me = (uintptr_t)pthread_self();
+  *before = atomic_load_explicit(&ctx->user, memory_order_acquire);
+  if (__builtin_expect(*before && *before != me, 0)) return false;
+  atomic_store_explicit(&ctx->user, me, memory_order_relaxed);
+  return true;
+}
+static inline bool qn__end(struct qn_context *ctx, uintptr_t before)          /* false: another thread came in between */
+{
+  if (__builtin_expect(atomic_load_explicit(&ctx->user, memory_order_relaxed) != (uintptr_t)pthread_self(), 0)) return false;
+  atomic_store_explicit(&ctx->user, before, memory_order_release);
+  return true;
+}
+qn_status qn__plan_suits(const struct qn_context *ctx, const qn_plan *plan);      /* is alive, and of ctx's device */
+qn_status qn__in_use(void);                                       /* the error when qn__begin is false */
+qn_status qn__disturbed(struct qn_context *ctx, uintptr_t before);        /* when qn__end is false: tells the other thread too */
+/* The same for calls that need not be fast: qn__use fails if ctx is not alive or in use; the declaration sees to the end. */
+typedef struct qn__using { struct qn_context *ctx; uintptr_t before; } qn__using;
+qn_status qn__use(struct qn_context *ctx, qn__using *u);
+void      qn__use_end(qn__using *u);
+#define QN__UNTIL_RETURN __attribute__((cleanup(qn__use_end)))
 /* Adds an execution: where the device captures, only to keep the plan alive; else also to repeat it at each replay. */
 qn_status qn__record_add(struct qn_context *ctx, const qn_plan *p, void *const *ptr);
 qn_status qn__record_copy(struct qn_context *ctx, void *to, const void *from, size_t bytes, int kind);

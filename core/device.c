@@ -249,7 +249,18 @@ qn_status qn_each_device(void (*row)(void *, const qn_backend_info *, const qn_d
 
 /* ---- terms ---------------------------------------------------------------------------------------------- */
 
-static int default_threads(const qn_device *desc) { return desc->threads > 0 ? desc->threads : 1; }
+static int threads_of(const qn_device *desc, const qn__settings *s)
+{
+  return qn__workers_lost ? 1 : s->threads ? s->threads : desc->threads > 0 ? desc->threads : 1;
+}
+
+static void say_one_thread(const qn_device *desc, const qn__settings *s)
+{
+  static atomic_bool said;
+  if (qn__workers_lost && desc->threads > 0 && s->threads != 1 && !atomic_exchange(&said, true))
+    qn__log(QN_LOG_WARN, "this process was forked from one with threads, which OpenMP does not survive: its contexts compute on one "
+            "thread; a process started by exec, or forked before any thread, uses all");
+}
 
 /* Does b have the pinned engine and variant? known, variants (may be NULL) collect what it has: engines for the op; the variants. */
 static bool has_pinned(const qn__backend *b, const qn__pin *pin, qn_text *known, qn_text *variants)
@@ -345,7 +356,7 @@ qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backe
   memcpy(t->backend, list, (size_t)n * sizeof *list);
   t->n_backends = n;
   t->demands = (qn_demands){ .struct_size = sizeof t->demands, .determinism = s->determinism, .math = s->math,
-                             .workspace_limit = s->workspace_limit, .threads = s->threads ? s->threads : default_threads(desc) };
+                             .workspace_limit = s->workspace_limit, .threads = threads_of(desc, s) };
   for (int i = 0; i < n; i++) qn__text_add(&key, "%s%s:%s", i ? "," : "", list[i]->name, list[i]->path);
   qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s r%s", s->determinism, s->math, (unsigned long long)s->workspace_limit,
                t->demands.threads, s->tune, s->fallback, s->text[QN_SET_ENGINE] ? s->text[QN_SET_ENGINE] : "",
@@ -367,6 +378,7 @@ qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *
   qn__terms *t, *known;
   qn_device desc = dev->desc, now = { .struct_size = sizeof now };
   if (desc.threads > 0 && !dev->ops->describe(desc.ordinal, &now)) desc.threads = now.threads;     /* the OpenMP thread count can change */
+  say_one_thread(&desc, s);
   qn_status status = qn__terms_make(&desc, s, list, n, &t);
   if (status) return status;
   pthread_mutex_lock(&dev->lock);

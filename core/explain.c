@@ -41,10 +41,11 @@ qn_status qn_explain(const char *const options[], const char *model, const qn_gr
 {
   qn_context *ctx;
   uint64_t saved;
-  if (!graph || !row) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", graph ? "row" : "graph");
-  if (model) return explain_model(options, model, graph, row, user);
-  qn_status status = qn_context_create(options, &ctx);
+  qn_status status = qn__graph_alive(graph);
   if (status) return status;
+  if (!row) return qn__fail(QN_BAD_ARGUMENT, "row: is NULL");
+  if (model) return explain_model(options, model, graph, row, user);
+  if ((status = qn_context_create(options, &ctx))) return status;
   qn__asker who = { .device = &ctx->dev->desc, .terms = ctx->terms, .ctx = ctx, .verdict = row, .user = user };
   if (!(status = qn__enter(ctx->dev, &saved))) {
     status = ask_everyone(&who, graph);

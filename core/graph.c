@@ -21,10 +21,10 @@ static void *carve(char *base, size_t *used, size_t bytes)
 
 typedef struct arrays { int32_t *ints; char *attr, *names; } arrays;
 
-static size_t lay_out(char *base, const qn__graph_sizes *n, arrays *a)
+/* Of all that the view points to. */
+static size_t lay_out(qn_graph *g, char *base, const qn__graph_sizes *n, arrays *a)
 {
   size_t used = 0;
-  qn_graph *g = carve(base, &used, sizeof(qn_graph));
   void *op = carve(base, &used, n->ops * sizeof(qn_node));
   void *value = carve(base, &used, n->values * sizeof(qn_value));
   void *name = carve(base, &used, n->values * sizeof(char *));
@@ -43,13 +43,13 @@ static size_t lay_out(char *base, const qn__graph_sizes *n, arrays *a)
 
 static qn_graph *new_graph(const qn__graph_sizes *sizes, arrays *a)
 {
-  char *block = qn__alloc(lay_out(NULL, sizes, a));
-  if (!block) {
+  qn_graph *g = qn__object_new(QN_OBJECT_GRAPH, sizeof *g);
+  if (!g || !(g->memory = qn__alloc(lay_out(NULL, NULL, sizes, a)))) {
+    qn__object_free(QN_OBJECT_GRAPH, g);
     qn__fail(QN_NO_MEMORY, "no memory for a graph of %zu ops", sizes->ops);
     return NULL;
   }
-  lay_out(block, sizes, a);
-  qn_graph *g = (qn_graph *)block;
+  lay_out(g, g->memory, sizes, a);
   for (size_t i = 0; i < sizes->values; i++) ((const char **)g->view.name)[i] = "";
   return g;
 }
@@ -57,24 +57,36 @@ static qn_graph *new_graph(const qn__graph_sizes *sizes, arrays *a)
 void qn_graph_destroy(qn_graph *g)
 {
   if (!g) return;
-  for (size_t i = 0; i < sizeof g->memory / sizeof g->memory[0]; i++) qn__free(g->memory[i]);
-  qn__free(g);
+  if (!g->memory) {
+    qn__log_destroyed("graph");
+    return;
+  }
+  qn__free(g->memory);
+  g->memory = NULL;
+  g->view = (qn_graph_view){ 0 };
+  qn__object_free(QN_OBJECT_GRAPH, g);
+}
+
+qn_status qn__graph_alive(const qn_graph *g)
+{
+  if (!g) return qn__fail(QN_BAD_ARGUMENT, "graph: is NULL");
+  return g->memory ? QN_OK : qn__destroyed("graph");
 }
 
 const qn_graph_view *qn_graph_inspect(const qn_graph *g)
 {
-  return g ? &g->view : NULL;
+  return qn__graph_alive(g) ? NULL : &g->view;
 }
 
 int qn_graph_pointers(const qn_graph *g)
 {
-  return g ? (int)g->view.n_pointers : 0;
+  return qn__graph_alive(g) ? 0 : (int)g->view.n_pointers;
 }
 
 /* In a single-op graph without names the role names serve. */
 int qn_graph_index(const qn_graph *g, const char *name)
 {
-  if (!g || !name) return -1;
+  if (qn__graph_alive(g) || !name) return -1;
   const qn_graph_view *v = &g->view;
   int32_t value = -1;
   for (uint32_t i = 0; i < v->n_values && value < 0 && name[0]; i++)
@@ -306,6 +318,8 @@ static qn_status measure(const qn_graph_view *v, qn__graph_sizes *n)
   if (v->n_ops < 1 || v->n_ops > most || v->n_values > most || v->n_pointers > most || v->n_ins > v->n_pointers)
     return qn__fail(QN_BAD_ARGUMENT, "graph: %u ops, %u values, %u pointers of which %u are inputs; must be at least one op, "
                     "and no more inputs than pointers", v->n_ops, v->n_values, v->n_pointers, v->n_ins);
+  if (v->n_ins == v->n_pointers)
+    return qn__fail(QN_BAD_ARGUMENT, "graph: has no output, so nothing would be computed; mark at least one result with \"out\"");
   if (!v->op || (v->n_values && !v->value) || (v->n_pointers && !v->pointer))
     return qn__fail(QN_BAD_ARGUMENT, "graph: an array is NULL");
   *n = (qn__graph_sizes){ .ops = v->n_ops, .values = v->n_values, .pointers = v->n_pointers };

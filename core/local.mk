@@ -29,6 +29,7 @@ core_libcore_la_SOURCES = \
   core/problem.h \
   core/notation.h \
   core/status.c \
+  core/object.c \
   core/schema.c \
   core/tensor.c \
   core/argument.c \
@@ -75,12 +76,12 @@ core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 if BUILD_PLUGINS
 core_libcore_la_CPPFLAGS += -DQN_PLUGINDIR='"$(plugindir)"'
 endif
-core_libcore_la_CFLAGS = $(AM_CFLAGS) $(CORE_CFLAGS)
+core_libcore_la_CFLAGS = $(AM_CFLAGS) $(CORE_CFLAGS) $(FRAME_CFLAGS)
 
 lib_LTLIBRARIES += libquern.la
 libquern_la_SOURCES =
 libquern_la_LIBADD = $(QUERN_INSIDE)
-libquern_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined $(ZDEFS_LDFLAGS) -version-info $(QUERN_LTVERSION) $(QUERN_BUILTIN_LDFLAGS)
+libquern_la_LDFLAGS = $(AM_LDFLAGS) -no-undefined $(ZDEFS_LDFLAGS) $(NODELETE_LDFLAGS) -version-info $(QUERN_LTVERSION) $(QUERN_BUILTIN_LDFLAGS)
 libquern_la_DEPENDENCIES = core/libcore.la $(QUERN_BUILTIN) $(top_srcdir)/core/quern.map
 QUERN_BUILTIN =
 QUERN_BUILTIN_DEPS =

@@ -29,7 +29,8 @@ static void release(qn_context *ctx, free_fn *give_back, void *p)
 
 qn_status qn_alloc(qn_context *ctx, size_t bytes, void **p)
 {
-  qn_status status = qn__context_alive(ctx);
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
   if (status) return status;
   return p ? allocate(ctx, ctx->dev->ops->alloc, bytes, p) : qn__fail(QN_BAD_ARGUMENT, "p: is NULL");
 }
@@ -56,7 +57,8 @@ static void plain_free(const qn_device *device, void *p)
 
 qn_status qn_alloc_host(qn_context *ctx, size_t bytes, void **p)
 {
-  qn_status status = qn__context_alive(ctx);
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
   if (status) return status;
   if (!p) return qn__fail(QN_BAD_ARGUMENT, "p: is NULL");
   return allocate(ctx, ctx->dev->ops->alloc_host ? ctx->dev->ops->alloc_host : plain_alloc, bytes, p);
@@ -73,7 +75,8 @@ void qn_free_host(qn_context *ctx, void *p)
 static qn_status enqueue(qn_context *ctx, void *to, const void *from, size_t bytes, int kind, bool waits)
 {
   uint64_t saved;
-  qn_status status = qn__context_alive(ctx);
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
   const qn_device_ops *ops = status ? NULL : ctx->dev->ops;
   if (status) return status;
   if (bytes && (!to || !from)) return qn__fail(QN_BAD_ARGUMENT, "a pointer to copy %s is NULL", to ? "from" : "to");

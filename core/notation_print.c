@@ -336,7 +336,7 @@ static void print_graph(const printer *w)
 size_t qn_graph_print(const qn_graph *graph, char *text, size_t bytes)
 {
   qn_text t = { 0 };
-  if (!graph) return qn__text_out(&t, text, bytes);
+  if (qn__graph_alive(graph)) return qn__text_out(&t, text, bytes);
   printer w = { .t = &t, .v = &graph->view, .single = graph->single };
   if (w.single) print_op(&w, &w.v->op[0], false);
   else {

@@ -201,17 +201,18 @@ void qn__plan_release(qn_plan *p)
   qn__free(p->literal);
   qn__free(p->why);
   qn__free(p->key);
-  qn__free(p);
+  p->dev = NULL;
+  qn__object_free(QN_OBJECT_PLAN, p);
 }
 
 qn_status qn__plan_failed(qn_status status, qn_plan **out)
 {
-  qn_plan *p = qn__alloc(sizeof *p);
+  qn_plan *p = qn__object_new(QN_OBJECT_PLAN, sizeof *p);
   if (!p) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
   atomic_init(&p->refs, 1);
   p->status = status;
   if (!(p->why = qn__strdup(qn_last_error()))) {
-    qn__free(p);
+    qn__object_free(QN_OBJECT_PLAN, p);
     return qn__fail(QN_NO_MEMORY, "no memory for a plan");
   }
   *out = p;
@@ -220,7 +221,7 @@ qn_status qn__plan_failed(qn_status status, qn_plan **out)
 
 qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
 {
-  qn_plan *p = qn__alloc(sizeof *p);
+  qn_plan *p = qn__object_new(QN_OBJECT_PLAN, sizeof *p);
   qn_part **part = NULL;
   uint64_t saved, uses = 0;
   int n = 0;
@@ -232,6 +233,7 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   atomic_init(&p->refs, 1);
   p->dev = ctx->dev;
   p->terms = ctx->terms;
+  p->made_for = ctx->terms->demands.threads;
   p->graph = g;
   qn__asker who = { .device = &ctx->dev->desc, .terms = ctx->terms, .ctx = ctx, .uses = &uses };
   if (qn__context_capturing(ctx)) {
@@ -328,14 +330,24 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
 
 /* ---- inspection ------------------------------------------------------------------------------------------------------- */
 
-void qn_plan_destroy(qn_plan *plan) { qn__plan_release(plan); }
-size_t qn_plan_workspace(const qn_plan *plan) { return plan ? plan->workspace : 0; }
-size_t qn_plan_counters(const qn_plan *plan) { return plan ? plan->counters : 0; }
-int qn_plan_parts(const qn_plan *plan) { return plan ? (int)plan->n_steps : 0; }
+void qn_plan_destroy(qn_plan *plan)
+{
+  if (plan && !plan->dev) qn__log_destroyed("plan");
+  else if (plan) {
+    plan->dev = NULL;                                           /* recordings may keep it */
+    qn__plan_release(plan);
+  }
+}
+
+static bool is_there(const qn_plan *plan) { return plan && (plan->dev || !qn__destroyed("plan")); }
+
+size_t qn_plan_workspace(const qn_plan *plan) { return is_there(plan) ? plan->workspace : 0; }
+size_t qn_plan_counters(const qn_plan *plan) { return is_there(plan) ? plan->counters : 0; }
+int qn_plan_parts(const qn_plan *plan) { return is_there(plan) ? (int)plan->n_steps : 0; }
 
 const qn_prepared *qn_plan_part(const qn_plan *plan, int i, const char **backend_p)
 {
-  if (!plan || i < 0 || i >= (int)plan->n_steps) return NULL;
+  if (!is_there(plan) || i < 0 || i >= (int)plan->n_steps) return NULL;
   if (backend_p) *backend_p = plan->step[i].part->backend->name;
   return &plan->step[i].part->prepared;
 }
@@ -350,7 +362,7 @@ static void print_part(const qn_part *part, qn_text *t)
 size_t qn_part_line(const qn_plan *plan, int i, char *text, size_t bytes)
 {
   qn_text t = {0};
-  if (plan && i >= 0 && i < (int)plan->n_steps) print_part(plan->step[i].part, &t);
+  if (is_there(plan) && i >= 0 && i < (int)plan->n_steps) print_part(plan->step[i].part, &t);
   return qn__text_out(&t, text, bytes);
 }
 
@@ -361,7 +373,7 @@ static const char *const trait_name[] = { "deterministic", "batch_invariant", "p
 size_t qn_plan_print(const qn_plan *plan, char *text, size_t bytes)
 {
   qn_text t = {0};
-  for (uint32_t s = 0; plan && s < plan->n_steps; s++) {
+  for (uint32_t s = 0; is_there(plan) && s < plan->n_steps; s++) {
     const qn_part *part = plan->step[s].part;
     const qn_prepared *a = &part->prepared;
     const char *sep = "";

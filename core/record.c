@@ -9,20 +9,27 @@ typedef struct entry { qn_plan *plan; void **ptr; void *scalars; size_t bytes; i
 
 struct qn_recording {
   qn__device *dev;
-  uint64_t    owner;                      /* id of the context that made it, which may be gone */
+  uint64_t    owner;                      /* id of the context that made it, which may be gone; 0: the recording is destroyed */
   void       *native;                     /* the device's recording; NULL: use the list */
   entry      *list;
   int         n, cap;
   void       *workspace, *counters;
 };
 
+static void free_recording(qn_recording *r)
+{
+  r->owner = 0;
+  qn__object_free(QN_OBJECT_RECORDING, r);
+}
+
 qn_status qn_record_begin(qn_context *ctx)
 {
   uint64_t saved;
-  qn_status status = qn__context_alive(ctx);
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
   if (status) return status;
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording already");
-  qn_recording *r = qn__alloc(sizeof *r);
+  qn_recording *r = qn__object_new(QN_OBJECT_RECORDING, sizeof *r);
   if (!r) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
   r->dev = ctx->dev;
   r->owner = ctx->id;
@@ -32,7 +39,7 @@ qn_status qn_record_begin(qn_context *ctx)
       qn__leave(ctx->dev, saved);
     }
     if (status) {
-      qn__free(r);
+      free_recording(r);
       return status;
     }
   }
@@ -95,7 +102,8 @@ qn_status qn__record_copy(qn_context *ctx, void *to, const void *from, size_t by
 qn_status qn_record_end(qn_context *ctx, qn_recording **recording_p)
 {
   uint64_t saved;
-  qn_status status = qn__context_alive(ctx);
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
   if (status) return status;
   if (!recording_p) return qn__fail(QN_BAD_ARGUMENT, "recording_p: is NULL");
   qn_recording *r = ctx->recording;
@@ -115,9 +123,11 @@ qn_status qn_record_end(qn_context *ctx, qn_recording **recording_p)
 qn_status qn_recording_replay(qn_context *ctx, qn_recording *recording)
 {
   uint64_t saved;
-  qn_status status = qn__context_alive(ctx);
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
   if (status) return status;
   if (!recording) return qn__fail(QN_BAD_ARGUMENT, "recording: is NULL");
+  if (!recording->owner) return qn__destroyed("recording");
   if (recording->owner != ctx->id) return qn__fail(QN_BAD_ARGUMENT, "recording: was made by another context, whose workspace it uses");
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; a recording cannot be part of another");
   if (ctx->dev->ops->capture_begin) {
@@ -138,6 +148,10 @@ void qn_recording_destroy(qn_recording *recording)
 {
   uint64_t saved;
   if (!recording) return;
+  if (!recording->owner) {
+    qn__log_destroyed("recording");
+    return;
+  }
   if (recording->native && !qn__enter(recording->dev, &saved)) {
     recording->dev->ops->recording_destroy(&recording->dev->desc, recording->native);
     qn__leave(recording->dev, saved);
@@ -148,5 +162,5 @@ void qn_recording_destroy(qn_recording *recording)
     qn__plan_release(recording->list[i].plan);
   }
   qn__free(recording->list);
-  qn__free(recording);
+  free_recording(recording);
 }

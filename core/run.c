@@ -100,18 +100,29 @@ static inline uint64_t seems_off(const qn_plan *p, void *const *ptr)
 
 /* ---- execution ------------------------------------------------------------------------------------------------- */
 
-static qn_status not_ready(void)
+qn_status qn__plan_suits(const qn_context *ctx, const qn_plan *plan)
 {
-  return qn__fail(QN_NOT_READY, "plan: needs more workspace than ctx has, for another context made it, or ctx's allocator was changed; call qn_context_reserve(ctx, plan) once first");
+  if (!plan) return qn__fail(QN_BAD_ARGUMENT, "plan: is NULL");
+  if (!plan->dev) return qn__destroyed("plan");
+  if (plan->dev != ctx->dev) return qn__fail(QN_BAD_ARGUMENT, "plan: was made for another device than ctx's, %s", qn_context_device(ctx));
+  if (plan->made_for > ctx->most_threads)
+    return qn__fail(QN_DEVICE, "plan: was made before fork, for %d threads, which the child has not; make it in the child",
+                    (int)plan->made_for);
+  return QN_OK;
+}
+
+static qn_status not_ready(const qn_context *ctx, const qn_plan *plan)
+{
+  qn_status status = qn__plan_suits(ctx, plan);
+  return status ? status : qn__fail(QN_NOT_READY, "plan: needs more workspace than ctx has, for another context made it, or ctx's "
+                                    "allocator was changed; call qn_context_reserve(ctx, plan) once first");
 }
 
 static __attribute__((noinline)) qn_status execute_closely(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace,
                                                            void *counters)
 {
-  qn_status status = qn__context_alive(ctx);
-  if (status) return status;
-  if (p->scratch > ctx->scratch_bytes) return not_ready();
-  status = p->n_pointers > QN__MANY && !many_seem_off(ctx, p, ptr) ? QN_OK : look_closely(p, ptr);
+  if (p->scratch > ctx->scratch_bytes) return not_ready(ctx, p);
+  qn_status status = p->n_pointers > QN__MANY && !many_seem_off(ctx, p, ptr) ? QN_OK : look_closely(p, ptr);
   if (status) return status;
   if (ctx->recording && ((status = qn__record_add(ctx, p, ptr)) || !ctx->dev->ops->capture_begin)) return status;
   return qn__plan_run(ctx, p, ptr, workspace, counters);
@@ -119,8 +130,7 @@ static __attribute__((noinline)) qn_status execute_closely(qn_context *ctx, cons
 
 static inline qn_status execute(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
 {
-  bool alive = ctx->generation == atomic_load_explicit(&qn__generation, memory_order_relaxed);
-  if (UNLIKELY(!p->run) || UNLIKELY(!alive | (ctx->recording != NULL) | (seems_off(p, ptr) != 0)))
+  if (UNLIKELY(!p->run) || UNLIKELY((ctx->recording != NULL) | (seems_off(p, ptr) != 0)))
     return execute_closely(ctx, p, ptr, workspace, counters);
   qn_launch launch;
   launch.struct_size = sizeof launch;
@@ -139,7 +149,7 @@ static inline qn_status execute(qn_context *ctx, const qn_plan *p, void *const *
 /* Ready except for workspace and counters, which the caller may supply. */
 static inline bool is_at_home(const qn_context *ctx, const qn_plan *p)
 {
-  return !(p->instances & ~ctx->opened) && p->staging <= ctx->staging_bytes;
+  return !(p->instances & ~ctx->opened) && p->staging <= ctx->staging_bytes && p->made_for <= ctx->most_threads;
 }
 
 static inline bool is_ready(const qn_context *ctx, const qn_plan *p)
@@ -150,31 +160,34 @@ static inline bool is_ready(const qn_context *ctx, const qn_plan *p)
 
 static qn_status check_call(const qn_context *ctx, const qn_plan *plan, void *const pointers[])
 {
-  if (!ctx || !plan || (!pointers && plan->n_pointers))
-    return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", !ctx ? "ctx" : !plan ? "plan" : "pointers");
-  if (plan->dev != ctx->dev) return qn__fail(QN_BAD_ARGUMENT, "plan: was made for another device than ctx's, %s", qn_context_device(ctx));
-  return QN_OK;
+  qn_status status = qn__context_alive(ctx);
+  if (status || (status = qn__plan_suits(ctx, plan))) return status;
+  return pointers || !plan->n_pointers ? QN_OK : qn__fail(QN_BAD_ARGUMENT, "pointers: is NULL");
 }
 
 qn_status qn_plan_execute(qn_context *ctx, const qn_plan *plan, void *const pointers[])
 {
-  if (UNLIKELY(!ctx || !plan || !pointers || plan->dev != ctx->dev)) {
+  uintptr_t before;
+  if (UNLIKELY(!ctx || !plan || !pointers || !qn__is_alive(ctx) || plan->dev != ctx->dev)) {
     qn_status status = check_call(ctx, plan, pointers);
     if (status) return status;
   }
-  if (UNLIKELY(!is_ready(ctx, plan))) return not_ready();
-  return execute(ctx, plan, pointers, ctx->workspace, ctx->counters);
+  if (!qn__begin(ctx, &before)) return qn__in_use();
+  qn_status status = UNLIKELY(!is_ready(ctx, plan)) ? not_ready(ctx, plan)
+                                                    : execute(ctx, plan, pointers, ctx->workspace, ctx->counters);
+  return qn__end(ctx, before) ? status : qn__disturbed(ctx, before);
 }
 
 qn_status qn_plan_execute_with(qn_context *ctx, const qn_plan *plan, void *const pointers[], void *workspace, void *counters)
 {
-  qn_status status = check_call(ctx, plan, pointers);
-  if (status) return status;
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
+  if (status || (status = check_call(ctx, plan, pointers))) return status;
   if ((!workspace && plan->workspace) || (uintptr_t)workspace & 255)
     return qn__fail(QN_BAD_ARGUMENT, "workspace: %llu bytes, 256-byte aligned, are needed", (unsigned long long)plan->workspace);
   if ((!counters && plan->counters) || (uintptr_t)counters & 15)
     return qn__fail(QN_BAD_ARGUMENT, "counters: %llu bytes, 16-byte aligned and zero, are needed", (unsigned long long)plan->counters);
-  if (!is_at_home(ctx, plan)) return not_ready();
+  if (!is_at_home(ctx, plan)) return not_ready(ctx, plan);
   if (ctx->recording && !ctx->dev->ops->capture_begin)
     return qn__fail(QN_UNSUPPORTED, "a recording of a CPU context cannot take a workspace of its own; its replays use the context's");
   return execute(ctx, plan, pointers, workspace, counters);
@@ -184,9 +197,10 @@ qn_status qn_plan_create(qn_context *ctx, const qn_graph *graph, qn_plan **plan_
 {
   qn_graph *copy;
   qn_plan *p;
-  qn_status status = qn__context_alive(ctx);
-  if (status) return status;
-  if (!graph || !plan_p) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", graph ? "plan_p" : "graph");
+  qn__using use QN__UNTIL_RETURN = { 0 };
+  qn_status status = qn__use(ctx, &use);
+  if (status || (status = qn__graph_alive(graph))) return status;
+  if (!plan_p) return qn__fail(QN_BAD_ARGUMENT, "plan_p: is NULL");
   if ((status = qn_graph_make(&graph->view, &copy))) return status;
   copy->single = graph->single;
   if ((status = qn__plan_make(ctx, copy, &p))) return status;
@@ -330,18 +344,33 @@ static inline bool is_plan_of(const qn_plan *p, const words *k, uint64_t hash)
   return p && p->hash == hash && p->n_words == k->n && !memcmp(p->key, k->w, k->n * sizeof *k->w);
 }
 
-static inline qn_status run_words(qn_context *ctx, const qn_op *op, const words *k)
+static inline qn_plan *recent(const qn_context *ctx, const words *k, uint64_t hash)
 {
-  qn_plan *p;
+  qn_plan *const *set = ctx->lately[hash % QN_LATELY];
+  return LIKELY(is_plan_of(set[0], k, hash)) ? set[0] : is_plan_of(set[1], k, hash) ? set[1] : NULL;
+}
+
+static qn_status run_words(qn_context *ctx, const qn_op *op, const words *k)
+{
   uint64_t hash = hash_words(k->w, k->n);
-  qn_plan **set = ctx->lately[hash % QN_LATELY];
-  if (LIKELY(is_plan_of(set[0], k, hash))) p = set[0];
-  else if (is_plan_of(set[1], k, hash)) p = set[1];
-  else {
-    qn_status status = find_plan(ctx, op, k, hash, &p);
-    if (status) return status;
-  }
-  return execute(ctx, p, k->ptr, ctx->workspace, ctx->counters);
+  qn_plan *p = recent(ctx, k, hash);
+  qn_status status = p ? QN_OK : find_plan(ctx, op, k, hash, &p);
+  return status ? status : execute(ctx, p, k->ptr, ctx->workspace, ctx->counters);
+}
+
+/* The call's plan, if the context used it lately; the pointers go into given's. Else NULL, and given holds a copy of the words, to be
+ * freed; no copy: they do not fit, or memory is out. Apart from qn_run, so that the words are off the stack when an engine runs. */
+static __attribute__((noinline)) qn_plan *look_up(const qn_context *ctx, const qn_op_info *info, const qn_op *op, words *given)
+{
+  uint64_t w[WORDS_ON_STACK];
+  words k = { w, 0, WORDS_ON_STACK, given->ptr, 0, POINTERS_ON_STACK };
+  if (UNLIKELY(!read_problem(&k, info, op, ctx->terms->id))) return NULL;
+  qn_plan *p = recent(ctx, &k, hash_words(w, k.n));
+  if (LIKELY(p)) return p;
+  *given = k;
+  given->w = qn__alloc(k.n * sizeof *w);
+  if (given->w) memcpy(given->w, w, k.n * sizeof *w);
+  return NULL;
 }
 
 /* Calls whose words do not fit on the stack, or whose attributes have another struct size: uses memory that the context keeps.
@@ -379,13 +408,14 @@ static qn_status bad_call(const qn_context *ctx, const qn_op *op, const qn_op_in
 
 qn_status qn_run(qn_context *ctx, const qn_op *op)
 {
-  uint64_t w[WORDS_ON_STACK];
   void *ptr[POINTERS_ON_STACK];
-  words k = { w, 0, WORDS_ON_STACK, ptr, 0, POINTERS_ON_STACK };
+  words k = { .ptr = ptr };
   const qn_op_info *info = LIKELY(ctx && op) ? qn__op(op->kind) : NULL;
-  if (UNLIKELY(!info || op->n_args != info->n_roles || !op->arg ||
-               ctx->generation != atomic_load_explicit(&qn__generation, memory_order_relaxed)))
-    return bad_call(ctx, op, info);
-  if (UNLIKELY(!read_problem(&k, info, op, ctx->terms->id))) return run_long(ctx, info, op);
-  return run_words(ctx, op, &k);
+  uintptr_t before;
+  if (UNLIKELY(!info || op->n_args != info->n_roles || !op->arg || !qn__is_alive(ctx))) return bad_call(ctx, op, info);
+  if (!qn__begin(ctx, &before)) return qn__in_use();
+  const qn_plan *p = look_up(ctx, info, op, &k);
+  qn_status status = LIKELY(p) ? execute(ctx, p, ptr, ctx->workspace, ctx->counters) : k.w ? run_words(ctx, op, &k) : run_long(ctx, info, op);
+  if (UNLIKELY(k.w != NULL)) qn__free(k.w);
+  return qn__end(ctx, before) ? status : qn__disturbed(ctx, before);
 }

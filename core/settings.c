@@ -356,10 +356,8 @@ qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_se
   qn__settings own;
   const qn__settings *s = ctx ? &ctx->settings : &own;
   if (!row) return qn__fail(QN_BAD_ARGUMENT, "row: is NULL");
-  if (!ctx) {
-    qn_status status = qn__settings_init(&own);
-    if (status) return status;
-  }
+  qn_status status = ctx ? qn__context_alive(ctx) : qn__settings_init(&own);
+  if (status) return status;
   for (int i = 0; i < QN_SET_COUNT; i++) {
     qn_setting_info info = { table[i].key, table[i].variable, qn__setting_value(s, i), origin[s->origin[i]], table[i].text };
     row(user, &info);

@@ -133,15 +133,36 @@ tests_plugin_none_la_LDFLAGS = $(test_plugin_ldflags)
 tests_t_loader_SOURCES = tests/t_loader.c tests/tap.h
 EXTRA_DIST += tests/loader.sh
 
+# Larger frames than the library's are the sanitizers'.
+if !SANITIZER
+check_PROGRAMS += tests/t_stack
+TESTS += tests/t_stack
+endif
+tests_t_stack_SOURCES = tests/t_stack.c tests/tap.h
+
+# Opened and closed again; a static library has nothing to open.
+if BUILD_PLUGINS
+check_PROGRAMS += tests/t_dlclose
+TESTS += tests/t_dlclose
+endif
+tests_t_dlclose_SOURCES = tests/t_dlclose.c tests/tap.h
+tests_t_dlclose_CPPFLAGS = $(AM_CPPFLAGS) -DQN_LIBRARY='"$(abs_top_builddir)/.libs/libquern.so"'
+tests_t_dlclose_LDFLAGS =
+tests_t_dlclose_LDADD = -ldl
+
 # Processes and threads around the library.
-check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
-TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
+check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_misuse tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
+TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_misuse tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
 tests_t_threads_SOURCES = tests/t_threads.c tests/tap.h
 tests_t_amp_SOURCES = tests/t_amp.c tests/tap.h
 tests_t_lists_SOURCES = tests/t_lists.c tests/tap.h
 tests_t_openmp_SOURCES = tests/t_openmp.c tests/tap.h
 tests_t_openmp_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 tests_t_fork_SOURCES = tests/t_fork.c tests/tap.h
+tests_t_fork_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
+tests_t_fork_LDADD = $(LDADD) $(LIBM)
+tests_t_misuse_SOURCES = tests/t_misuse.c tests/tap.h
+tests_t_misuse_LDADD = $(LDADD) -lpthread
 tests_t_devices_SOURCES = tests/t_devices.c tests/tap.h
 tests_t_devices_LDADD = $(LDADD) -ldl -lpthread
 tests_t_alloc_SOURCES = tests/t_alloc.c tests/tap.h

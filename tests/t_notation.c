@@ -389,6 +389,8 @@ static void test_sentences(void)
     { "in x f32/4 | relu x=x", "column 14: in a graph an op names its output", QN_SYNTAX },
     { "in x f32/4 | y = relu x=z", "\"z\" is neither declared", QN_SYNTAX },
     { "in x f32/4 | y = relu x=f32/4", "a graph's tensors are declared", QN_SYNTAX },
+    { "in x f32/4 | y = relu x=x", "has no output", QN_BAD_ARGUMENT },
+    { "y = rng_uniform y=f32/4 seed=1", "has no output", QN_BAD_ARGUMENT },
     { "in x f32/4 | out z", "\"z\" is made by no op above", QN_SYNTAX },
     { "in x f32/4 | out x | y = relu x=x", "x: is an output, but no op makes it", QN_BAD_ARGUMENT },
     { "in x f32/4 | out y = relu x=x | out y", "y: stands twice among the outputs", QN_BAD_ARGUMENT },

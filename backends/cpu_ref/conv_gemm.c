@@ -92,19 +92,21 @@ static void filter_rows(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc
 
 /* pixels in columns and channels contiguous: rows of windows, transposed */
 #define WINDOWS 32
+#define PLACES 128                        /* of a window at a time */
 
 static const void *turned_columns(const cpu_gemm *g, int64_t group, int64_t k0, int64_t kc, int64_t j0, int64_t nc,
                                   void *buffer, int64_t *step)
 {
   const cpu_conv *c = g->user;
   const int64_t ld = cpu_gemm_ld(g->nc, sizeof(float));
-  float windows[WINDOWS][CPU_GEMM_KC_MAX];
-  for (int64_t j = 0; j < nc; j += WINDOWS) {
-    const int64_t n = qn_min_i64(WINDOWS, nc - j);
-    for (int64_t i = 0; i < n; i++)
-      cpu_window_places(g->isa, &c->window, group_source(c, group), j0 + j + i, k0, kc, (char *)windows[i]);
-    g->isa->turn(windows[0], CPU_GEMM_KC_MAX, n, kc, (float *)buffer + j, ld);
-  }
+  float windows[WINDOWS][PLACES];
+  for (int64_t j = 0; j < nc; j += WINDOWS)
+    for (int64_t k = 0; k < kc; k += PLACES) {
+      const int64_t n = qn_min_i64(WINDOWS, nc - j), places = qn_min_i64(PLACES, kc - k);
+      for (int64_t i = 0; i < n; i++)
+        cpu_window_places(g->isa, &c->window, group_source(c, group), j0 + j + i, k0 + k, places, (char *)windows[i]);
+      g->isa->turn(windows[0], PLACES, n, places, (float *)buffer + k * ld + j, ld);
+    }
   *step = ld;
   return buffer;
 }

@@ -24,6 +24,7 @@ typedef struct gradient {
 /* ---- blocks --------------------------------------------------------------------------------- */
 
 #define STRIP 32                          /* rows transposed at a time */
+#define PIECE 128                         /* of each */
 
 static const char *of_group(const cpu_window *w, const char *data, int64_t group)
 {
@@ -37,12 +38,13 @@ static void dy_by_channel(const gradient *p, int64_t group, int64_t c0, int64_t 
   const cpu_window *w = &p->dy;
   const char *const data = of_group(w, p->dy_data, group);
   if (w->stride[1] == 1 && p->gemm.type == CPU_GEMM_F32) {
-    float strip[STRIP][CPU_GEMM_MC_MAX];
-    for (int64_t i = 0; i < pixels; i += STRIP) {
-      const int64_t n = qn_min_i64(STRIP, pixels - i);
-      for (int64_t s = 0; s < n; s++) cpu_window_places(p->gemm.isa, w, data, first + i + s, c0, channels, (char *)strip[s]);
-      p->gemm.isa->turn(strip[0], CPU_GEMM_MC_MAX, n, channels, (float *)dst + i, ld);
-    }
+    float strip[STRIP][PIECE];
+    for (int64_t i = 0; i < pixels; i += STRIP)
+      for (int64_t c = 0; c < channels; c += PIECE) {
+        const int64_t n = qn_min_i64(STRIP, pixels - i), m = qn_min_i64(PIECE, channels - c);
+        for (int64_t s = 0; s < n; s++) cpu_window_places(p->gemm.isa, w, data, first + i + s, c0 + c, m, (char *)strip[s]);
+        p->gemm.isa->turn(strip[0], PIECE, n, m, (float *)dst + c * ld + i, ld);
+      }
   } else {
     cpu_window_pixels(p->gemm.isa, w, data, true, c0, channels, first, pixels, dst, ld);
   }
@@ -56,12 +58,13 @@ static void dy_by_pixel(const gradient *p, int64_t group, int64_t c0, int64_t ch
   const char *const data = of_group(w, p->dy_data, group);
   const int64_t element = (int64_t)cpu_gemm_row_bytes(p->gemm.type);
   if (w->stride[1] != 1 && p->gemm.type == CPU_GEMM_F32) {
-    float strip[STRIP][CPU_GEMM_KC_MAX];
-    for (int64_t i = 0; i < channels; i += STRIP) {
-      const int64_t n = qn_min_i64(STRIP, channels - i);
-      cpu_window_pixels(p->gemm.isa, w, data, true, c0 + i, n, first, pixels, (char *)strip, CPU_GEMM_KC_MAX);
-      p->gemm.isa->turn(strip[0], CPU_GEMM_KC_MAX, n, pixels, (float *)dst + i, ld);
-    }
+    float strip[STRIP][PIECE];
+    for (int64_t i = 0; i < channels; i += STRIP)
+      for (int64_t k = 0; k < pixels; k += PIECE) {
+        const int64_t n = qn_min_i64(STRIP, channels - i), m = qn_min_i64(PIECE, pixels - k);
+        cpu_window_pixels(p->gemm.isa, w, data, true, c0 + i, n, first + k, m, (char *)strip, PIECE);
+        p->gemm.isa->turn(strip[0], PIECE, n, m, (float *)dst + k * ld + i, ld);
+      }
   } else {
     for (int64_t i = 0; i < pixels; i++) cpu_window_places(p->gemm.isa, w, data, first + i, c0, channels, dst + i * ld * element);
   }

@@ -3,7 +3,7 @@
 # groups and uses QN_ISA (baseline, avx2, avx512) to name its tables.
 
 cpu_ref_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/backends/cpu_ref $(OPENBLAS_CFLAGS)
-cpu_ref_cflags = $(AM_CFLAGS) $(HIDDEN_CFLAGS) $(OPENMP_CFLAGS)
+cpu_ref_cflags = $(AM_CFLAGS) $(HIDDEN_CFLAGS) $(OPENMP_CFLAGS) $(FRAME_CFLAGS)
 cpu_ref_fast = -fno-math-errno -fno-trapping-math -ftree-vectorize $(VECTORIZE_CFLAGS) $(STRING_CFLAGS) -ffp-contract=fast
 if BUILTIN_CPU_REF
 cpu_ref_cppflags += -DQN_BUILTIN

@@ -11,7 +11,7 @@
 #include "convert.h"
 #include "cpu_ref.h"
 
-enum { BAND = 1024,                       /* columns at a time */
+enum { BAND = 3584 / sizeof(real),        /* columns at a time; less than a page, in which bands would evict each other */
        CHUNK = 16384, LEAST_ROWS = 8,     /* elements of a chunk; rows, however long */
        UNIT = 64,                         /* columns whose chunks are merged at a time, or one larger group */
        LONG = 64, LONG_IN_LONG_ROWS = 16 };       /* width of a group from which norm_runs is faster */

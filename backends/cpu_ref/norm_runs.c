@@ -14,7 +14,8 @@
 #include "cpu_ref.h"
 #include "pointwise_tile.h"
 
-enum { SPAN = 8192 / sizeof(real),        /* elements of a piece */
+enum { SPAN = 4096 / sizeof(real),        /* elements of a piece */
+       ROOM = SPAN + 128 / sizeof(real),  /* of its buffer: neighbours a page apart would wait for each other's stores */
        SHORTEST_RUN = 16,                 /* elements, where a group has several */
        COLUMNS = 256,                     /* of a block of dscale and dshift */
        SHARES = 16, LEAST_SHARE = 16 };   /* of groups whose dscale and dshift are summed separately; groups per share */
@@ -158,6 +159,7 @@ typedef struct place {                    /* addresses of a group's tensors; NUL
   char   *at[TENSORS], *second, *sum;
   int64_t y;                              /* its element number, if followed */
   const real *scale, *shift;              /* along a run, if that is one piece */
+  real   (*kept)[ROOM];                   /* room for pieces of both */
   real   *by_scale, *by_shift;            /* accumulators of the share's dscale and dshift */
   double *by_run;                         /* [2, runs]: of the group */
   void *const *ptr;                       /* of the current launch */
@@ -234,7 +236,7 @@ static void forward_group(const place *w)
 {
   const problem *p = w->p;
   const double n_all = (double)p->runs * (double)p->length;
-  real from[SPAN], to[SPAN], buffer[2][SPAN];
+  real from[ROOM], to[ROOM], (*buffer)[ROOM] = w->kept;
   const real *const whole = one_piece(p) ? piece_of_x(w, 0, 0, p->length, from, to) : NULL;       /* read once */
   double mean = 0, var = 0;
   if (p->given) {
@@ -286,7 +288,7 @@ static void backward_group(const place *w)
   const double n_all = (double)p->runs * (double)p->length, scale = one_scale ? number(w, SCALE, 1) : 1;
   const double finite = isinf(scale) ? NAN : scale;        /* NaN whatever the signs: Inf - Inf */
   const real mean = (real)number(w, MEAN, 0), rstd = (real)number(w, RSTD, 1);
-  real from[SPAN], given[SPAN], buffer[SPAN], to[SPAN];
+  real from[ROOM], given[ROOM], *buffer = w->kept[0], to[ROOM];
   const real *x = NULL, *dy = NULL;
   double sum = 0, along = 0;
   EACH_PIECE(p, r, i, n) {
@@ -506,8 +508,8 @@ static void run_groups(const problem *p, const qn_launch *launch, int64_t first,
 {
   double *const by_run = launch->workspace;
   qn_walk walk;
-  real kept[2][SPAN];
-  place w = { .p = p, .ptr = launch->ptr };
+  real kept[2][ROOM];
+  place w = { .p = p, .kept = kept, .ptr = launch->ptr };
   if (sums) {
     memset(sums, 0, (size_t)(2 * p->length) * sizeof *sums);
     w.by_scale = sums, w.by_shift = sums + p->length;

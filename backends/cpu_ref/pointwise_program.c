@@ -357,7 +357,9 @@ int cpu_program_make(const qn_request *request, uint32_t first, uint32_t n, int3
     widest = qn_max_i64(widest, cpu_type_bytes(code->type));
     if (code->kind == CPU_EVAL) widest = qn_max_i64(widest, cpu_type_bytes(code->out_type));
   }
-  program->tile = CPU_TILE_BYTES / widest;
+  program->used = c.used;
+  program->tile_bytes = qn_min_i64(CPU_TILE_BYTES, CPU_TILE_STACK / qn_max_i64(1, __builtin_popcount(c.used)) & ~(int64_t)255);
+  program->tile = program->tile_bytes / widest;
   return (int)c.n;
 }
 

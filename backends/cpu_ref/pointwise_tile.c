@@ -149,9 +149,7 @@ static char *in_order(const cpu_program *p, const stretch *s, int64_t place, con
 
 /* ---- one tile ------------------------------------------------------------------------------------------ */
 
-typedef union reg { char bytes[CPU_TILE_BYTES]; double align_as[1]; } reg;
-
-static void run_tile(const cpu_program *p, void *const *ptr, void **r, reg *own, int64_t place, int64_t n, bool first)
+static void run_tile(const cpu_program *p, void *const *ptr, void **r, char *const *own, int64_t place, int64_t n, bool first)
 {
   stretch s = { 0 };
   bool walked = p->nest.rank <= 1;        /* if so, packed tensors need no walk */
@@ -163,18 +161,18 @@ static void run_tile(const cpu_program *p, void *const *ptr, void **r, reg *own,
     char *memory = code->tensor >= 0 ? in_order(p, &s, place, code, ptr) : NULL;
     switch (code->kind) {
     case CPU_FILL:
-      if (first) fill(own[code->out].bytes, ptr[code->value], code->dtype, code->op, code->type, n);
-      r[code->out] = own[code->out].bytes;
+      if (first) fill(own[code->out], ptr[code->value], code->dtype, code->op, code->type, n);
+      r[code->out] = own[code->out];
       break;
     case CPU_LOAD:
-      r[code->out] = own[code->out].bytes;
+      r[code->out] = own[code->out];
       if (!memory) load_rows(p, &s, code, ptr[code->value], r[code->out]);
       else if (!same_format(code->dtype, code->type))
         widen(r[code->out], memory, code->dtype, n);
       else r[code->out] = memory;
       break;
     case CPU_EVAL:
-      if (!memory) memory = own[code->out].bytes;
+      if (!memory) memory = own[code->out];
       if (code->type == CPU_F32) CPU_NAME(cpu_eval_f32)(code, r, memory, n);
       else CPU_NAME(cpu_eval_plain)(code, r, memory, n);
       r[code->out] = memory;              /* not earlier: an operand may be in that register */
@@ -189,8 +187,13 @@ static void run_tile(const cpu_program *p, void *const *ptr, void **r, reg *own,
 
 void CPU_NAME(cpu_tile_run)(const cpu_program *p, void *const *ptr, const void *row, int64_t first, int64_t n)
 {
-  _Alignas(64) reg own[CPU_TILE_REGISTERS];
+  _Alignas(64) char memory[CPU_TILE_STACK];
+  char *own[CPU_TILE_REGISTERS], *next = memory;
   void *r[CPU_TILE_REGISTERS];
+  for (int i = 0; i < CPU_TILE_REGISTERS; i++) {
+    own[i] = next;
+    if (p->used >> i & 1) next += p->tile_bytes;
+  }
   const char *given = row;
   const int64_t given_bytes = p->given >= 0 ? cpu_type_bytes(p->given_type) : 0;
   for (int64_t done = 0; done < n; done += p->tile) {

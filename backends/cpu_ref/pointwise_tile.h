@@ -20,8 +20,9 @@ enum { CPU_F32, CPU_F64, CPU_I32, CPU_I64 };
 int cpu_type_of(uint32_t dtype);
 static inline int64_t cpu_type_bytes(int type) { return type == CPU_F64 || type == CPU_I64 ? 8 : 4; }
 
-enum { CPU_TILE_BYTES = 4096,             /* of a register: 1024 elements of 4 bytes, 512 of 8 */
-       CPU_TILE_REGISTERS = 16,           /* 64 KB on the runner's stack */
+enum { CPU_TILE_BYTES = 4096,             /* the most of a register: 1024 elements of 4 bytes, 512 of 8 */
+       CPU_TILE_STACK = 12288,            /* of a program's registers together, on the runner's stack */
+       CPU_TILE_REGISTERS = 16,
        CPU_MAX_INSTRUCTIONS = 96 };
 
 enum { CPU_LOAD, CPU_FILL, CPU_EVAL, CPU_STORE };
@@ -37,7 +38,8 @@ typedef struct cpu_instruction {
 } cpu_instruction;
 
 typedef struct cpu_program {
-  int64_t places, tile;                   /* number of elements; elements per tile */
+  int64_t places, tile, tile_bytes;       /* number of elements; elements per tile, bytes of a register */
+  uint32_t used;                          /* the registers that it uses, as a mask */
   int32_t given, given_type;              /* the given value's register and computing type; -1: none */
   int32_t n;
   bool    packed[QN_KIT_OPERANDS];        /* the tensor's elements are in the program's order */

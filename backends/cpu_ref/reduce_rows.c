@@ -4,7 +4,7 @@
  * addition. arg... finds a stretch's extreme first, and its index only if it beats the best so far. */
 #include "reduce_plan.h"
 
-enum { SPAN = 4096 };
+enum { SPAN = 2048 };
 
 /* ---- a stretch of f32 ------------------------------------------------------------------------------------ */
 

@@ -25,6 +25,9 @@ typedef struct sampler {
 
 /* ---- a block of points ------------------------------------------------------------------------------------------ */
 
+/* A block's coordinates along one axis: the element below, weights of it and the next one, and the derivatives of these. */
+typedef struct axis { int32_t below[BLOCK]; float weight[2][BLOCK], slope[2][BLOCK]; } axis;
+
 /* Tap k of each point is at[k] elements from the image's first and has weight[k], whose derivative by each coordinate is slope[k];
  * a missing tap has weight 0 and at 0. */
 typedef struct block {
@@ -33,10 +36,8 @@ typedef struct block {
   int64_t n, from[BLOCK];                 /* from: offset of each point in y */
   int64_t to[BLOCK];                      /* to: offset in dgrid */
   bool    nan[BLOCK];
+  axis    axes[3];
 } block;
-
-/* A block's coordinates along one axis: the element below, weights of it and the next one, and the derivatives of these. */
-typedef struct axis { int32_t below[BLOCK]; float weight[2][BLOCK], slope[2][BLOCK]; } axis;
 
 /* `at` mirrored at low and high; *slope flips with it. */
 CPU_INLINE float mirrored(float at, float low, float high, float *slope)
@@ -120,7 +121,6 @@ static void points_block(const sampler *s, const qn_launch *launch, int64_t n, i
   const int64_t row = s->point[2], plane = row * s->point[1];
   const char *grid = launch->ptr[s->grid];
   int64_t at[3] = { first / plane, first % plane / row, first % row }, from[BLOCK];
-  axis axes[3];
   float g[BLOCK];
   b->n = qn_min_i64(BLOCK, s->points - first);
   for (int64_t i = 0; i < b->n; i++) {
@@ -137,9 +137,9 @@ static void points_block(const sampler *s, const qn_launch *launch, int64_t n, i
           : (float)qn_load_f64(grid + here * qn_kit_bytes(s->grid_dtype), s->grid_dtype);
       b->nan[i] |= isnan(g[i]) || (isinf(g[i]) && s->rule.padding == QN_SAMPLE_REFLECTION);
     }
-    axis_block(&s->rule, g, b->n, s->extent[d], &axes[d]);
+    axis_block(&s->rule, g, b->n, s->extent[d], &b->axes[d]);
   }
-  for (int k = 0; k < 1 << s->dims; k++) taps_of(s, axes, k, slopes, b);
+  for (int k = 0; k < 1 << s->dims; k++) taps_of(s, b->axes, k, slopes, b);
 }
 
 /* ---- channels last ------------------------------------------------------------------------------------------------ */

@@ -12,6 +12,7 @@
 #include "pointwise_math.h"
 
 enum { SPAN = 4096,                       /* elements of a row in a buffer: 16 KB */
+       PACKED = 1024,                     /* elements gathered or to be scattered */
        BAND = 128,                        /* rows in a band */
        BURST = 64 };                      /* steps along the axis summed in f32 */
 
@@ -110,26 +111,31 @@ static bool in_place(const problem *p, int t) { return p->dtype[t] == QN_F32 && 
 /* n elements of tensor t's row from the i-th on, as f32: in place, or in buffer. */
 static const float *piece(const problem *p, int t, const char *row, int64_t i, int64_t n, float *buffer)
 {
-  const char *from = row + i * p->step[t] * p->bytes[t];
-  char packed[SPAN * 4];
+  const int64_t step = p->step[t] * p->bytes[t];
+  const char *from = row + i * step;
+  char packed[PACKED * 4];
   if (in_place(p, t)) return (const float *)(const void *)from;
-  if (p->step[t] != 1) {
-    gather_row(packed, from, p->bytes[t], p->step[t], n);
-    from = packed;
-  }
-  row_to_f32(buffer, from, p->dtype[t], n);
+  if (p->step[t] == 1) row_to_f32(buffer, from, p->dtype[t], n);
+  else
+    for (int64_t k = 0; k < n; k += PACKED) {
+      const int64_t m = qn_min_i64(PACKED, n - k);
+      gather_row(packed, from + k * step, p->bytes[t], p->step[t], m);
+      row_to_f32(buffer + k, packed, p->dtype[t], m);
+    }
   return buffer;
 }
 
 static void put_piece(const problem *p, char *row, int64_t i, int64_t n, const float *y)
 {
-  char *to = row + i * p->step[Y] * p->bytes[Y], packed[SPAN * 4];
-  if (p->step[Y] == 1) {
-    row_from_f32(to, y, p->dtype[Y], n);
-  } else {
-    row_from_f32(packed, y, p->dtype[Y], n);
-    scatter_row(to, packed, p->bytes[Y], p->step[Y], n);
-  }
+  const int64_t step = p->step[Y] * p->bytes[Y];
+  char *to = row + i * step, packed[PACKED * 4];
+  if (p->step[Y] == 1) row_from_f32(to, y, p->dtype[Y], n);
+  else
+    for (int64_t k = 0; k < n; k += PACKED) {
+      const int64_t m = qn_min_i64(PACKED, n - k);
+      row_from_f32(packed, y + k, p->dtype[Y], m);
+      scatter_row(to + k * step, packed, p->bytes[Y], p->step[Y], m);
+    }
 }
 
 static void forward_row(const problem *p, char *const at[TENSORS])
@@ -167,7 +173,7 @@ static void forward_row(const problem *p, char *const at[TENSORS])
 
 static void backward_row(const problem *p, char *const at[TENSORS])
 {
-  float forward[SPAN], gradient[SPAN], to[SPAN];
+  float forward[SPAN], gradient[SPAN];
   float *const dx = in_place(p, Y) ? (float *)(void *)at[Y] : NULL;
   const bool whole = p->length <= SPAN;
   const float *y = NULL, *dy = NULL;
@@ -184,8 +190,8 @@ static void backward_row(const problem *p, char *const at[TENSORS])
       dy = piece(p, DY, at[DY], i, n, gradient);
       y = piece(p, X, at[X], i, n, forward);
     }
-    row_gradient(dx ? dx + i : to, y, dy, (float)t, p->logarithm, n);
-    if (!dx) put_piece(p, at[Y], i, n, to);
+    row_gradient(dx ? dx + i : gradient, y, dy, (float)t, p->logarithm, n);       /* over dy, which is done with */
+    if (!dx) put_piece(p, at[Y], i, n, gradient);
   }
 }
 

@@ -4,8 +4,14 @@
  *   logical   dim order is N, C, then spatial, whatever the strides; filters K, C/groups, spatial
  *   status    QN_OK is 0, errors are negative and leave a sentence in qn_last_error();
  *             after a failed call inputs are untouched, outputs unspecified, the context still usable
- *   owners    the caller owns the tensors' memory and destroys what a _create call made
- *   threads   a context is used by one thread at a time; plans and graphs are immutable and may be shared
+ *   owners    the caller owns the tensors' memory and destroys what a _create call made; a call with what is destroyed
+ *             is refused with a sentence
+ *   threads   a context is used by one thread at a time; plans and graphs are immutable and may be shared. A call with a
+ *             context that is in another thread's call is refused; if two enter at the same moment, at least one is told
+ *   fork      a child makes its own contexts and plans: the parent's are refused. If the parent had threads, a CPU context of
+ *             the child's computes on one, since OpenMP does not survive fork, and the log says so once
+ *   stack     48 KiB suffice for a call on a CPU context, and for each of OpenMP's threads (OMP_STACKSIZE); what a GPU's driver
+ *             or a plugin's library takes is its own
  *   numbers   a CPU context computes in the calling thread's floating-point mode, which must be C's default: round to
  *             nearest, keep subnormals (a program linked with -ffast-math flushes them, and gets a warning)
  *
