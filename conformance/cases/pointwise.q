@@ -350,3 +350,20 @@ gelu_tanh_backward dy=f32/6 x=f32/6 ; dy.is=1,-1,2,1,1,1 x.is=7.6,-7.6,100,-1000
 tanh_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
 silu_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
 mish_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
+
+# scalars alone; arguments near the largest number
+add a=f32 b=f32 ; as=f16,f64
+sub a=f32 b=f32 ; fill=zero a.is=6 b.is=2 y.is=4 plain=1
+mul a=f32 b=f32 ; fill=zero a.is=6 b.is=2 y.is=12 plain=1
+div a=f32 b=f32 ; fill=zero a.is=6 b.is=2 y.is=3 plain=1
+gelu x=f32 ; as=f16,f64
+tanh_backward dy=f32 x=f32 ; as=f16,f64
+gelu x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
+gelu_tanh x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
+tanh x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
+silu x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
+mish x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
+round x=f32/64 ; fill=signed:1e7,signed:3e9,signed:3e38 plain=1
+gelu_backward dy=f32/64 x=f32/64 ; fill=signed:1e15,signed:1e30 plain=1 dy.fill=signed
+gelu_tanh_backward dy=f32/64 x=f32/64 ; fill=signed:1e15,signed:1e30,signed:3e38 plain=1 dy.fill=signed
+tanh_backward dy=f32/64 x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1 dy.fill=signed
