@@ -165,7 +165,7 @@ static const struct { const char *line, *out; } found[] = {
   { "neg x=i8/4", "y=i8/4" }, { "abs x=i32/4", "y=i32/4" }, { "sign x=f32/4", "y=f32/4" }, { "exp x=f32/4 y=bf16/4", "y=bf16/4" },
   { "log x=f32/4", "y=f32/4" }, { "sqrt x=f32/4", "y=f32/4" }, { "rsqrt x=f32/4", "y=f32/4" }, { "reciprocal x=f32/4", "y=f32/4" },
   { "erf x=f32/4", "y=f32/4" }, { "sin x=f32/4", "y=f32/4" }, { "cos x=f32/4", "y=f32/4" }, { "floor x=f32/4", "y=f32/4" },
-  { "ceil x=f32/4", "y=f32/4" }, { "round x=f32/4", "y=f32/4" },
+  { "ceil x=f32/4", "y=f32/4" }, { "round x=f32/4", "y=f32/4" }, { "trunc x=f32/4", "y=f32/4" },
   { "relu x=f32/4 y=x", "y=f32/4" }, { "leaky_relu x=f32/4 slope=0.2", "y=f32/4" }, { "elu x=f32/4", "y=f32/4" },
   { "gelu x=f32/4", "y=f32/4" }, { "gelu_tanh x=f32/4", "y=f32/4" }, { "silu x=f32/4", "y=f32/4" }, { "sigmoid x=f32/4", "y=f32/4" },
   { "tanh x=f32/4", "y=f32/4" }, { "softplus x=f32/4", "y=f32/4" }, { "hardswish x=f32/4", "y=f32/4" }, { "mish x=f32/4", "y=f32/4" },
