@@ -403,8 +403,8 @@ qn_status qn_each_backend(void (*row)(void *, const qn_backend_info *), void *us
 {
   if (!row) return qn__fail(QN_BAD_ARGUMENT, "row: is NULL");
   for (qn__backend *b = qn__backends(); b; b = b->next) {
-    qn_backend_info info = { b->table ? b->name : "", b->table ? b->table->version : "", b->table ? b->table->device_kind : "",
-                             b->path, b->status, b->why ? b->why : "", b->table };
+    qn_backend_info info = { sizeof info, b->table ? b->name : "", b->table ? b->table->version : "",
+                             b->table ? b->table->device_kind : "", b->path, b->status, b->why ? b->why : "", b->table };
     row(user, &info);
   }
   return QN_OK;

@@ -361,13 +361,13 @@ qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_se
     if (status) return status;
   }
   for (int i = 0; i < QN_SET_COUNT; i++) {
-    qn_setting_info info = { table[i].key, table[i].variable, qn__setting_value(s, i), origin[s->origin[i]], table[i].text };
+    qn_setting_info info = { sizeof info, table[i].key, table[i].variable, qn__setting_value(s, i), origin[s->origin[i]], table[i].text };
     row(user, &info);
   }
   for (qn__backend *b = qn__backends(); b; b = b->next)
     for (const char *const *v = b->variables; v[0] && v[1]; v += 2) {
       const char *value = qn__screened(v[0]);
-      qn_setting_info info = { "", v[0], value ? value : "", origin[value && *value], v[1] };
+      qn_setting_info info = { sizeof info, "", v[0], value ? value : "", origin[value && *value], v[1] };
       row(user, &info);
     }
   if (!ctx) qn__settings_free(&own);

@@ -164,6 +164,17 @@ typedef struct qn_op {
 } qn_op;
 qn_status qn_run(qn_context *ctx, const qn_op *op);
 
+/* The outputs of an op, from its attributes and the dtypes, dims and strides of its inputs: by the rules that qn_run checks, but with no
+ * context, no engine asked, and no data pointer read. In op->arg an output has its n (0: not wanted) and t NULL, or tensors of which
+ * dtype 0, or dtype 0 and rank -1, are to be found. What no input says must be given, or the error says so: the dtype of cast, quantize,
+ * ...; the dims of a gradient by something strided; both of random numbers.
+ * out: the outputs wanted, one after another in the order of roles, packed in the dim order that a line's outputs have; data NULL. */
+qn_status qn_infer(const qn_op *op, qn_tensor *out);
+
+/* For other languages: a binding declares qn_run, qn_infer and what stands above, and nothing of ops.h. The schema (qn_op_at in tools.h) says
+ * at run time which ops there are, their roles, and their attributes with offsets, defaults and ranges, so one loop makes a function of
+ * each, of later ones too. Structs that may grow begin with their size. A problem line says the same as text: qn_graph_parse. */
+
 /* ---- graphs and plans --------------------------------------------------------------------- */
 
 /* Ops joined by named tensors, written as problem lines (docs/problem-lines.md):
