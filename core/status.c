@@ -85,6 +85,20 @@ static void say(int level, const char *message)
   memcpy(sentence, before, strlen(before) + 1);
 }
 
+/* Warnings are of what the user can change, and one is enough. Once 256 different ones were logged, later ones may be repeated. */
+static bool warned_before(const char *message)
+{
+  static _Atomic uint64_t warned[256];
+  uint64_t hash = 14695981039346656037u;          /* FNV-1a */
+  for (; *message; message++) hash = (hash ^ (unsigned char)*message) * 1099511628211u;
+  for (unsigned i = 0; i < 256; i++) {
+    uint64_t there = 0;
+    if (atomic_compare_exchange_strong(&warned[(hash + i) % 256], &there, hash | 1)) return false;
+    if (there == (hash | 1)) return true;
+  }
+  return false;
+}
+
 void qn__log(int level, const char *format, ...)
 {
   if (level < QN_LOG_ERROR || level > atomic_load_explicit(&qn__log_level, memory_order_relaxed)) return;
@@ -94,6 +108,7 @@ void qn__log(int level, const char *format, ...)
   int length = vsnprintf(message, sizeof message, format, args);
   va_end(args);
   mark_truncated(message, sizeof message, length);
+  if (level == QN_LOG_WARN && warned_before(message)) return;
   if (!saved.locks) say(level, message);
   else qn__text_add(&saved.kept, "%c%s%c", '0' + level, message, 0);
 }

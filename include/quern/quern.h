@@ -11,13 +11,15 @@
  *
  * A first program:
  *
+ *   float a[6] = {1,2,3,4,5,6}, b[6] = {1,0,0,1,1,1}, y[4];
+ *   void *da, *db, *dy;                                    the same on the device, which may be a GPU
  *   qn_context *ctx;
  *   qn_context_create(NULL, &ctx);
- *   float a[6] = {1,2,3,4,5,6}, b[6] = {1,0,0,1,1,1}, y[4];
- *   qn_tensor ta = qn_tensor_2d(a, QN_F32, 2, 3), tb = qn_tensor_2d(b, QN_F32, 3, 2),
- *             ty = qn_tensor_2d(y, QN_F32, 2, 2);
+ *   qn_alloc(ctx, sizeof a, &da), qn_alloc(ctx, sizeof b, &db), qn_alloc(ctx, sizeof y, &dy);
+ *   qn_copy_to_device(ctx, da, a, sizeof a), qn_copy_to_device(ctx, db, b, sizeof b);
+ *   qn_tensor ta = qn_tensor_2d(da, QN_F32, 2, 3), tb = qn_tensor_2d(db, QN_F32, 3, 2), ty = qn_tensor_2d(dy, QN_F32, 2, 2);
  *   if (qn_matmul(ctx, &ta, &tb, NULL, NULL, NULL, NULL, &ty)) puts(qn_last_error());
- *   qn_context_synchronize(ctx);
+ *   qn_copy_to_host(ctx, y, dy, sizeof y);
  *   qn_context_destroy(ctx);
  *
  * Chapters: status, dtypes, tensors, contexts and their options, memory, ops (ops.h), graphs and plans,
@@ -226,7 +228,8 @@ void      qn_recording_destroy(qn_recording *recording);  /* also after its cont
 /* ---- log ---------------------------------------------------------------------------------- */
 
 enum { QN_LOG_ERROR = 0, QN_LOG_WARN = 1, QN_LOG_INFO = 2, QN_LOG_DEBUG = 3 };
-/* fn NULL: log to stderr. Messages above the level set by QUERN_LOG (default warn) are not produced. */
+/* fn NULL: log to stderr. Messages above the level set by QUERN_LOG (default warn) are not produced, nor is a warning that
+ * was produced before, word for word. */
 void qn_set_log(void (*fn)(void *user, int level, const char *message), void *user);
 
 #ifdef __cplusplus
