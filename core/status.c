@@ -71,20 +71,6 @@ void qn__log_in_child(void) { pthread_mutex_init(&log_lock, NULL); }
 /* What this thread logged while holding locks, to be delivered when it has released them: the callback may call the library. */
 static _Thread_local struct { int locks; qn_text kept; } saved;      /* level, text, 0; level, text, 0; ... */
 
-static void say(int level, const char *message)
-{
-  static const char *const name[] = { "error", "warning", "info", "debug" };
-  pthread_mutex_lock(&log_lock);
-  void (*fn)(void *, int, const char *) = log_fn;
-  void *user = log_user;
-  pthread_mutex_unlock(&log_lock);
-  char before[SENTENCE_BYTES];            /* the callback may fail at something and set its own */
-  memcpy(before, sentence, strlen(sentence) + 1);
-  if (fn) fn(user, level, message);
-  else fprintf(stderr, "quern: %s: %s\n", name[level > QN_LOG_DEBUG ? QN_LOG_DEBUG : level], message);
-  memcpy(sentence, before, strlen(before) + 1);
-}
-
 /* Warnings are of what the user can change, and one is enough. Once 256 different ones were logged, later ones may be repeated. */
 static bool warned_before(const char *message)
 {
@@ -99,6 +85,21 @@ static bool warned_before(const char *message)
   return false;
 }
 
+static void say(int level, const char *message)
+{
+  static const char *const name[] = { "error", "warning", "info", "debug" };
+  pthread_mutex_lock(&log_lock);
+  void (*fn)(void *, int, const char *) = log_fn;
+  void *user = log_user;
+  pthread_mutex_unlock(&log_lock);
+  char before[SENTENCE_BYTES];            /* the callback may fail at something and set its own */
+  memcpy(before, sentence, strlen(sentence) + 1);
+  if (fn) fn(user, level, message);
+  else if (level != QN_LOG_WARN || !warned_before(message))
+    fprintf(stderr, "quern: %s: %s\n", name[level > QN_LOG_DEBUG ? QN_LOG_DEBUG : level], message);
+  memcpy(sentence, before, strlen(before) + 1);
+}
+
 void qn__log(int level, const char *format, ...)
 {
   if (level < QN_LOG_ERROR || level > atomic_load_explicit(&qn__log_level, memory_order_relaxed)) return;
@@ -108,7 +109,6 @@ void qn__log(int level, const char *format, ...)
   int length = vsnprintf(message, sizeof message, format, args);
   va_end(args);
   mark_truncated(message, sizeof message, length);
-  if (level == QN_LOG_WARN && warned_before(message)) return;
   if (!saved.locks) say(level, message);
   else qn__text_add(&saved.kept, "%c%s%c", '0' + level, message, 0);
 }
