@@ -69,7 +69,7 @@ fi
 # ---- this build, installed ------------------------------------------------------------------------
 
 ok "make install" $MAKE -C "$builddir" install DESTDIR="$tmp/this" || give_up
-headers=$(find "$tmp/this" -name '*.h' | sort)
+headers=$(find "$tmp/this" -path '*/include/quern/*.h' | sort)
 flags=$(pc "$tmp/this" --cflags)
 for header in $headers; do
   name=quern/$(basename "$header")
