@@ -367,3 +367,15 @@ bool qc_problem_fill(struct qc_problem *p, const char *settings, const char *how
   }
   return check_stated(p, settings, why, bytes);
 }
+
+bool qc_is_moderate(const struct qc_problem *p)
+{
+  bool moderate = !p->special;
+  for (uint32_t i = 0; i < p->view->n_values; i++) {
+    const struct qc_value *v = &p->value[i];
+    const double most = v->q.dtype == QN_F64 ? 0x1p340 : 0x1p40;
+    for (int64_t k = 0; k < v->n && moderate && v->is_input && v->y; k++)
+      moderate = fabs(v->y[k]) < most;
+  }
+  return moderate;
+}

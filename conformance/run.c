@@ -272,7 +272,7 @@ static void run_plan(struct trial *t, bool first_fill)
 {
   void *one[QC_MAX_POINTERS], *two[QC_MAX_POINTERS];
   check_declarations(t);
-  if (t->failed || (t->p->special && t->traits & QN_TRAIT_FINITE_ONLY))
+  if (t->failed || (t->traits & QN_TRAIT_FINITE_ONLY && !qc_is_moderate(t->p)))
     return;
   qc_bound(t->p, t->numerics, t->n_parts);
   qc_results_make(t->p, one);

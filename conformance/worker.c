@@ -159,11 +159,19 @@ static bool open_backend(void)
   return open_context(qc_opt.backend, qc_w.provider->name);
 }
 
+static void pass_over(void *user, int level, const char *message)
+{
+  (void)user, (void)level, (void)message;
+}
+
 int qc_worker_main(int first, int skip_engines)
 {
   static struct qc_list list;             /* lives as long as the process */
+  if (first >= 0)                         /* the session's first worker has logged what there is to say of the settings */
+    qn_set_log(pass_over, NULL);
   if (!open_backend())
     return 0;
+  qn_set_log(NULL, NULL);
   qc_w.cpu = !strcmp(qc_w.table->device_kind, "cpu");
   qc_engines_list();
   if (qc_opt.engine && !qc_w.n_engines) {

@@ -268,7 +268,7 @@ static void tell(const qn__asker *who, const qn_request *request, const list *l,
   qn__request_print(&problem, request, who->literal);
   for (int i = 0; i < l->n; i++) {
     const candidate *c = &l->c[i];
-    qn_verdict v = { c->backend->name, c->row->name, part_no, c == chosen, c->status, &c->answer, problem.s ? problem.s : "" };
+    qn_verdict v = { sizeof v, c->backend->name, c->row->name, part_no, c == chosen, c->status, &c->answer, problem.s ? problem.s : "" };
     who->verdict(who->user, &v);
   }
   qn__free(problem.s);

@@ -387,6 +387,7 @@ bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinne
 void qn__tune_remember(const qn__asker *who, const qn_request *request, const qn_part *part, bool pinned);
 /* Runs n built parts of one request in turn, on private buffers; sets *best, and ns in each. */
 qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best);
+void qn__tune_default_path(qn_text *t);             /* adds the file's path if none is set; nothing if there is no home */
 #define QN__NEAR_TIE 1.03                           /* within 3% of the best counts as equal */
 
 #endif

@@ -240,7 +240,7 @@ qn_status qn_each_device(void (*row)(void *, const qn_backend_info *, const qn_d
     if (!b->table || !b->device || b->device->count(&n)) continue;
     for (int i = 0; i < n; i++) {
       qn_device desc = { .struct_size = sizeof desc };
-      qn_backend_info info = { b->name, b->table->version, b->table->device_kind, b->path, QN_OK, "", b->table };
+      qn_backend_info info = { sizeof info, b->name, b->table->version, b->table->device_kind, b->path, QN_OK, "", b->table };
       if (!b->device->describe(i, &desc)) row(user, &info, &desc);
     }
   }

@@ -1,4 +1,5 @@
-/* graph.c -- graphs from arrays and from a call's arguments: laid out in one allocation, then checked as a whole. */
+/* graph.c -- graphs from arrays and from a call's arguments, and the outputs that a call would have: laid out in one allocation, then
+ * checked as a whole. */
 #include <stdlib.h>
 #include <string.h>
 #include <quern/kit.h>
@@ -168,7 +169,7 @@ static qn_status settle_op(qn_graph_view *v, int32_t o)
       return qn__fail(QN_BAD_ARGUMENT, "%s: writes %s, which %s", op->name, qn__value_name(v, node->arg[k], buffer),
                       out->producer < 0 ? "is an input" : "an op before it has made");
     out->producer = o;
-    if (!out->dtype) out->last_user = WANTED;
+    if (!out->dtype || out->rank < 0) out->last_user = WANTED;
   }
   qn_status status = qn__infer(op, (void *)node->attr, node, value);
   if (status) return status;
@@ -432,23 +433,31 @@ qn_status qn_graph_make(const qn_graph_view *from, qn_graph **graph_p)
 
 /* ---- from a call -------------------------------------------------------------------------- */
 
-static qn_status argument(const qn_op_info *op, const char *name, const qn_tensor *t, qn_value *v, double *literal)
+/* What an op's rules look at, of a tensor of which nothing else need be known. open: an output, which may leave dtype or dims open. */
+static qn_status outline(const qn_op_info *op, const char *name, const qn_tensor *t, bool open, qn_value *v)
 {
   if (t->reserved[0] || t->reserved[1] || t->reserved[2])
     return qn__fail(QN_BAD_ARGUMENT, "%s: %s: its reserved words are not 0; begin with qn_tensor_make or with zeros", op->name, name);
   if (t->flags & ~QN_HOST)
     return qn__fail(QN_BAD_ARGUMENT, "%s: %s: flags are %#x; accepted: QN_HOST or 0", op->name, name, t->flags);
-  if (t->rank < 0 || t->rank > QN_MAX_RANK)
+  if (t->rank < (open ? -1 : 0) || t->rank > QN_MAX_RANK)
     return qn__fail(QN_BAD_ARGUMENT, "%s: %s: rank is %d; must be 0 to %d", op->name, name, (int)t->rank, QN_MAX_RANK);
-  if (!qn_dtype_bytes(t->dtype))
+  if (!(open && t->dtype == QN_DTYPE_NONE) && !qn_dtype_bytes(t->dtype))
     return qn__fail(QN_BAD_ARGUMENT, "%s: %s: dtype is %u, which is no dtype", op->name, name, (unsigned)t->dtype);
   *v = (qn_value){ .dtype = t->dtype, .rank = t->rank, .over = -1, .flags = t->flags & QN_HOST ? QN_VALUE_HOST : 0 };
-  bool empty = false;
   for (int i = 0; i < t->rank; i++) {
     v->dim[i] = t->dim[i];
     v->stride[i] = t->stride[i];
-    empty = empty || t->dim[i] == 0;
   }
+  return QN_OK;
+}
+
+static qn_status argument(const qn_op_info *op, const char *name, const qn_tensor *t, qn_value *v, double *literal)
+{
+  qn_status status = outline(op, name, t, false, v);
+  if (status) return status;
+  bool empty = false;
+  for (int i = 0; i < t->rank; i++) empty = empty || t->dim[i] == 0;
   if (!t->data && !empty) return qn__fail(QN_BAD_ARGUMENT, "%s: %s: data is NULL", op->name, name);
   v->align = empty ? 16 : qn__alignment(t->data);
   if (v->align < qn_dtype_bytes(t->dtype))
@@ -520,8 +529,10 @@ static qn_status find_sharing(const qn_op_info *op, const qn_op *call, qn_graph_
   return status;
 }
 
-qn_status qn__graph_of_op(const qn_op *call, qn_graph **graph_p)
+/* open: without data, and with outputs to be inferred. */
+static qn_status graph_of(const qn_op *call, bool open, qn_graph **graph_p)
 {
+  static const qn_tensor unknown = { .rank = -1 };
   *graph_p = NULL;
   const qn_op_info *op = qn_op_find(call->kind);
   if (!op) return qn__fail(QN_BAD_ARGUMENT, "op: kind is %u, which is no op", call->kind);
@@ -534,7 +545,7 @@ qn_status qn__graph_of_op(const qn_op *call, qn_graph **graph_p)
     if (arg->n < 0 || arg->n > most)
       return qn__fail(QN_BAD_ARGUMENT, "%s: %s: %lld tensors are given; it takes %s%lld", op->name, op->role[r].name,
                       (long long)arg->n, most > 1 ? "up to " : "", (long long)most);
-    if (arg->n && !arg->t) return qn__fail(QN_BAD_ARGUMENT, "%s: %s: is NULL", op->name, op->role[r].name);
+    if (arg->n && !arg->t && !(open && r >= op->n_inputs)) return qn__fail(QN_BAD_ARGUMENT, "%s: %s: is NULL", op->name, op->role[r].name);
     n += (size_t)arg->n;
   }
   arrays a;
@@ -552,17 +563,42 @@ qn_status qn__graph_of_op(const qn_op *call, qn_graph **graph_p)
     for (int64_t k = 0; k < call->arg[r].n && !status; k++, at++) {
       a.ints[op->n_roles + 1 + (size_t)at] = at;
       ((int32_t *)v->pointer)[at] = at;
-      status = argument(op, op->role[r].name, &call->arg[r].t[k], (qn_value *)&v->value[at], (double *)&v->literal[at]);
+      const qn_tensor *t = call->arg[r].t ? &call->arg[r].t[k] : &unknown;
+      qn_value *value = (qn_value *)&v->value[at];
+      status = open ? outline(op, op->role[r].name, t, r >= op->n_inputs, value)
+                    : argument(op, op->role[r].name, t, value, (double *)&v->literal[at]);
     }
   }
   a.ints[op->n_roles] = at;
   g->single = true;
   if (!status) status = qn__graph_finish(g);
-  if (!status) status = find_sharing(op, call, v);
+  if (!status && !open) status = find_sharing(op, call, v);
   if (status) {
     qn_graph_destroy(g);
     return status;
   }
   *graph_p = g;
+  return QN_OK;
+}
+
+qn_status qn__graph_of_op(const qn_op *call, qn_graph **graph_p)
+{
+  return graph_of(call, false, graph_p);
+}
+
+qn_status qn_infer(const qn_op *op, qn_tensor *out)
+{
+  qn_graph *g;
+  if (!op || !out) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", op ? "out" : "op");
+  qn_status status = graph_of(op, true, &g);
+  if (status) return status;
+  const qn_node *node = &g->view.op[0];
+  for (int32_t k = node->first[node->n_inputs]; k < node->first[node->n_roles]; k++, out++) {
+    const qn_value *v = &g->view.value[k];
+    *out = (qn_tensor){ .dtype = v->dtype, .rank = v->rank };
+    memcpy(out->dim, v->dim, (size_t)v->rank * sizeof *v->dim);
+    memcpy(out->stride, v->stride, (size_t)v->rank * sizeof *v->stride);
+  }
+  qn_graph_destroy(g);
   return QN_OK;
 }

@@ -90,7 +90,7 @@ static qn_status check_value(const qn__problem *p, uint32_t r, const char *name,
 {
   const qn_role_info *role = &p->op->role[r];
   bool output = role->flags & QN_ROLE_OUTPUT, wanted = output && !v->dtype;       /* a wanted output's strides have no meaning */
-  if (wanted && v->rank == -1) return QN_OK;
+  if (output && v->rank == -1 && (wanted || qn_dtype_bytes(v->dtype))) return QN_OK;
   if (v->rank < 0 || v->rank > QN_MAX_RANK)
     return qn__refuse(p, name, "rank is %d; must be 0 to %d", (int)v->rank, QN_MAX_RANK);
   if (!wanted && !qn_dtype_bytes(v->dtype)) return qn__refuse(p, name, "dtype is %u, which is no dtype", (unsigned)v->dtype);

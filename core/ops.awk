@@ -249,8 +249,9 @@ function emit_table(    i, o, r, g)
   print "\nconst qn_op_info qn__ops[] = {"
   for (o = 0; o < n_ops; o++) {
     g = op_group[o]
-    printf "  { \"%s\", QN_OP_%s, QN_FAMILY_%s, %s,\n", name[o], toupper(name[o]), toupper(op_family[o]),
+    printf "  { sizeof(qn_op_info), \"%s\", QN_OP_%s, QN_FAMILY_%s, %s,\n", name[o], toupper(name[o]), toupper(op_family[o]),
            (forward[o] == "-" ? "0" : "QN_OP_" toupper(forward[o]))
+    printf "    sizeof(qn_role_info), sizeof(qn_attr_info),\n"
     printf "    %d, %d, roles_%s, ", n_roles[o], n_inputs[o], name[o]
     if (n_attrs[g]) printf "%d, sizeof(%s), attrs_%s, &default_%s,\n", n_attrs[g], group_struct[g], g, g
     else print "0, 0, NULL, NULL,"

@@ -228,9 +228,14 @@ static qn_status load(qn__backend *b, bool found)
   if (symbol && !dlinfo(so, RTLD_DI_LINKMAP, &map) && dladdr(symbol, &where) && map &&
       (uintptr_t)where.dli_fbase != (uintptr_t)map->l_addr)
     symbol = NULL;
-  if (!symbol)
-    return qn__fail(QN_NO_BACKEND, "%s: exports no quern_plugin_entry_v%d; it is no Quern backend, or one of another ABI major",
-                    b->path, QN_ABI_MAJOR);
+  for (int major = 1; !symbol && major < 100; major++) {
+    char name[32];
+    snprintf(name, sizeof name, "quern_plugin_entry_v%d", major);
+    if (major != QN_ABI_MAJOR && dlsym(so, name))
+      return qn__fail(QN_NO_BACKEND, "%s: is a backend of ABI %d; this library, %s, loads those of ABI %d", b->path, major, qn_version(),
+                      QN_ABI_MAJOR);
+  }
+  if (!symbol) return qn__fail(QN_NO_BACKEND, "%s: exports no quern_plugin_entry_v%d; it is no Quern backend", b->path, QN_ABI_MAJOR);
   qn_entry_fn *entry;
   memcpy(&entry, &symbol, sizeof entry);                      /* ISO C does not convert void * to a function pointer */
   return adopt(b, entry, found);
@@ -403,8 +408,8 @@ qn_status qn_each_backend(void (*row)(void *, const qn_backend_info *), void *us
 {
   if (!row) return qn__fail(QN_BAD_ARGUMENT, "row: is NULL");
   for (qn__backend *b = qn__backends(); b; b = b->next) {
-    qn_backend_info info = { b->table ? b->name : "", b->table ? b->table->version : "", b->table ? b->table->device_kind : "",
-                             b->path, b->status, b->why ? b->why : "", b->table };
+    qn_backend_info info = { sizeof info, b->table ? b->name : "", b->table ? b->table->version : "",
+                             b->table ? b->table->device_kind : "", b->path, b->status, b->why ? b->why : "", b->table };
     row(user, &info);
   }
   return QN_OK;

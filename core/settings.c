@@ -350,6 +350,18 @@ qn_status qn__settings_read(qn__settings *s, const char *const options[])
   return status;
 }
 
+/* The value; where none was given and the default is made of other things, what these make it in this context. */
+static const char *in_force(const qn_context *ctx, const qn__settings *s, int i, qn_text *t)
+{
+  const char *value = qn__setting_value(s, i);
+  if (!ctx || *value) return value;
+  if (i == QN_SET_BACKEND)
+    for (int k = 0; k < ctx->n_backends; k++) qn__text_add(t, "%s%s", k ? "," : "", ctx->backend[k]->name);
+  if (i == QN_SET_THREADS && !strcmp(ctx->dev->desc.kind, "cpu")) qn__text_add(t, "%d", (int)ctx->terms->demands.threads);
+  if (i == QN_SET_TUNE_CACHE) qn__tune_default_path(t);
+  return t->s && !t->failed ? t->s : value;
+}
+
 qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_setting_info *), void *user)
 {
   static const char *const origin[] = { "default", "environment", "context" };
@@ -359,13 +371,16 @@ qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_se
   qn_status status = ctx ? qn__context_alive(ctx) : qn__settings_init(&own);
   if (status) return status;
   for (int i = 0; i < QN_SET_COUNT; i++) {
-    qn_setting_info info = { table[i].key, table[i].variable, qn__setting_value(s, i), origin[s->origin[i]], table[i].text };
+    qn_text text = {0};
+    qn_setting_info info = { sizeof info, table[i].key, table[i].variable, in_force(ctx, s, i, &text), origin[s->origin[i]],
+                             table[i].text };
     row(user, &info);
+    qn__free(text.s);
   }
   for (qn__backend *b = qn__backends(); b; b = b->next)
     for (const char *const *v = b->variables; v[0] && v[1]; v += 2) {
       const char *value = qn__screened(v[0]);
-      qn_setting_info info = { "", v[0], value ? value : "", origin[value && *value], v[1] };
+      qn_setting_info info = { sizeof info, "", v[0], value ? value : "", origin[value && *value], v[1] };
       row(user, &info);
     }
   if (!ctx) qn__settings_free(&own);

@@ -71,6 +71,20 @@ void qn__log_in_child(void) { pthread_mutex_init(&log_lock, NULL); }
 /* What this thread logged while holding locks, to be delivered when it has released them: the callback may call the library. */
 static _Thread_local struct { int locks; qn_text kept; } saved;      /* level, text, 0; level, text, 0; ... */
 
+/* Warnings are of what the user can change, and one is enough. Once 256 different ones were logged, later ones may be repeated. */
+static bool warned_before(const char *message)
+{
+  static _Atomic uint64_t warned[256];
+  uint64_t hash = 14695981039346656037u;          /* FNV-1a */
+  for (; *message; message++) hash = (hash ^ (unsigned char)*message) * 1099511628211u;
+  for (unsigned i = 0; i < 256; i++) {
+    uint64_t there = 0;
+    if (atomic_compare_exchange_strong(&warned[(hash + i) % 256], &there, hash | 1)) return false;
+    if (there == (hash | 1)) return true;
+  }
+  return false;
+}
+
 static void say(int level, const char *message)
 {
   static const char *const name[] = { "error", "warning", "info", "debug" };
@@ -81,7 +95,8 @@ static void say(int level, const char *message)
   char before[SENTENCE_BYTES];            /* the callback may fail at something and set its own */
   memcpy(before, sentence, strlen(sentence) + 1);
   if (fn) fn(user, level, message);
-  else fprintf(stderr, "quern: %s: %s\n", name[level > QN_LOG_DEBUG ? QN_LOG_DEBUG : level], message);
+  else if (level != QN_LOG_WARN || !warned_before(message))
+    fprintf(stderr, "quern: %s: %s\n", name[level > QN_LOG_DEBUG ? QN_LOG_DEBUG : level], message);
   memcpy(sentence, before, strlen(before) + 1);
 }
 

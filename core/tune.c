@@ -130,10 +130,14 @@ static bool read_file(table *t)
   return ours;
 }
 
+/* But not the user's home, nor what it lies in: without a home there is nobody to remember anything for. */
 static void make_folders(const char *path)
 {
+  const char *home = qn__screened("HOME");
   char *copy = qn__strdup(path);
   for (char *p = copy ? strchr(copy + 1, '/') : NULL; p; p = strchr(p + 1, '/')) {
+    const size_t n = (size_t)(p - copy);
+    if (home && !strncmp(home, copy, n) && (!home[n] || home[n] == '/')) continue;
     *p = 0;
     mkdir(copy, 0777);
     *p = '/';
@@ -211,7 +215,7 @@ done:
   qn__free(text.s);
 }
 
-static void default_path(qn_text *t)
+void qn__tune_default_path(qn_text *t)
 {
   const char *cache = qn__screened("XDG_CACHE_HOME"), *home = qn__screened("HOME");
   if (cache && *cache == '/') qn__text_add(t, "%s/quern/tune", cache);
@@ -225,7 +229,7 @@ static table *table_of(const qn__terms *terms)
   const char *given = terms->settings.text[QN_SET_TUNE_CACHE];
   table *t;
   if (given) qn__text_add(&path, "%s", given);
-  else default_path(&path);
+  else qn__tune_default_path(&path);
   for (t = tables; t && path.s && strcmp(t->path, path.s); t = t->next) {}
   if (!t && path.s && !path.failed && (t = qn__alloc(sizeof *t))) {
     t->path = path.s;

@@ -10,7 +10,9 @@
  *   4. A training step executes the plans one after the other. It is recorded once, then replayed.
  * With --amp activations are f16 or bf16, with the loss scaled so that small gradients are not lost; the
  * parameters that Adam updates stay f32.
- * Nothing below names a backend: QUERN_BACKEND says where it runs. */
+ * Nothing below names a backend: QUERN_BACKEND says where it runs.
+ *
+ *   cc cnn_digits.c -o cnn_digits $(pkg-config --cflags --libs quern) -lm && ./cnn_digits --data data/digits.csv */
 #include <argp.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,11 +22,15 @@
 #include <quern/quern.h>
 #include "cnn_digits_data.h"
 #include "cnn_digits_graphs.h"
+#include "cnn_digits_show.h"
+#ifndef DIGITS_CSV
+#define DIGITS_CSV "data/digits.csv"
+#endif
 
 /* ---- options and errors -------------------------------------------------------------------------- */
 
 typedef struct options {
-  int c1, c2, epochs, batch, norm, quiet;
+  int c1, c2, epochs, batch, norm, engines, quiet;
   unsigned long seed;
   double rate;
   const char *data, *layout, *amp;      /* amp: NULL, "f16" or "bf16" */
@@ -80,6 +86,7 @@ typedef struct network {
   char          *batch;                 /* the same on the device */
   step_plan      plan[N_PLANS];
   qn_recording  *step;
+  int            read[MAX_DIGITS];      /* what the held out digits were last read as */
 } network;
 
 static char *find(const network *net, const char *name)
@@ -309,8 +316,10 @@ static double held_out_accuracy(network *net, const digits *d)
     execute(net, LOOK);
     execute(net, CLASSIFY);
     check(qn_copy_to_host(net->ctx, guess, find(net, "guess"), (size_t)batch * sizeof *guess), "copy");
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < n; k++) {
+      net->read[d->order[i + k]] = guess[k];
       right += guess[k] == d->label[d->order[i + k]];
+    }
   }
   free(guess);
   return 100.0 * right / (d->n - d->n_train);
@@ -337,14 +346,22 @@ static double replayed(network *net)
   }
 }
 
+/* A bar for one epoch's loss; one below the other they are the learning curve. In logarithms, from 0.01 to the first. */
+static const char *bar(double loss, double first)
+{
+  static const char full[] = "################################";
+  double length = sizeof full - 1, part = log(loss / 0.01) / log(first / 0.01);
+  return full + (int)(length - length * fmin(fmax(part, 0), 1));
+}
+
 /* Trains and prints the learning curve; returns the last accuracy. */
 static double train(network *net, const digits *d)
 {
   int steps = d->n_train / net->o->batch, n_steps = steps * net->o->epochs;
   int order[MAX_DIGITS];
-  double accuracy = 0, training = 0, begin = now();
+  double accuracy = 0, training = 0, begin = now(), first = 0;
   memcpy(order, d->order, sizeof order);
-  printf("epoch      loss  held-out accuracy   seconds\n");
+  printf("epoch  held-out accuracy   seconds      loss\n");
   for (int epoch = 0; epoch < net->o->epochs; epoch++) {
     float total = 0;
     double start = now();
@@ -355,7 +372,9 @@ static double train(network *net, const digits *d)
     check(qn_copy_to_host(net->ctx, &total, find(net, "total"), sizeof total), "copy");
     training += now() - start;
     accuracy = held_out_accuracy(net, d);
-    printf("%5d  %8.4f  %16.2f%%  %8.2f\n", epoch + 1, total / (float)steps, accuracy, now() - begin);
+    total /= (float)steps;
+    first = epoch ? first : fmax(total, 0.1);
+    printf("%5d  %16.2f%%  %8.2f  %8.4f  %s\n", epoch + 1, accuracy, now() - begin, total, bar(total, first));
     fflush(stdout);
   }
   printf("\nbackend   %s\n", qn_context_device(net->ctx));
@@ -392,9 +411,21 @@ static void print_plan(const char *name, const qn_plan *p)
 
 static void print_engines(const network *net)
 {
-  printf("\nthe engines that ran\n");
+  printf("\nThe engines that ran:\n");
   for (int i = 0; i < N_PLANS; i++)
     print_plan(plan_name[i], net->plan[i].plan);
+}
+
+static void show(const network *net, const digits *d)
+{
+  printf("\nSome that it read, and never saw before:\n\n");
+  show_some(d, net->read, 1, READ_SHOWN);
+  printf("\nIts mistakes:\n\n");
+  int wrong = show_some(d, net->read, 0, MISREAD_SHOWN);
+  if (wrong > MISREAD_SHOWN)
+    printf("  and %d more\n", wrong - MISREAD_SHOWN);
+  if (!wrong)
+    printf("  none\n");
 }
 
 static void clean_up(network *net)
@@ -421,7 +452,8 @@ static const struct argp_option option_table[] = {
   { "norm",   'n', NULL,    0, "batch norm behind each convolution", 0 },
   { "amp",    'a', "DTYPE", 0, "f16 or bf16: mixed precision, with dynamic loss scaling", 0 },
   { "data",   'd', "FILE",  0, "digits.csv", 0 },
-  { "quiet",  'q', NULL,    0, "do not list the engines", 0 },
+  { "engines", 'E', NULL,   0, "list the engines that ran, and the problem of each", 0 },
+  { "quiet",  'q', NULL,    0, "show no digits", 0 },
   { 0 }
 };
 static const char doc[] =
@@ -471,6 +503,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     o->amp = text;
     break;
   case 'd': o->data = text; break;
+  case 'E': o->engines = 1; break;
   case 'q': o->quiet = 1; break;
   default: return ARGP_ERR_UNKNOWN;
   }
@@ -486,7 +519,7 @@ static void print_version(FILE *f, struct argp_state *state)
 int main(int argc, char **argv)
 {
   static digits d;
-  options o = { 16, 32, 12, 32, 0, 0, 1, 0.002, DIGITS_CSV, "nchw", NULL };
+  options o = { 16, 32, 12, 32, 0, 0, 0, 1, 0.002, DIGITS_CSV, "nchw", NULL };
   network net = { .o = &o };
 
   argp_program_version_hook = print_version;
@@ -503,6 +536,8 @@ int main(int argc, char **argv)
     make_plan(&net, i);
   double accuracy = train(&net, &d);
   if (!o.quiet)
+    show(&net, &d);
+  if (o.engines)
     print_engines(&net);
   clean_up(&net);
   if (fflush(stdout) || ferror(stdout)) {

@@ -15,16 +15,18 @@
 static void print_setting(void *user, const qn_setting_info *s)
 {
   (void)user;
-  printf("%-16s %-24s %-12s %-24s %s\n", *s->key ? s->key : "-", s->value && *s->value ? s->value : "-", s->origin, s->variable, s->text);
+  printf("%-16s %-24s %-12s %s\n", *s->key ? s->key : "-", s->value && *s->value ? s->value : "-", s->origin, s->variable);
+  printf("%17s%s\n", "", s->text);
 }
 
-int info_config(const char *const options[])
+int info_config(const char *const options[], const char *only)
 {
   qn_context *ctx;
+  (void)only;
   qn_status status = qn_context_create(options, &ctx);
   if (status)
     return info_fail(status);
-  printf("%-16s %-24s %-12s %-24s %s\n", "setting", "value", "origin", "variable", "meaning");
+  printf("%-16s %-24s %-12s %s\n", "setting", "value", "origin", "variable");
   status = qn_each_setting(ctx, print_setting, NULL);
   qn_context_destroy(ctx);
   return status ? info_fail(status) : 0;
@@ -100,6 +102,44 @@ static void check_backend(void *user, const qn_backend_info *b)
   }
 }
 
+/* ---- doctor: the tune cache ------------------------------------------------------------------------ */
+
+/* The nearest folder above a file that is there. */
+static void folder_above(char *path)
+{
+  do {
+    char *slash = strrchr(path, '/');
+    if (slash == path || !slash)
+      strcpy(path, slash ? "/" : ".");
+    else
+      *slash = '\0';
+  } while (access(path, F_OK) && strcmp(path, "/") && strcmp(path, "."));
+}
+
+/* Measurements are written beside the file, then renamed; a home that does not exist is not made. */
+static void check_cache(void *user, const qn_setting_info *s)
+{
+  bool *good = user;
+  char folder[4096], text[8192];
+  const char *home = secure_getenv("HOME"), *why = NULL;
+  if (strcmp(s->key, "tune_cache") || !*s->value || strlen(s->value) >= sizeof folder)
+    return;
+  strcpy(folder, s->value);
+  folder_above(folder);
+  if (!access(s->value, F_OK) && access(s->value, R_OK))
+    why = strerror(errno);
+  else if (access(folder, W_OK | X_OK))
+    why = strerror(errno);
+  else if (home && !strncmp(s->value, home, strlen(home)) && access(home, F_OK))
+    why = "the home folder does not exist";
+  snprintf(text, sizeof text, "%s%s%s%s", s->value, why ? " cannot be written: " : "", why ? why : "",
+           why ? "; tune=measure will remember nothing, QUERN_TUNE_CACHE names another file" : "");
+  if (why && !strcmp(s->origin, "default"))
+    printf("note   tune cache: %s\n", text);
+  else
+    *good &= said(!why, "tune cache", text);
+}
+
 /* ---- doctor: libraries in this process ------------------------------------------------------------- */
 
 /* Looks up a function of a loaded library, whatever its scope. */
@@ -172,11 +212,12 @@ static void count_device(void *user, const qn_backend_info *b, const qn_device *
   printf("ok     device %s:%d: %s, by %s\n", d->kind, d->ordinal, d->name, b->name);
 }
 
-int info_doctor(const char *const options[])
+int info_doctor(const char *const options[], const char *only)
 {
   bool good = true;
   int devices = 0;
   qn_context *ctx;
+  (void)only;
   printf("ok     libquern %s\n", qn_version());
   good &= check_folders(options);
   qn_each_backend(check_backend, &good);
@@ -189,6 +230,7 @@ int info_doctor(const char *const options[])
     good = said(false, "a context with the settings in force", qn_last_error());
   } else {
     said(true, "a context with the settings in force", qn_context_device(ctx));
+    qn_each_setting(ctx, check_cache, &good);
     qn_context_destroy(ctx);
   }
   return good ? 0 : 1;

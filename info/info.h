@@ -7,11 +7,13 @@
 
 enum { INFO_MAX_OPTIONS = 32 };
 
-int info_list(const char *const options[]);       /* list.c */
-int info_ops(const char *const options[]);
+/* only: NULL, or the ops whose name holds it, or those of that family. */
+int info_list(const char *const options[], const char *only);     /* list.c */
+int info_ops(const char *const options[], const char *only);
 int info_explain(const char *const options[], const char *model, const char *line);   /* explain.c */
-int info_config(const char *const options[]);     /* doctor.c */
-int info_doctor(const char *const options[]);
+int info_config(const char *const options[], const char *only);   /* doctor.c; only: NULL */
+int info_doctor(const char *const options[], const char *only);
+void info_wrap_lines(void);                       /* wrap.c; to be called before anything is printed */
 
 int info_fail(qn_status status);                  /* prints qn_last_error(); returns the matching exit status */
 int info_check_settings(const char *const options[]);

@@ -97,12 +97,30 @@ static void print_anchor(const char *name, uint32_t anchor)
   putchar('\n');
 }
 
-int info_list(const char *const options[])
+static bool is_asked_for(const qn_op_info *op, const char *only)
+{
+  return !only || strstr(op->name, only) || !strcmp(qn_family_name(op->family), only);
+}
+
+/* False, with a sentence: no op. */
+static bool names_ops(const char *only)
+{
+  const qn_op_info *op;
+  for (int i = 0; (op = qn_op_at(i)); i++)
+    if (is_asked_for(op, only))
+      return true;
+  fprintf(stderr, "quern-info: no op has \"%s\" in its name, and no family is called so; quern-info ops lists them\n", only);
+  return false;
+}
+
+int info_list(const char *const options[], const char *only)
 {
   int devices = 0;
   int rc = info_check_settings(options);
   if (rc)
     return rc;
+  if (!names_ops(only))
+    return 2;
   printf("backends\n");
   qn_each_backend(print_backend, NULL);
   printf("devices\n");
@@ -113,6 +131,8 @@ int info_list(const char *const options[])
   const qn_op_info *op;
   uint32_t families = 0;
   for (int i = 0; (op = qn_op_at(i)); i++) {
+    if (!is_asked_for(op, only))
+      continue;
     if (!(families >> op->family & 1)) {
       char name[64];
       families |= 1u << op->family;
@@ -143,11 +163,15 @@ static void print_default(const qn_attr_info *a)
     printf("      %-12s one%s%s%s, default %g\n", a->name, shape[a->type], a->range ? ", " : "", a->range ? a->range : "", a->def);
 }
 
-int info_ops(const char *const options[])
+int info_ops(const char *const options[], const char *only)
 {
   const qn_op_info *op;
   (void)options;
+  if (!names_ops(only))
+    return 2;
   for (int i = 0; (op = qn_op_at(i)); i++) {
+    if (!is_asked_for(op, only))
+      continue;
     printf("%s (%s): %s\n   ", op->name, qn_family_name(op->family), op->text);
     for (uint32_t r = 0; r < op->n_roles; r++) {
       const qn_role_info *role = &op->role[r];

@@ -9,10 +9,11 @@
 static const char doc[] =
   "Say what Quern finds on this machine and what it would choose.\v"
   "Commands:\n"
-  "  list      backends, devices, engines by op (the default)\n"
-  "  config    each setting, its value and where that came from\n"
-  "  doctor    what commonly goes wrong: folders, permissions, libraries, drivers\n"
-  "  ops       every op with its roles, attributes and formula\n\n"
+  "  list [OPS]  backends, devices, engines by op (the default)\n"
+  "  config      each setting, its value in force and where that came from\n"
+  "  doctor      what commonly goes wrong: folders, permissions, libraries, drivers\n"
+  "  ops [OPS]   every op with its roles, attributes and formula\n\n"
+  "OPS is a family or a part of a name, as softmax: those ops alone.\n\n"
   "Exit status: 0 all is well; 1 no engine takes the problem, or doctor found a fault; 2 the options, a setting or a "
   "problem line are wrong, or standard output cannot be written.";
 
@@ -28,7 +29,7 @@ static const struct argp_option option_table[] = {
 };
 
 typedef struct settings {
-  const char *command, *line, *model;
+  const char *command, *only, *line, *model;
   const char *option[INFO_MAX_OPTIONS + 1];
   char        backend[4096];
   int         n_options;
@@ -56,9 +57,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     s->option[s->n_options++] = text;
     break;
   case ARGP_KEY_ARG:
-    if (s->command)
-      argp_error(state, "one command at a time: %s or %s", s->command, text);
-    s->command = text;
+    if (s->only)
+      argp_error(state, "one command at a time, and one word after it: %s %s or %s", s->command, s->only, text);
+    *(s->command ? &s->only : &s->command) = text;
     break;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -92,14 +93,15 @@ int info_check_settings(const char *const options[])
 
 int main(int argc, char **argv)
 {
-  static const struct { const char *name; int (*run)(const char *const options[]); } command[] = {
-    { "list", info_list }, { "config", info_config }, { "doctor", info_doctor }, { "ops", info_ops },
+  static const struct { const char *name; int (*run)(const char *const options[], const char *only); bool of_ops; } command[] = {
+    { "list", info_list, true }, { "config", info_config, false }, { "doctor", info_doctor, false }, { "ops", info_ops, true },
   };
   settings s = { .command = NULL };
+  info_wrap_lines();
   output_guard();
   argp_program_version_hook = print_version;
   argp_err_exit_status = 2;
-  argp_parse(&(struct argp){ option_table, parse_option, "[COMMAND]", doc, NULL, NULL, NULL }, argc, argv, 0, NULL, &s);
+  argp_parse(&(struct argp){ option_table, parse_option, "[COMMAND [OPS]]", doc, NULL, NULL, NULL }, argc, argv, 0, NULL, &s);
   if (s.line && s.command) {
     fprintf(stderr, "quern-info: --explain or the command %s, not both\n", s.command);
     return 2;
@@ -110,9 +112,14 @@ int main(int argc, char **argv)
   }
   if (s.line)
     return info_explain(s.option, s.model, s.line);
-  for (size_t i = 0; i < sizeof command / sizeof command[0]; i++)
-    if (!strcmp(s.command ? s.command : "list", command[i].name))
-      return command[i].run(s.option);
+  for (size_t i = 0; i < sizeof command / sizeof command[0]; i++) {
+    if (strcmp(s.command ? s.command : "list", command[i].name))
+      continue;
+    if (!s.only || command[i].of_ops)
+      return command[i].run(s.option, s.only);
+    fprintf(stderr, "quern-info: %s takes no further word, such as %s; list and ops do\n", s.command, s.only);
+    return 2;
+  }
   fprintf(stderr, "quern-info: no command %s; there are list, config, doctor and ops\n", s.command);
   return 2;
 }

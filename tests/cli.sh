@@ -108,6 +108,36 @@ good "quern-info" cpu_ref "$info"
 good "quern-info --explain names the engine" direct "$info" --explain "$line"
 good "quern-info ops says the default word" "nearest|linear, default linear" "$info" ops
 good "quern-info config" QUERN_BACKEND "$info" config
+good "quern-info ops softmax" "log_softmax_backward (softmax)" "$info" ops softmax
+[ "$(grep -c '^[a-z]' "$out")" = 4 ]; verdict "tells of these ops alone" $? 0 any "softmax"
+good "quern-info ops FAMILY" "cumsum (scan)" "$info" ops scan
+bad "quern-info ops of a word in no name" "no op has" "$info" ops frobnicate
+bad "quern-info config with another word" "no further word" "$info" config softmax
+good "quern-info list softmax" cpu_ref/ "$info" list softmax
+good "quern-info config: the threads in force" "threads          1  " \
+  env OMP_NUM_THREADS=1 XDG_CACHE_HOME=/nonexistent/cache "$info" --backend cpu_ref config
+verdict "and the tune cache's path" 0 0 any "/nonexistent/cache/quern/tune"
+verdict "and the backend" 0 0 any "backend          cpu_ref"
+home=$(mktemp -d)
+good "quern-info doctor sees a cache that it can write" "ok     tune cache: $home" \
+  env -u XDG_CACHE_HOME HOME="$home" "$info" --backend cpu_ref doctor
+good "quern-info doctor sees a cache that has no home" "home folder does not exist" \
+  env -u XDG_CACHE_HOME HOME="$home/none" "$info" --backend cpu_ref doctor
+timeout 60 env -u XDG_CACHE_HOME HOME="$home/none" QUERN_TUNE=measure "$bench" --backend cpu_ref --time 0.01 --case "$line" >"$out" 2>"$err"
+[ ! -e "$home/none" ]; verdict "a home that does not exist is not made" $? 0 1 "is not written"
+touch "$home/file"
+timeout 60 env QUERN_TUNE_CACHE="$home/file/tune" "$info" --backend cpu_ref doctor >"$out" 2>"$err"
+verdict "quern-info doctor: a tune cache named where no file can be" $? 1 any "FAULT  tune cache: $home/file/tune cannot be written"
+rm -rf "$home"
+for tool in "$info --explain" "$bench --time 0.01 --case" "$conform --case"; do
+  timeout 60 env QUERN_NONESUCH=1 QUERN_BACKEND=cpu_ref $tool "$line" >"$out" 2>"$err"       # its first word is the program
+  verdict "${tool##*/}: a warning appears once" $? 0 1 "QUERN_NONESUCH is not a variable"
+done
+if command -v script >/dev/null && script -qec true /dev/null >/dev/null 2>&1; then
+  script -qec "stty cols 60; $info ops; $info config; $info" /dev/null >"$out" 2>"$err" </dev/null
+  [ "$(tr -d '\r' <"$out" | awk 'length > 60' | grep -vc '[^ ]\{30\}')" = 0 ]      # but for a word that is long itself
+  verdict "quern-info: lines fit a terminal" $? 0 any "QUERN_BACKEND"
+fi
 timeout 60 "$info" doctor --set plugin_path=/nonexistent >"$out" 2>"$err" </dev/null
 verdict "quern-info doctor looks into the folders that it is given" $? 0 any "/nonexistent: no such folder"
 printf 'relu x=f32/4\n\nrelu y\n# a graph\nin a f32/3\nout b = neg x=a\n\nexp x=f32/5 ; seed=1\n' |

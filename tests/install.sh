@@ -69,7 +69,7 @@ fi
 # ---- this build, installed ------------------------------------------------------------------------
 
 ok "make install" $MAKE -C "$builddir" install DESTDIR="$tmp/this" || give_up
-headers=$(find "$tmp/this" -name '*.h' | sort)
+headers=$(find "$tmp/this" -path '*/include/quern/*.h' | sort)
 flags=$(pc "$tmp/this" --cflags)
 for header in $headers; do
   name=quern/$(basename "$header")
@@ -110,12 +110,52 @@ for program in quern-info quern-conform quern-bench; do
   installed=$(find "$tmp/this" -name $program -type f)
   ok "$program --version" "${installed:-$program}" --version
   ok "$program --help" "${installed:-$program}" --help
+  grep -q "/$program\.1" "$builddir/Makefile" || continue         # cross-compiled: it could not be asked
+  page=$(find "$tmp/this" -name $program.1)
+  tells() { for option in $("$installed" --help | grep -o '^ *\(-., \)\?--[a-z-]*' | grep -o -e '--.*'); do
+    sed 's/\\//g' "$page" | grep -q "^.B .*$option" || { echo "nothing of $option"; return 1; }; done; }
+  ok "$program.1 tells of every option" tells
+  if command -v groff >/dev/null; then
+    formats() { [ -z "$(groff -man -ww -Tascii "$page" 2>&1 >/dev/null)" ]; }
+    ok "$program.1 is a manual page" formats
+  fi
 done
 
 if [ -e "$libdir/libquern.so" ]; then
   awk '/^```/ { inside = $0 == "```c"; next } inside' "$srcdir/README.md" >"$tmp/readme.c"
   ok "the README's program compiles" $CC -std=c99 $strict $flags -o "$tmp/readme" "$tmp/readme.c" $(pc "$tmp/this" --libs) &&
-    right() { [ "$("$tmp/readme")" = "$(printf '4 5\n10 11')" ]; } && ok "and prints what it should" right
+    right() { QUERN_BACKEND=cpu_ref "$tmp/readme" | grep -x 'cpu: 4 5 10 11'; } && ok "and prints what it should" right
+  example=$(dirname "$(find "$tmp/this" -name cnn_digits.c)")
+  ok "the installed example compiles where it lies" $CC -O1 $SANITIZER_CFLAGS $flags -o "$tmp/cnn_digits" "$example/cnn_digits.c" \
+    $(pc "$tmp/this" --libs) -lm &&
+    learns() { QUERN_BACKEND=cpu_ref "$tmp/cnn_digits" --data "$example/data/digits.csv" --width 4,4 --epochs 1 | grep '^  a [0-9], read as'; } &&
+    ok "and shows the digits" learns
+fi
+
+# cmake KIND TARGET PREFIX: a program built by CMake, which is told of the copy below PREFIX and finds it.
+by_cmake()
+{
+  mkdir -p "$tmp/cmake-$1" && cp "$tmp/readme.c" "$tmp/cmake-$1/" && cat >"$tmp/cmake-$1/CMakeLists.txt" <<END &&
+cmake_minimum_required(VERSION 3.5)
+project(readme C)
+set(CMAKE_C_FLAGS "$SANITIZER_CFLAGS")
+find_package(quern 0.1 REQUIRED CONFIG)
+find_package(quern 0.1 REQUIRED CONFIG)
+add_executable(readme readme.c)
+target_link_libraries(readme $2)
+END
+    found=$(dirname "$(find "$3" -name quern-config.cmake)") &&
+    (cd "$tmp/cmake-$1" && cmake -Dquern_DIR="$found" -DCMAKE_C_COMPILER="${CC##* }" . && $MAKE) &&
+    QUERN_BACKEND=cpu_ref "$tmp/cmake-$1/readme" | grep -x 'cpu: 4 5 10 11'
+}
+too_new() { sed -i 's/quern 0.1/quern 9.1/' "$tmp/cmake-shared/CMakeLists.txt" && ! cmake "$tmp/cmake-shared"; }
+if [ -e "$libdir/libquern.so" ]; then
+  if command -v cmake >/dev/null; then
+    ok "find_package(quern)" by_cmake shared quern::quern "$tmp/this"
+    ok "and not a later version than it is" too_new
+  else
+    skip "find_package(quern)" "no cmake is here"
+  fi
 fi
 
 # ---- one archive: no plugin, no dlopen ------------------------------------------------------------
@@ -129,8 +169,8 @@ elif [ -e "$libdir/libquern.so" ]; then
     "$srcdir/configure" --quiet --prefix="$static" --disable-shared --enable-static \
       CC="$CC" CXX="$CXX" CFLAGS="-O1 $SANITIZER_CFLAGS"; }
   ok "configure --disable-shared --enable-static" configure || give_up
-  ok "make install of the library alone" $MAKE -C "$tmp/static-build" -j2 include/quern/opnum.h install-libLTLIBRARIES \
-    install-pkgincludeHEADERS install-nodist_pkgincludeHEADERS install-pkgconfigDATA || give_up
+  ok "make install of the library alone" $MAKE -C "$tmp/static-build" -j2 install-libLTLIBRARIES \
+    install-pkgincludeHEADERS install-nodist_pkgincludeHEADERS install-pkgconfigDATA install-cmakeDATA || give_up
 fi
 if [ -e "$libdir/libquern.so" ] && [ "${TEST_TIER-}" != quick ]; then
   refused() { mkdir -p "$tmp/refused" && (cd "$tmp/refused" && "$srcdir/configure" --quiet CC="$CC" CXX="$CXX" "$@" 2>&1) | grep "error: .*$word"; }
@@ -151,6 +191,10 @@ if [ -n "$static" ]; then
   ok "one libquern.a, and no other library" one_archive
   ok "libquern.a defines qn_, qn__ and cpu_ names only" foreign_names
   use static "$static" -DNO_DLOPEN $(pc "$static" --static --libs)
+  if command -v cmake >/dev/null && [ -e "$tmp/readme.c" ]; then
+    ok "find_package(quern) finds the archive" by_cmake static quern::static "$static"
+    ok "which is quern::quern where it is alone" by_cmake alone quern::quern "$static"
+  fi
 else
   skip "one archive" "the quick tier and TEST_ARCHIVE=no build none besides a shared library"
 fi

@@ -1,6 +1,7 @@
 /* t_infer.c -- each op's rules: the outputs inferred, the problems refused and their error sentences. */
 #include <string.h>
 #include "problem.h"
+#include "problems.h"
 #include "tap.h"
 
 static char text[4096];
@@ -165,7 +166,7 @@ static const struct { const char *line, *out; } found[] = {
   { "neg x=i8/4", "y=i8/4" }, { "abs x=i32/4", "y=i32/4" }, { "sign x=f32/4", "y=f32/4" }, { "exp x=f32/4 y=bf16/4", "y=bf16/4" },
   { "log x=f32/4", "y=f32/4" }, { "sqrt x=f32/4", "y=f32/4" }, { "rsqrt x=f32/4", "y=f32/4" }, { "reciprocal x=f32/4", "y=f32/4" },
   { "erf x=f32/4", "y=f32/4" }, { "sin x=f32/4", "y=f32/4" }, { "cos x=f32/4", "y=f32/4" }, { "floor x=f32/4", "y=f32/4" },
-  { "ceil x=f32/4", "y=f32/4" }, { "round x=f32/4", "y=f32/4" },
+  { "ceil x=f32/4", "y=f32/4" }, { "round x=f32/4", "y=f32/4" }, { "trunc x=f32/4", "y=f32/4" },
   { "relu x=f32/4 y=x", "y=f32/4" }, { "leaky_relu x=f32/4 slope=0.2", "y=f32/4" }, { "elu x=f32/4", "y=f32/4" },
   { "gelu x=f32/4", "y=f32/4" }, { "gelu_tanh x=f32/4", "y=f32/4" }, { "silu x=f32/4", "y=f32/4" }, { "sigmoid x=f32/4", "y=f32/4" },
   { "tanh x=f32/4", "y=f32/4" }, { "softplus x=f32/4", "y=f32/4" }, { "hardswish x=f32/4", "y=f32/4" }, { "mish x=f32/4", "y=f32/4" },
@@ -569,6 +570,80 @@ static void test_bad_data(void)
          "a role that ends beyond the next: %s", qn_last_error());
 }
 
+/* ---- qn_infer --------------------------------------------------------------------------------- */
+
+/* A random problem as a call without data, its outputs as open as the problem leaves them; false: qn_infer and qn_graph_make differ. */
+static bool infers_as_graph(problem *p)
+{
+  qn_tensor t[PROBLEM_VALUES] = { { 0 } }, out[PROBLEM_VALUES];
+  qn_arg arg[QN_MAX_ROLES];
+  qn_graph *g = NULL;
+  for (int k = 0; k < p->n; k++) {
+    const qn_value *v = &p->value[k];
+    t[k] = (qn_tensor){ .dtype = v->dtype, .rank = v->rank, .flags = v->flags & QN_VALUE_HOST ? QN_HOST : 0 };
+    for (int d = 0; d < v->rank; d++) t[k].dim[d] = v->dim[d], t[k].stride[d] = v->stride[d];
+  }
+  for (uint32_t r = 0; r < p->op->n_roles; r++) {
+    arg[r] = (qn_arg){ &t[p->first[r]], p->first[r + 1] - p->first[r] };
+    bool open = r >= p->op->n_inputs && arg[r].n == 1 && !p->value[p->first[r]].dtype;
+    if (open) arg[r].t = NULL;
+  }
+  const qn_op call = { p->op->kind, p->op->n_roles, p->node.attr, arg };
+  for (int k = p->first[p->op->n_inputs]; k < p->n; k++) p->value[k].over = -1;       /* which would decide its strides */
+  bool same = !qn_infer(&call, out) && !qn_graph_make(&p->view, &g);
+  for (int k = p->first[p->op->n_inputs]; same && k < p->n; k++) {
+    const qn_value *v = &qn_graph_inspect(g)->value[k];
+    const qn_tensor *o = &out[k - p->first[p->op->n_inputs]];
+    same = o->dtype == v->dtype && o->rank == v->rank && !o->data && !o->flags;
+    for (int d = 0; d < v->rank; d++) same = same && o->dim[d] == v->dim[d] && o->stride[d] == v->stride[d];
+  }
+  qn_graph_destroy(g);
+  return same;
+}
+
+static void test_infer(void)
+{
+  rng r = { 11 };
+  for (int i = 0; qn_op_at(i); i++) {
+    int wrong = 0;
+    problem p;
+    for (int n = 0; n < 200; n++) {
+      problem_random(&r, qn_op_at(i), &p);
+      wrong += !infers_as_graph(&p);
+    }
+    if (!tap_ok(!wrong, "%s: 200 times the outputs of a graph, without data", qn_op_at(i)->name))
+      tap_note("%d; %s", wrong, qn_last_error());
+  }
+  /* a dtype given and dims wanted; what must be given; what is wrong */
+  qn_tensor x = qn_tensor_2d(NULL, QN_F32, 3, 4), i32 = { .dtype = QN_I32, .rank = -1 }, out[2] = { { 0 } };
+  const qn_op cast = { QN_OP_CAST, 2, NULL, (qn_arg[]){ { &x, 1 }, { &i32, 1 } } };
+  tap_ok(!qn_infer(&cast, out) && out[0].dtype == QN_I32 && out[0].rank == 2 && out[0].dim[1] == 4 && out[0].stride[0] == 4,
+         "cast: a dtype is given, the dims are found");
+  const qn_op open = { QN_OP_CAST, 2, NULL, (qn_arg[]){ { &x, 1 }, { NULL, 1 } } };
+  tap_ok(qn_infer(&open, out) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "must be given"), "%s", qn_last_error());
+  const qn_op both = { QN_OP_TOP_K, 3, &(qn_ranking){ sizeof(qn_ranking), -1, 2, 0 }, (qn_arg[]){ { &x, 1 }, { NULL, 1 }, { NULL, 1 } } };
+  tap_ok(!qn_infer(&both, out) && out[0].dim[1] == 2 && out[1].dim[1] == 2 && out[1].dtype != QN_F32,
+         "top_k: two outputs, in the order of roles");
+  const qn_op uneven = { QN_OP_MATMUL, 7, NULL, (qn_arg[]){ { &x, 1 }, { &x, 1 }, { 0 }, { 0 }, { 0 }, { 0 }, { NULL, 1 } } };
+  tap_ok(qn_infer(&uneven, out) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "matmul: "), "%s", qn_last_error());
+  const qn_op none = { QN_OP_RELU, 2, NULL, (qn_arg[]){ { NULL, 1 }, { NULL, 1 } } };
+  tap_ok(qn_infer(&none, out) == QN_BAD_ARGUMENT && qn_infer(NULL, out) == QN_BAD_ARGUMENT && qn_infer(&cast, NULL) == QN_BAD_ARGUMENT,
+         "no input, no op, nowhere to put it: refused");
+}
+
+/* The schema as a program compiled against it reads it. */
+static void test_sizes(void)
+{
+  int wrong = 0;
+  for (int i = 0; qn_op_at(i); i++) {
+    const qn_op_info *op = qn_op_at(i);
+    wrong += op->struct_size != sizeof *op || op->role_info_size != sizeof *op->role || op->attr_info_size != sizeof *op->attr;
+    wrong += qn_op_role(op, op->n_roles - 1) != &op->role[op->n_roles - 1];
+    wrong += op->n_attrs && qn_op_attr(op, op->n_attrs - 1) != &op->attr[op->n_attrs - 1];
+  }
+  tap_ok(!wrong, "the schema states its sizes");
+}
+
 /* The schema's statements on inputs, for programs that generate data. */
 static void test_domains(void)
 {
@@ -607,5 +682,7 @@ int main(void)
   test_given_dims();
   test_bad_data();
   test_domains();
+  test_infer();
+  test_sizes();
   return tap_done();
 }

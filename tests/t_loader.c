@@ -261,7 +261,8 @@ int main(int argc, char **argv)
   tap_ok(!try(make("later", image, image_bytes, 0700)), "one of a later minor, with longer structs, is taken") ||
     (tap_note("%s", qn_last_error()), 0);
 
-  refused(make("v2", v2, v2_bytes, 0700), "of another ABI major", "ABI major");
+  refused(make("v2", v2, v2_bytes, 0700), "of another ABI major",
+          "is a backend of ABI 2; this library, " QN_VERSION ", loads those of ABI 1");
   refused(make("none", none, none_bytes, 0700), "without an entry", "quern_plugin_entry_v1");
   misbehaves("fails", "its entry fails, and says why", "the moon is in the wrong house");
   misbehaves("fails_silently", "its entry fails, and does not say why", "");

@@ -69,6 +69,7 @@ static double floating(uint32_t op, double a, double b, double p, double q)
   case QN_OP_FLOOR:      return floor(a);
   case QN_OP_CEIL:       return ceil(a);
   case QN_OP_ROUND:      return rint(a);
+  case QN_OP_TRUNC:      return trunc(a);
 
   case QN_OP_RELU:       return larger(a, 0);
   case QN_OP_LEAKY_RELU: return a > 0 ? a : p * a;

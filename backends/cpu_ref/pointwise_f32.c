@@ -136,6 +136,7 @@ CPU_INLINE float f_erf(float x, float a, float b)   { (void)a, (void)b; return m
 CPU_INLINE float f_floor(float x, float a, float b) { (void)a, (void)b; return __builtin_floorf(x); }
 CPU_INLINE float f_ceil(float x, float a, float b)  { (void)a, (void)b; return __builtin_ceilf(x); }
 CPU_INLINE float f_round(float x, float a, float b) { (void)a, (void)b; return __builtin_rintf(x); }
+CPU_INLINE float f_trunc(float x, float a, float b) { (void)a, (void)b; return __builtin_truncf(x); }
 
 /* ---- loops ------------------------------------------------------------------------------------------ */
 
@@ -310,6 +311,7 @@ bool CPU_NAME(cpu_eval_f32)(const cpu_instruction *code, void *const *r, void *y
   case QN_OP_FLOOR:               return one(w, f_floor);
   case QN_OP_CEIL:                return one(w, f_ceil);
   case QN_OP_ROUND:               return one(w, f_round);
+  case QN_OP_TRUNC:               return one(w, f_trunc);
   case QN_OP_RELU:                return one(w, f_relu);
   case QN_OP_LEAKY_RELU:          return one(w, f_leaky_relu);
   case QN_OP_ELU:                 return one(w, f_elu);

@@ -23,6 +23,7 @@ CPU_INLINE double d_reciprocal(double x, double y) { (void)y; return 1 / x; }
 CPU_INLINE double d_floor(double x, double y)      { (void)y; return __builtin_floor(x); }
 CPU_INLINE double d_ceil(double x, double y)       { (void)y; return __builtin_ceil(x); }
 CPU_INLINE double d_round(double x, double y)      { (void)y; return __builtin_rint(x); }
+CPU_INLINE double d_trunc(double x, double y)      { (void)y; return __builtin_trunc(x); }
 CPU_INLINE double d_relu(double x, double y)       { (void)y; return x < 0 ? 0 : x; }
 CPU_INLINE double d_relu_backward(double dy, double x) { return x > 0 ? dy : 0; }
 
@@ -205,6 +206,7 @@ static bool eval_f64(rows w, const cpu_instruction *code)
   case QN_OP_FLOOR:         return loop_f64(w, d_floor);
   case QN_OP_CEIL:          return loop_f64(w, d_ceil);
   case QN_OP_ROUND:         return loop_f64(w, d_round);
+  case QN_OP_TRUNC:         return loop_f64(w, d_trunc);
   case QN_OP_RELU:          return loop_f64(w, d_relu);
   case QN_OP_RELU_BACKWARD: return loop_f64(w, d_relu_backward);
   default:                  return false;

@@ -122,6 +122,7 @@ template <class T> __device__ __forceinline__ T fn_unary(uint32_t op, T x, T alp
   case QN_OP_FLOOR:      return floor(x);
   case QN_OP_CEIL:       return ceil(x);
   case QN_OP_ROUND:      return rint(x);
+  case QN_OP_TRUNC:      return trunc(x);
   case QN_OP_RELU:       return x < T(0) ? T(0) : x;
   case QN_OP_LEAKY_RELU: return x > T(0) ? x : alpha * x;
   case QN_OP_ELU:        return x > T(0) ? x : alpha * expm1(x);

@@ -43,7 +43,7 @@ struct program {
 /* ---- kernel ------------------------------------------------------------------------------------------ */
 
 /* Light functions leave the kernel few registers, hence many loads in flight; heavy ones are only in a second kernel that has all. */
-#define LIGHT_UNARY(X) X(NEG) X(ABS) X(SIGN) X(FLOOR) X(CEIL) X(ROUND) X(RELU) X(LEAKY_RELU) X(HARDSWISH) X(CLIP)
+#define LIGHT_UNARY(X) X(NEG) X(ABS) X(SIGN) X(FLOOR) X(CEIL) X(ROUND) X(TRUNC) X(RELU) X(LEAKY_RELU) X(HARDSWISH) X(CLIP)
 #define LIGHT_BINARY(X) X(ADD) X(SUB) X(MUL) X(MIN) X(MAX) X(RELU_BACKWARD) X(LEAKY_RELU_BACKWARD) X(HARDSWISH_BACKWARD) X(CLIP_BACKWARD)
 #define HEAVY_UNARY(X) X(EXP) X(LOG) X(SQRT) X(RSQRT) X(RECIPROCAL) X(ERF) X(SIN) X(COS) X(ELU) X(GELU) X(GELU_TANH) X(SILU) \
   X(SIGMOID) X(TANH) X(SOFTPLUS) X(MISH)

@@ -57,6 +57,10 @@ round x=f32/50 ; as=f16,bf16,f64
 round x=f16/65536 ; fill=all plain=1
 round x=bf16/65536 ; fill=all plain=1 tier=full
 round x=f32/3001 ; fill=signed:100,wide,finite plain=1
+trunc x=f32/50 ; as=f16,bf16,f64
+trunc x=bf16/65536 ; fill=all plain=1
+trunc x=f16/65536 ; fill=all plain=1 tier=full
+trunc x=f32/3001 ; fill=signed:100,wide,finite plain=1
 relu x=f32/51 ; as=f16,bf16,f64
 relu x=bf16/65536 ; fill=all plain=1
 relu x=f16/65536 ; fill=all plain=1 tier=full
@@ -310,6 +314,7 @@ relu x=f32/3x2/1100000000:1 ; plain=1 fill=int
 
 # golden: rounding to even, the sign of zero, NaN
 round x=f32/6 ; fill=zero x.is=0.5,1.5,2.5,-0.5,-1.5,-2.5 y.is=0,2,2,-0,-2,-2 plain=1
+trunc x=f32/6 ; fill=zero x.is=2.7,-2.7,0.5,-0.5,1e30,nan y.is=2,-2,0,-0,1e30,nan plain=1
 sign x=f32/5 ; fill=zero x.is=-3,0,7,nan,-inf y.is=-1,0,1,nan,-1 plain=1
 relu x=f32/4 ; fill=zero x.is=nan,-1,0,2 y.is=nan,0,0,2 plain=1
 clip x=f32/4 min=-1 max=1 ; fill=zero x.is=nan,-2,0.5,3 y.is=nan,-1,0.5,1 plain=1
@@ -350,3 +355,21 @@ gelu_tanh_backward dy=f32/6 x=f32/6 ; dy.is=1,-1,2,1,1,1 x.is=7.6,-7.6,100,-1000
 tanh_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
 silu_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
 mish_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
+
+# scalars alone; arguments near the largest number
+add a=f32 b=f32 ; as=f16,f64
+sub a=f32 b=f32 ; fill=zero a.is=6 b.is=2 y.is=4 plain=1
+mul a=f32 b=f32 ; fill=zero a.is=6 b.is=2 y.is=12 plain=1
+div a=f32 b=f32 ; fill=zero a.is=6 b.is=2 y.is=3 plain=1
+gelu x=f32 ; as=f16,f64
+tanh_backward dy=f32 x=f32 ; as=f16,f64
+gelu x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
+gelu_tanh x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
+tanh x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
+silu x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
+mish x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
+round x=f32/64 ; fill=signed:1e7,signed:3e9,signed:3e38 plain=1
+trunc x=f32/64 ; fill=signed:1e7,signed:3e9,signed:3e38 plain=1
+gelu_backward dy=f32/64 x=f32/64 ; fill=signed:1e15,signed:1e30 plain=1 dy.fill=signed
+gelu_tanh_backward dy=f32/64 x=f32/64 ; fill=signed:1e15,signed:1e30,signed:3e38 plain=1 dy.fill=signed
+tanh_backward dy=f32/64 x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1 dy.fill=signed

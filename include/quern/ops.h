@@ -609,7 +609,10 @@ qn_status qn_logical_not(qn_context *ctx, const qn_tensor *x, const qn_tensor *y
 
 /* y = a where c, else b */
 qn_status qn_select(qn_context *ctx, const qn_tensor *c, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
-qn_status qn_cast(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = x in y's dtype */
+/* y = x in y's dtype, rounded to nearest even; beyond its range f32, f16 and bf16 become Inf, 8-bit floats and integers saturate.
+ * NaN to an integer is 0; to bool all but 0 is true.
+ * Trap: C, ONNX and PyTorch truncate floats on the way to integers, so that 2.7 gives 2; here it gives 3. qn_trunc first gives theirs. */
+qn_status qn_cast(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);
 
 qn_status qn_neg(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = -x */
 qn_status qn_abs(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = |x| */
@@ -625,6 +628,7 @@ qn_status qn_cos(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y
 qn_status qn_floor(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the largest integer <= x */
 qn_status qn_ceil(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the smallest integer >= x */
 qn_status qn_round(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the nearest integer, ties to even */
+qn_status qn_trunc(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the integer part of x */
 
 /* Activations. What alpha and beta mean: leaky_relu alpha = slope; elu alpha; silu, softplus beta;
  * clip alpha = min, beta = max, neither of them NaN. Each function has an INIT with its defaults. */

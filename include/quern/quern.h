@@ -17,13 +17,15 @@
  *
  * A first program:
  *
+ *   float a[6] = {1,2,3,4,5,6}, b[6] = {1,0,0,1,1,1}, y[4];
+ *   void *da, *db, *dy;                                    the same on the device, which may be a GPU
  *   qn_context *ctx;
  *   qn_context_create(NULL, &ctx);
- *   float a[6] = {1,2,3,4,5,6}, b[6] = {1,0,0,1,1,1}, y[4];
- *   qn_tensor ta = qn_tensor_2d(a, QN_F32, 2, 3), tb = qn_tensor_2d(b, QN_F32, 3, 2),
- *             ty = qn_tensor_2d(y, QN_F32, 2, 2);
+ *   qn_alloc(ctx, sizeof a, &da), qn_alloc(ctx, sizeof b, &db), qn_alloc(ctx, sizeof y, &dy);
+ *   qn_copy_to_device(ctx, da, a, sizeof a), qn_copy_to_device(ctx, db, b, sizeof b);
+ *   qn_tensor ta = qn_tensor_2d(da, QN_F32, 2, 3), tb = qn_tensor_2d(db, QN_F32, 3, 2), ty = qn_tensor_2d(dy, QN_F32, 2, 2);
  *   if (qn_matmul(ctx, &ta, &tb, NULL, NULL, NULL, NULL, &ty)) puts(qn_last_error());
- *   qn_context_synchronize(ctx);
+ *   qn_copy_to_host(ctx, y, dy, sizeof y);
  *   qn_context_destroy(ctx);
  *
  * Chapters: status, dtypes, tensors, contexts and their options, memory, ops (ops.h), graphs and plans,
@@ -170,6 +172,17 @@ typedef struct qn_op {
 } qn_op;
 qn_status qn_run(qn_context *ctx, const qn_op *op);
 
+/* The outputs of an op, from its attributes and the dtypes, dims and strides of its inputs: by the rules that qn_run checks, but with no
+ * context, no engine asked, and no data pointer read. In op->arg an output has its n (0: not wanted) and t NULL, or tensors of which
+ * dtype 0, or dtype 0 and rank -1, are to be found. What no input says must be given, or the error says so: the dtype of cast, quantize,
+ * ...; the dims of a gradient by something strided; both of random numbers.
+ * out: the outputs wanted, one after another in the order of roles, packed in the dim order that a line's outputs have; data NULL. */
+qn_status qn_infer(const qn_op *op, qn_tensor *out);
+
+/* For other languages: a binding declares qn_run, qn_infer and what stands above, and nothing of ops.h. The schema (qn_op_at in tools.h) says
+ * at run time which ops there are, their roles, and their attributes with offsets, defaults and ranges, so one loop makes a function of
+ * each, of later ones too. Structs that may grow begin with their size. A problem line says the same as text: qn_graph_parse. */
+
 /* ---- graphs and plans --------------------------------------------------------------------- */
 
 /* Ops joined by named tensors, written as problem lines (docs/problem-lines.md):
@@ -221,7 +234,8 @@ void      qn_recording_destroy(qn_recording *recording);  /* also after its cont
 /* ---- log ---------------------------------------------------------------------------------- */
 
 enum { QN_LOG_ERROR = 0, QN_LOG_WARN = 1, QN_LOG_INFO = 2, QN_LOG_DEBUG = 3 };
-/* fn NULL: log to stderr. Messages above the level set by QUERN_LOG (default warn) are not produced. */
+/* fn NULL: log to stderr, the same warning but once. Messages above the level set by QUERN_LOG (default warn) are
+ * not produced. */
 void qn_set_log(void (*fn)(void *user, int level, const char *message), void *user);
 
 #ifdef __cplusplus

@@ -1,5 +1,8 @@
 /* tools.h -- for authors of tools: the schema, problem lines as data, what is loaded and why, timing.
- * quern-conform, quern-bench and quern-info use only this and quern.h. */
+ * quern-conform, quern-bench and quern-info use only this and quern.h.
+ *
+ * growth: a struct that the library fills begins with its size, and rows have a stated size; later versions add fields at the end. A
+ * program that may meet a library of another version reads a field only if the size covers it. qn_domain is frozen. */
 #ifndef QUERN_TOOLS_H
 #define QUERN_TOOLS_H
 #include <quern/backend.h>
@@ -35,12 +38,14 @@ typedef struct qn_attr_info {
 } qn_attr_info;
 
 typedef struct qn_op_info {
+  uint64_t    struct_size;
   const char *name;                       /* "conv_forward" */
   uint32_t    kind, family;               /* QN_OP_..., QN_FAMILY_... */
   uint32_t    forward;                    /* the op whose gradient it is; 0: none */
+  uint32_t    role_info_size, attr_info_size;       /* of the rows below, which qn_op_role and qn_op_attr step by */
   uint32_t    n_roles, n_inputs;
   const qn_role_info *role;
-  uint32_t    n_attrs, attr_bytes;
+  uint32_t    n_attrs, attr_bytes;        /* attr_bytes: the size of the op's attribute struct */
   const qn_attr_info *attr;
   const void *attr_default;               /* attr_bytes long; NULL if it has no attributes */
   const char *text;                       /* "y = max(x, 0)" */
@@ -49,6 +54,14 @@ const qn_op_info *qn_op_at(int i);                    /* i from 0; NULL past the
 const qn_op_info *qn_op_find(uint32_t kind);          /* NULL: no such op */
 const qn_op_info *qn_op_named(const char *name);      /* NULL: no such op, or name is NULL */
 const char       *qn_family_name(uint32_t family);    /* "?" if there is none */
+static inline const qn_role_info *qn_op_role(const qn_op_info *op, uint32_t i)
+{
+  return (const qn_role_info *)(const void *)((const char *)op->role + i * (size_t)op->role_info_size);
+}
+static inline const qn_attr_info *qn_op_attr(const qn_op_info *op, uint32_t i)
+{
+  return (const qn_attr_info *)(const void *)((const char *)op->attr + i * (size_t)op->attr_info_size);
+}
 
 /* ---- graphs as data ----------------------------------------------------------------------- */
 
@@ -94,6 +107,7 @@ size_t             qn_part_line(const qn_plan *plan, int i, char *text, size_t b
 
 /* Calls row with every engine's verdict on each part of the graph. options as for qn_context_create; model NULL: the live device. */
 typedef struct qn_verdict {
+  uint64_t    struct_size;
   const char *backend, *engine;
   int         part;                       /* of the graph as it would be partitioned; rows of a part are adjacent */
   int         chosen;
@@ -107,6 +121,7 @@ qn_status qn_explain(const char *const options[], const char *model, const qn_gr
 /* ---- what is available -------------------------------------------------------------------- */
 
 typedef struct qn_backend_info {
+  uint64_t    struct_size;
   const char *name, *version, *device_kind, *path;      /* path "(built in)"; name "" if it could not be loaded */
   qn_status   status;                                   /* QN_OK: usable */
   const char *why;                                      /* the sentence, if not usable */
@@ -118,6 +133,7 @@ qn_status qn_each_device(void (*row)(void *user, const qn_backend_info *, const 
 const qn_engine *qn_backend_engine(const qn_backend *table, int i);
 
 typedef struct qn_setting_info {
+  uint64_t    struct_size;
   const char *key, *variable;             /* "backend", "QUERN_BACKEND"; key "": a backend's own, set by environment only */
   const char *value, *origin;             /* "default", "environment", "context" */
   const char *text;                       /* its meaning and the values known */

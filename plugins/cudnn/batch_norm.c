@@ -1,8 +1,8 @@
 /* batch_norm.c -- batch norm by cuDNN's legacy API, as frameworks use it: training, its gradient, and with given statistics; per channel
  * or per activation, packed NCHW or NHWC.
  *
- * The variant `persistent` accumulates in scaled integers, which overflow for large data, and f64's gradient gives Inf where the formula
- * gives NaN: finite data only, math fast. */
+ * Training squares what may be large and multiplies by squares of rstd, the variant `persistent` sums in scaled integers, and f64's gradient
+ * gives Inf where the formula gives NaN: finite data of moderate size only, math fast. */
 #include "peer.h"
 
 /* Indices of the operands; those that an op lacks are NULL. */
@@ -129,7 +129,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
     c->number[0] = norm->eps;
     c->number[1] = norm->momentum;
     c->call = forward ? train : backward ? differentiate : infer;
-    if (persistent || (backward && x->dtype == QN_F64)) {
+    if (op->op != QN_OP_BATCH_NORM_INFERENCE) {
       p->traits |= QN_TRAIT_FINITE_ONLY;
       p->math = QN_MATH_FAST;
     }

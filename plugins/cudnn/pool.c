@@ -1,7 +1,7 @@
 /* pool.c -- pooling by cuDNN's kernels, forward and backward, 1 to 3 spatial dims, packed NCHW or NHWC, without indices.
  *
- * The maximum of -Inf alone comes out as the lowest finite number, so max pooling is for finite data only: math fast. Its gradient
- * needs the forward's y, which is recomputed in the workspace. */
+ * The maximum of -Inf alone comes out as the lowest finite number, and the sum of an average may overflow where the mean does not: both
+ * are for finite data of moderate size only, math fast. Max pooling's gradient needs the forward's y, recomputed in the workspace. */
 #include "peer.h"
 
 /* x and y: the larger and the smaller side. False: refused. */
@@ -88,7 +88,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
 static const qn_engine rows[] = {
   { .name = "pooling", .op = QN_OP_POOL_MAX,              .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY, SHARED },
   { .name = "pooling", .op = QN_OP_POOL_MAX_BACKWARD,     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY, SHARED },
-  { .name = "pooling", .op = QN_OP_POOL_AVERAGE,          .traits = QN_TRAIT_DETERMINISTIC,                        SHARED },
+  { .name = "pooling", .op = QN_OP_POOL_AVERAGE,          .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY, SHARED },
   { .name = "pooling", .op = QN_OP_POOL_AVERAGE_BACKWARD, .traits = QN_TRAIT_DETERMINISTIC,                        SHARED },
 };
 const qn_engine_list peer_pool = { rows, sizeof rows / sizeof rows[0] };

@@ -1,6 +1,7 @@
 /* reduce.c -- reductions by cuDNN's kernel, any dims of a packed tensor.
  *
- * The maximum of -Inf alone comes out as the lowest finite number, so max and min are for finite data only: math fast. */
+ * The maximum of -Inf alone comes out as the lowest finite number, so max and min are for finite data only: math fast. So are mean and
+ * norm2, whose sums overflow where their results do not. */
 #include "peer.h"
 
 static cudnnReduceTensorOp_t operator_of(uint32_t op)
@@ -57,12 +58,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
 #define SHARED .class_ = QN_CLASS_TUNED, .prepare = prepare, .run = peer_call_run, .release = peer_call_release
 static const qn_engine rows[] = {
   { .name = "reduce", .op = QN_OP_REDUCE_SUM,   .traits = QN_TRAIT_DETERMINISTIC, SHARED },
-  { .name = "reduce", .op = QN_OP_REDUCE_MEAN,  .traits = QN_TRAIT_DETERMINISTIC, SHARED },
+  { .name = "reduce", .op = QN_OP_REDUCE_MEAN,  .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY, SHARED },
   { .name = "reduce", .op = QN_OP_REDUCE_PROD,  .traits = QN_TRAIT_DETERMINISTIC, SHARED },
   { .name = "reduce", .op = QN_OP_REDUCE_MAX,   .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY, SHARED },
   { .name = "reduce", .op = QN_OP_REDUCE_MIN,   .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY, SHARED },
   { .name = "reduce", .op = QN_OP_REDUCE_NORM1, .traits = QN_TRAIT_DETERMINISTIC, SHARED },
-  { .name = "reduce", .op = QN_OP_REDUCE_NORM2, .traits = QN_TRAIT_DETERMINISTIC, SHARED },
+  { .name = "reduce", .op = QN_OP_REDUCE_NORM2, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_FINITE_ONLY, SHARED },
   { .name = "reduce", .op = QN_OP_REDUCE_AMAX,  .traits = QN_TRAIT_DETERMINISTIC, SHARED },
 };
 const qn_engine_list peer_reduce = { rows, sizeof rows / sizeof rows[0] };

@@ -1,5 +1,6 @@
 /* lrn.c -- local response normalization by oneDNN, across channels and within, forward and backward. Even window sizes are placed
- * differently there; the gradient first runs the forward, for the workspace that it fills. Inf spreads as NaN: math=fast. */
+ * differently there; the gradient first runs the forward, for the workspace that it fills. Inf spreads as NaN, and powers
+ * of large values overflow: math=fast. */
 #include "onednn.h"
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)

@@ -1,8 +1,8 @@
 /* norm.c -- layer norm and batch norm by oneDNN. It saves a variance where we save 1 / sqrt(variance + eps): onednn.c converts.
  * Not offered: running statistics, and parameters other than per normalized element (layer) or per channel (batch).
  *
- * The gradients are not offered: ours accept any rstd, even a negative one, which no variance gives. Batch norm multiplies scale by
- * rstd first, which loses digits of subnormals: finite data only, math=fast. */
+ * The gradients are not offered: ours accept any rstd, even a negative one, which no variance gives. Squares of large values overflow, and
+ * batch norm multiplies scale by rstd first, which loses digits of subnormals: moderate data only, math=fast. */
 #include "onednn.h"
 
 /* x and tensors of its dims as oneDNN sees them: [rows, columns] or [N, C, spatial]. Parameters and statistics form one row. */
@@ -118,7 +118,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
 
 #define SHARED .class_ = QN_CLASS_TUNED, .prepare = prepare, .build = onednn_build, .run = onednn_run, .release = onednn_release
 static const qn_engine rows[] = {
-  { .name = "norm", .op = QN_OP_LAYER_NORM,                                              SHARED },
+  { .name = "norm", .op = QN_OP_LAYER_NORM,           .traits = QN_TRAIT_FINITE_ONLY,    SHARED },
   { .name = "norm", .op = QN_OP_BATCH_NORM,           .traits = QN_TRAIT_FINITE_ONLY,    SHARED },
   { .name = "norm", .op = QN_OP_BATCH_NORM_INFERENCE, .traits = QN_TRAIT_FINITE_ONLY,    SHARED },
 };

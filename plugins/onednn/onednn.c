@@ -54,7 +54,7 @@ bool onednn_add(onednn_state *s, const qn_request *request, qn_prepared *p, int 
   t->output = v->producer == 0;           /* by our op; its inputs may come from other ops of the region */
   s->n++;
   onednn_view(s, v->rank, v->dim, v->stride);
-  if (t->given.ndims == v->rank)
+  if (t->given.ndims)
     return true;
   qn_refuse(p, "oneDNN knows no such strides", name[s->n - 1], "strides without broadcast", "%s", "");
   return false;
@@ -77,18 +77,19 @@ void onednn_add_own(onednn_state *s, int role)
   s->tensor[s->n++] = (onednn_tensor){ .role = role, .value = -1, .output = true };
 }
 
-/* A dim of 1 may have any stride, but oneDNN's matmul fails if it is shorter than the inner extent. */
+/* A dim of 1 may have any stride, but oneDNN's matmul fails if it is shorter than the inner extent. To oneDNN a tensor without dims
+ * has no element, so a scalar gets a dim of 1. */
 void onednn_view(onednn_state *s, int rank, const int64_t *dim, const int64_t *stride)
 {
   onednn_tensor *t = &s->tensor[s->n - 1];
-  dnnl_dims_t dims, strides;
+  dnnl_dims_t dims = { 1 }, strides = { 1 };
   int64_t behind = 1;
   for (int i = rank - 1; i >= 0; i--) {
     dims[i] = dim[i];
     strides[i] = dim[i] == 1 ? behind : stride[i];
     behind = qn_max_i64(behind, strides[i] * dim[i]);
   }
-  if (dnnl_memory_desc_init_by_strides(&t->given, rank, dims, dnnl_f32, strides) != dnnl_success)
+  if (dnnl_memory_desc_init_by_strides(&t->given, rank ? rank : 1, dims, dnnl_f32, strides) != dnnl_success)
     memset(&t->given, 0, sizeof t->given);
 }
 

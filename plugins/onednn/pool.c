@@ -1,6 +1,6 @@
 /* pool.c -- pooling by oneDNN, forward and backward, without indices.
  *
- * Its maximum loses NaN, so max pooling is for finite data only: math=fast. */
+ * Its maximum loses NaN, and its average's sum overflows where the mean does not: finite data of moderate size only, math=fast. */
 #include "onednn.h"
 
 typedef struct geometry { dnnl_dims_t window, stride, dilation, before, after; bool overhang; } geometry;
@@ -120,7 +120,7 @@ static qn_status prepare_backward_max(const qn_request *request, qn_prepared *p)
 static const qn_engine rows[] = {
   { .name = "pooling", .op = QN_OP_POOL_MAX,              .prepare = prepare,              .traits = QN_TRAIT_FINITE_ONLY, SHARED },
   { .name = "pooling", .op = QN_OP_POOL_MAX_BACKWARD,     .prepare = prepare_backward_max, .traits = QN_TRAIT_FINITE_ONLY, SHARED },
-  { .name = "pooling", .op = QN_OP_POOL_AVERAGE,          .prepare = prepare,                                              SHARED },
+  { .name = "pooling", .op = QN_OP_POOL_AVERAGE,          .prepare = prepare,              .traits = QN_TRAIT_FINITE_ONLY, SHARED },
   { .name = "pooling", .op = QN_OP_POOL_AVERAGE_BACKWARD, .prepare = prepare,                                              SHARED },
 };
 const qn_engine_list onednn_pool = { rows, sizeof rows / sizeof rows[0] };

@@ -1,4 +1,5 @@
-/* reduction.c -- reductions by oneDNN, which keeps reduced dims as 1. */
+/* reduction.c -- reductions by oneDNN, which keeps reduced dims as 1. Its maximum and minimum lose NaN, and its mean's sum overflows where
+ * the mean does not: finite data of moderate size only, math=fast. */
 #include "onednn.h"
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)
@@ -23,7 +24,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
 #define SHARED .class_ = QN_CLASS_TUNED, .prepare = prepare, .build = onednn_build, .run = onednn_run, .release = onednn_release
 static const qn_engine rows[] = {
   { .name = "reduction", .op = QN_OP_REDUCE_SUM,  SHARED },
-  { .name = "reduction", .op = QN_OP_REDUCE_MEAN, SHARED },
+  { .name = "reduction", .op = QN_OP_REDUCE_MEAN, .traits = QN_TRAIT_FINITE_ONLY, SHARED },
   { .name = "reduction", .op = QN_OP_REDUCE_PROD, SHARED },
   { .name = "reduction", .op = QN_OP_REDUCE_MAX,  .traits = QN_TRAIT_FINITE_ONLY, SHARED },
   { .name = "reduction", .op = QN_OP_REDUCE_MIN,  .traits = QN_TRAIT_FINITE_ONLY, SHARED },
