@@ -68,6 +68,7 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/conv_gemm.h \
   backends/cpu_ref/conv_gemm.c \
   backends/cpu_ref/conv_gemm_filter.c \
+  backends/cpu_ref/conv_subpixel.c \
   backends/cpu_ref/gemm_fused.c \
   backends/cpu_ref/pointwise_program.c \
   backends/cpu_ref/affine_rows.c \

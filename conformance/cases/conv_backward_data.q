@@ -114,3 +114,12 @@ conv_backward_data dy=f32/1x4x4x4 w=f32/4x2x3x3 dx=f32/1x4x8x8 stride=2 pad=1 gr
 # one element, planes of one element, none
 conv_backward_data dy=f32/1x1x1x1 w=f32/1x1x1x1 dx=f32/1x1x1x1
 conv_backward_data dy=f32/3x5x1x1 w=f32/5x8x3x3 dx=f32/3x8x1x1 pad=1
+# strides as long as the window, or nearly: patch embeddings, transposed convolutions
+conv_backward_data dy=f32/2x5x3x4 w=f32/5x3x4x4 dx=f32/2x3x12x16 stride=4 ; as=f16,bf16,f64
+conv_backward_data dy=f32/2x5x3x4/nhwc w=f32/5x3x4x4/nhwc dx=f32/2x3x14x17/nhwc stride=4 ; as=bf16
+conv_backward_data dy=f32/2x6x3x4 w=f32/6x3x7x7 dx=f32/2x3x17x28/nhwc pad=3,2 stride=8
+conv_backward_data dy=f32/1x4x5x7/nhwc w=f32/4x3x3x3 dx=f32/1x6x10x14 pad=1:0,1:0 stride=2 groups=2
+conv_backward_data dy=f32/2x6x9 w=f32/6x5x16 dx=f32/2x5x72 pad=4 stride=8
+conv_backward_data dy=f32/1x3x2x3x2 w=f32/3x4x2x4x4 dx=f32/1x4x5x12x9 stride=2,4,4
+conv_backward_data dy=f32/1x33x9 w=f32/33x2x10 dx=f32/1x2x50 stride=5 ; fill=int dy.fill=special
+conv_backward_data dy=f32/3x2x1x2 w=f32/2x1x9x7 dx=f32/3x1x11x12 pad=0,1 stride=9,7
