@@ -110,3 +110,13 @@ conv_backward_data dy=f32/2x24x5x3/nhwc w=f32/24x1x3x5 dx=f32/2x24x5x1/nhwc pad=
 
 # terms outside dy may be 0 times a non-finite element
 conv_backward_data dy=f32/1x4x4x4 w=f32/4x2x3x3 dx=f32/1x4x8x8 stride=2 pad=1 groups=2 ; fill=signed w.fill=special as=bf16
+
+# groups of channels that are no eights: merged (channels last), padded (other layouts), one after another (wide)
+conv_backward_data dy=bf16/2x16x9x11/nhwc w=bf16/16x4x3x3/nhwc dx=bf16/2x16x9x11/nhwc pad=1 groups=4 ; as=f16
+conv_backward_data dy=f16/2x64x4x5/nhwc w=f16/64x4x3x3/nhwc dx=f16/2x64x7x10/nhwc pad=1 stride=2 groups=16
+conv_backward_data dy=bf16/1x64x6x7/nhwc w=bf16/64x6x3x3 dx=bf16/1x48x6x7/nhwc pad=1 groups=8
+conv_backward_data dy=bf16/1x16x6x6/nhwc w=bf16/16x4x3x3/nhwc dx=bf16/1x16x6x6/nhwc pad=1 groups=4 ; fill=signed dy.fill=special
+conv_backward_data dy=bf16/2x32x9x8 w=bf16/32x4x3x3 dx=bf16/2x32x9x8 pad=1 groups=8 ; as=f16
+conv_backward_data dy=bf16/2x60x7x4 w=bf16/60x12x3x3 dx=bf16/2x36x7x9 pad=1,0 stride=1,2 groups=3
+conv_backward_data dy=bf16/1x256x6x5/nhwc w=bf16/256x96x3x3/nhwc dx=bf16/1x192x6x5/nhwc pad=1 groups=2 ; as=f16
+conv_backward_data dy=bf16/1x160x6x6 w=bf16/160x96x3x3 dx=bf16/1x192x6x6 pad=1 groups=2

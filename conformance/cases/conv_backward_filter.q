@@ -114,3 +114,13 @@ conv_backward_filter x=u8/2x3x4x4 dy=u8/2x5x2x2 ; plain=1
 
 # taps in the padding may be 0 times a non-finite element
 conv_backward_filter x=f32/1x4x8x8 dy=f32/1x4x4x4 dw=f32/4x2x3x3 stride=2 pad=1 groups=2 ; fill=signed dy.fill=special as=bf16
+
+# groups of channels that are no eights: merged (channels last), padded (other layouts), one after another (wide)
+conv_backward_filter x=bf16/2x16x9x11/nhwc dy=bf16/2x16x9x11/nhwc dw=bf16/16x4x3x3/nhwc pad=1 groups=4 ; as=f16
+conv_backward_filter x=f16/2x64x7x10/nhwc dy=f16/2x64x4x5/nhwc dw=f16/64x4x3x3/nhwc pad=1 stride=2 groups=16
+conv_backward_filter x=bf16/1x48x6x7/nhwc dy=bf16/1x64x6x7/nhwc dw=f32/64x6x3x3/nhwc pad=1 groups=8
+conv_backward_filter x=bf16/1x16x6x6/nhwc dy=bf16/1x16x6x6/nhwc dw=bf16/16x4x3x3/nhwc pad=1 groups=4 ; fill=signed x.fill=special
+conv_backward_filter x=bf16/2x32x9x8 dy=bf16/2x32x9x8 dw=bf16/32x4x3x3 pad=1 groups=8 ; as=f16
+conv_backward_filter x=bf16/2x36x7x9 dy=bf16/2x60x7x4 dw=bf16/60x12x3x3 pad=1,0 stride=1,2 groups=3
+conv_backward_filter x=bf16/1x192x6x5/nhwc dy=bf16/1x256x6x5/nhwc dw=bf16/256x96x3x3/nhwc pad=1 groups=2 ; as=f16
+conv_backward_filter x=bf16/1x192x6x6 dy=bf16/1x160x6x6 dw=bf16/160x96x3x3 pad=1 groups=2
