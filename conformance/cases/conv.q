@@ -162,3 +162,10 @@ conv_forward x=bf16/1x192x6x5/nhwc w=bf16/256x96x3x3/nhwc bias=bf16/256 pad=1 gr
 conv_forward x=bf16/1x192x6x6 w=bf16/160x96x3x3 bias=bf16/160 pad=1 groups=2
 conv_forward x=f32/1x144x6x6 w=f32/144x72x3x3 pad=1 groups=2
 conv_forward x=bf16/1x160x4x5x3/nhwc w=bf16/144x80x3x3x3/nhwc pad=1 groups=2
+
+# f32 on FP32 cores: tiles of several images, of rows, of parts of rows; filters in several blocks; depth
+conv_forward x=f32/9x8x7x7 w=f32/8x4x3x3 bias=f32/8 pad=1 groups=2
+conv_forward x=f32/2x12x40x37/nhwc w=f32/72x6x3x3 pad=1 stride=2 groups=2
+conv_forward x=f32/1x6x1300 w=f32/10x3x7 pad=6 dilation=2 groups=2
+conv_forward x=f32/2x4x5x9x8 w=f32/8x2x3x3x3 bias=f32/8 pad=1 stride=1,2,1 groups=2
+conv_forward x=f32/1x2x33x34 w=f32/36x1x5x3 pad=2,1 groups=2 ; fill=int x.fill=special
