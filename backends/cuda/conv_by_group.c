@@ -5,7 +5,6 @@
  *   x [N, G C, X] -> [N, C, X]   w [G K, C, R] -> [K, C, R]   y [N, G K, P] -> [N, K, P]   bias [G K] -> [K] */
 #include "cuda_backend.h"
 #include "engines.h"
-extern const qn_engine_list cuda_conv_by_group_list;
 
 enum { MAX_ROLES = 4 };
 
@@ -100,4 +99,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 #define ROW(op_) { .name = "by_group", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
                    .prepare = prepare, .build = build, .run = run, .release = release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
-const qn_engine_list cuda_conv_by_group_list = { rows, sizeof rows / sizeof *rows };
+CUDA_ENGINES(conv_by_group) = { rows, sizeof rows / sizeof *rows };

@@ -174,4 +174,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 #define ROW(op_) { .name = "channels_last", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
                    .prepare = prepare, .build = build, .run = run, .release = release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
-const qn_engine_list cuda_conv_channels_last_list = { rows, sizeof rows / sizeof *rows };
+CUDA_ENGINES(conv_channels_last) = { rows, sizeof rows / sizeof *rows };

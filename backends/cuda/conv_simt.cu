@@ -13,7 +13,6 @@
 #include "conv_store.cuh"
 #include "divisor.h"
 #include "engines.h"
-extern "C" { extern const qn_engine_list cuda_conv_simt_list; }
 #include "sm80.cuh"
 
 enum { THREADS = 128, WARPS = THREADS / 32, SHARED = 40 << 10, TERMS = 4096, MOST_FILTERS = 32 };
@@ -29,6 +28,7 @@ struct simt {
   int32_t  images, planes;                /* N; planes of y of the largest class */
   int32_t  together, tile_h, tile_w, tiles_h, tiles_w;      /* a tile: images, rows, columns */
   int32_t  x_h, pitch, plane;             /* of its windows in shared memory */
+  cuda_divisor by_tile, by_row, by_pitch, by_together, by_k;             /* pixels of a tile's image, of its row; padded filters */
   int32_t  chunk;                         /* planes (channel, tap along D) at a time */
   int32_t  column, factor, relu;          /* operands of bias and fold (-1: none) */
   int64_t  x_stride[5], w_stride[5], y_stride[5];           /* N, C, H, W, D; w: written, summed over, taps */
@@ -53,37 +53,48 @@ template <int PX, int KB> __global__ void __launch_bounds__(THREADS) conv_simt(c
 
   /* this thread's pixels and filters */
   const int by_k = padded_k / KB, by_pixel = THREADS / by_k, mine_k = threadIdx.x / by_pixel, lane = threadIdx.x % by_pixel;
-  int base[PX];
+  int base[PX], place[PX];                /* of a pixel in the windows; its image, row and column in 8, 12 and 12 bits; -1: none */
 #pragma unroll
   for (int i = 0; i < PX; i++) {
-    int q = lane + i * by_pixel, image = q / (p.tile_h * p.tile_w), at = q - image * (p.tile_h * p.tile_w), h = at / p.tile_w;
-    base[i] = image < p.together && mine_k < by_k ? (image * p.x_h + h * p.pace[0]) * p.pitch + (at - h * p.tile_w) * p.pace[1] : 0;
+    uint32_t at, w, q = lane + i * by_pixel, image = cuda_quotient(q, p.by_tile, &at), h = cuda_quotient(at, p.by_row, &w);
+    bool there = (int)image < p.together && mine_k < by_k;
+    base[i] = there ? (image * p.x_h + h * p.pace[0]) * p.pitch + w * p.pace[1] : 0;
+    place[i] = there ? (int)(image << 24 | h << 12 | w) : -1;
+  }
+  int *tap_at = (int *)(windows + p.chunk * p.plane);       /* of a tap in w */
+  for (int tap = threadIdx.x; tap < taps; tap += THREADS) {
+    int r = tap / across.taps, s = tap - r * across.taps;
+    tap_at[tap] = (int)((down.tap + r * down.tap_step) * p.w_stride[2] + (across.tap + s * across.tap_step) * p.w_stride[3]);
   }
   float sum[PX][KB] = {};
-  const int planes = p.channels * deep.taps, x_w = (p.tile_w - 1) * p.pace[1] + (across.taps - 1) * p.step[1] + 1,
-            x_h = (p.tile_h - 1) * p.pace[0] + (down.taps - 1) * p.step[0] + 1;
+  const int planes = p.channels * deep.taps;
   for (int first = 0; first < planes && taps; first += p.chunk) {
     const int here = min(p.chunk, planes - first);
     __syncthreads();
-    for (int row = threadIdx.x / 32; row < here * p.together * x_h; row += WARPS) {      /* a warp copies a row */
-      int h = row % x_h, i = row / x_h, image = i % p.together, plane = first + i / p.together, c = plane / deep.taps, r = plane - c * deep.taps;
-      int at = image0 + image, n = at / deep.out, d = (at - n * deep.out) * p.pace[2] + r * p.step[2] - deep.before;
-      int y = h0 * p.pace[0] + h - down.before, left = w0 * p.pace[1] - across.before;
-      bool there = at < planes_y && (unsigned)d < (unsigned)p.in[2] && (unsigned)y < (unsigned)p.in[0];
-      const float *from = p.x + n * p.x_stride[0] + (group * p.channels + c) * p.x_stride[1] + y * p.x_stride[2] + d * p.x_stride[4];
-      float *to = windows + (plane - first) * p.plane + (image * p.x_h + h) * p.pitch;
-      for (int column = threadIdx.x % 32; column < x_w; column += 32) {
-        bool inside = there && (unsigned)(left + column) < (unsigned)p.in[1];
-        copy_async<4>(shared_address(to + column), inside ? from + (left + column) * p.x_stride[3] : p.x, inside ? 4 : 0);
+    for (int job = threadIdx.x / 32; job < here * p.together; job += WARPS) {            /* a warp copies an image's windows */
+      uint32_t image, i = cuda_quotient(job, p.by_together, &image);
+      int plane = first + i, c = plane / deep.taps, r = plane - c * deep.taps, at = image0 + image, n = at / deep.out;
+      int d = (at - n * deep.out) * p.pace[2] + r * p.step[2] - deep.before, top = h0 * p.pace[0] - down.before, left = w0 * p.pace[1] - across.before;
+      bool there = at < planes_y && (unsigned)d < (unsigned)p.in[2];
+      const float *from = p.x + n * p.x_stride[0] + (group * p.channels + c) * p.x_stride[1] + top * p.x_stride[2] + left * p.x_stride[3] +
+                          d * p.x_stride[4];
+      uint32_t to = shared_address(windows + i * p.plane + image * p.x_h * p.pitch);
+      for (int e = threadIdx.x % 32; e < p.x_h * p.pitch; e += 32) {
+        uint32_t w, h = cuda_quotient(e, p.by_pitch, &w);
+        bool inside = there && (unsigned)(top + h) < (unsigned)p.in[0] && (unsigned)(left + w) < (unsigned)p.in[1];
+        copy_async<4>(to + e * 4, inside ? from + h * p.x_stride[2] + w * p.x_stride[3] : p.x, inside ? 4 : 0);
       }
     }
-    for (int i = threadIdx.x; i < here * taps * padded_k; i += THREADS) {
-      int k = i % padded_k, rest = i / padded_k, tap = rest % taps, plane = first + rest / taps, c = plane / deep.taps, d = plane - c * deep.taps;
-      int r = tap / across.taps, s = tap - r * across.taps;
-      const float *from = p.w + group * p.w_group + (k0 + k) * p.w_stride[0] + c * p.w_stride[1] +
-                          (down.tap + r * down.tap_step) * p.w_stride[2] + (across.tap + s * across.tap_step) * p.w_stride[3] +
-                          (deep.tap + d * deep.tap_step) * p.w_stride[4];
-      copy_async<4>(shared_address(filters + i), k < block_k ? from : p.w, k < block_k ? 4 : 0);
+    for (int i = 0; i < here; i++) {
+      int plane = first + i, c = plane / deep.taps, d = plane - c * deep.taps;
+      const float *from = p.w + group * p.w_group + k0 * p.w_stride[0] + c * p.w_stride[1] + (deep.tap + d * deep.tap_step) * p.w_stride[4];
+      uint32_t to = shared_address(filters + i * taps * padded_k);
+      if (i == 0 && first == 0) __syncthreads();            /* tap_at */
+      for (int e = threadIdx.x; e < taps * padded_k; e += THREADS) {
+        uint32_t k, tap = cuda_quotient(e, p.by_k, &k);
+        bool real = (int)k < block_k;
+        copy_async<4>(to + e * 4, real ? from + k * p.w_stride[0] + tap_at[tap] : p.w, real ? 4 : 0);
+      }
     }
     copy_async_commit();
     copy_async_wait<0>();
@@ -108,6 +119,14 @@ template <int PX, int KB> __global__ void __launch_bounds__(THREADS) conv_simt(c
         }
   }
 
+  int64_t to[PX];
+#pragma unroll
+  for (int i = 0; i < PX; i++) {
+    int plane = image0 + (place[i] >> 24), h = h0 + (place[i] >> 12 & 0xfff), w = w0 + (place[i] & 0xfff), n = plane / deep.out, d = plane - n * deep.out;
+    to[i] = place[i] < 0 || plane >= planes_y || h >= down.out || w >= across.out ? -1
+          : n * p.y_stride[0] + (h * p.apart[0] + residue[0]) * p.y_stride[2] + (w * p.apart[1] + residue[1]) * p.y_stride[3] +
+            (d * p.apart[2] + residue[2]) * p.y_stride[4];
+  }
 #pragma unroll
   for (int j = 0; j < KB; j++) {
     const int k = mine_k * KB + j, channel = group * p.filters + k0 + k;
@@ -120,14 +139,9 @@ template <int PX, int KB> __global__ void __launch_bounds__(THREADS) conv_simt(c
     }
 #pragma unroll
     for (int i = 0; i < PX; i++) {
-      int q = lane + i * by_pixel, image = q / (p.tile_h * p.tile_w), at = q - image * (p.tile_h * p.tile_w), h = at / p.tile_w,
-          w = w0 + at - h * p.tile_w, plane = image0 + image, n = plane / deep.out, d = plane - n * deep.out;
-      h += h0;
-      if (image >= p.together || plane >= planes_y || h >= down.out || w >= across.out) continue;
       float v = folded(sum[i][j] + bias, fold);
       if (p.relu) v = v < 0 ? 0 : v;                        /* keeps NaN */
-      p.y[n * p.y_stride[0] + channel * p.y_stride[1] + (h * p.apart[0] + residue[0]) * p.y_stride[2] +
-          (w * p.apart[1] + residue[1]) * p.y_stride[3] + (d * p.apart[2] + residue[2]) * p.y_stride[4]] = v;
+      if (to[i] >= 0) p.y[to[i] + channel * p.y_stride[1]] = v;
     }
   }
 }
@@ -143,7 +157,7 @@ static bool choose_tile(simt *p, int pixels, int padded_k)
   p->tile_w = out_w < pixels ? out_w : (int)qn_ceil_div(out_w, qn_ceil_div(out_w, pixels));
   for (int rows = (int)qn_min_i64(out_h, pixels / p->tile_w); rows > 0; rows = rows / 2) {
     p->tile_h = (int)qn_ceil_div(out_h, qn_ceil_div(out_h, rows));
-    if (p->tile_h == out_h && p->tile_w == out_w) p->together = (int)qn_min_i64(pixels / (out_h * out_w), p->planes);
+    if (p->tile_h == out_h && p->tile_w == out_w) p->together = (int)qn_min_i64(qn_min_i64(pixels / (out_h * out_w), p->planes), 127);
     for (; p->together > 0; p->together /= 2) {
       int taps_h = 0, taps_w = 0;
       for (int i = 0; i < p->apart[0]; i++) taps_h = p->spans[0][i].taps > taps_h ? p->spans[0][i].taps : taps_h;
@@ -152,8 +166,10 @@ static bool choose_tile(simt *p, int pixels, int padded_k)
       p->pitch = (p->tile_w - 1) * p->pace[1] + (taps_w > 0 ? taps_w - 1 : 0) * p->step[1] + 1;
       p->plane = p->together * p->x_h * p->pitch;
       int64_t each = ((int64_t)p->plane + (int64_t)taps_h * taps_w * padded_k) * 4;
-      p->chunk = (int)qn_min_i64((SHARED - 64) / each, p->channels * qn_max_i64(1, s[2]->taps));
+      p->chunk = (int)qn_min_i64((SHARED - 64 - (int64_t)taps_h * taps_w * 4) / each, p->channels * qn_max_i64(1, s[2]->taps));
       if (p->chunk > 0) {
+        p->by_tile = cuda_divide_by(p->tile_h * p->tile_w), p->by_row = cuda_divide_by(p->tile_w);
+        p->by_pitch = cuda_divide_by(p->pitch), p->by_together = cuda_divide_by(p->together), p->by_k = cuda_divide_by(padded_k);
         p->tiles_h = (int)qn_ceil_div(out_h, p->tile_h), p->tiles_w = (int)qn_ceil_div(out_w, p->tile_w);
         return true;
       }
@@ -198,6 +214,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_strides(p.x_stride, data ? c.y : c.x);
   cuda_conv_strides(p.y_stride, y);
   cuda_conv_strides(p.w_stride, c.w);
+  int64_t reach = 0;                      /* taps are counted in 31 bits */
+  for (int d = 0; d < 2; d++) reach += (c.size[d] - 1) * c.w_stride[d];
+  if (reach > INT32_MAX) return qn_refuse(out, "a filter of fewer than 2^31 elements", "w", "", "%lld", (long long)reach);
   p.w_group = (data ? channels : filters) * c.w->stride[0];
   if (data) p.w_stride[0] = c.w->stride[1], p.w_stride[1] = c.w->stride[0];
   p.steps = chain.steps;
@@ -224,4 +243,4 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 #define ROW(op, also) { "simt", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, also, \
                         prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD, cuda_chain_also), ROW(QN_OP_CONV_BACKWARD_DATA, nullptr) };
-const qn_engine_list cuda_conv_simt_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(conv_simt) = { row, sizeof row / sizeof *row };

@@ -8,8 +8,8 @@
  * taps along D count as channels. A tile's sums are added to those of the tiles before it; each block leaves its own in workspace,
  * and these are added in order. */
 #include "conv_kernel.h"
+#include "divisor.h"
 #include "engines.h"
-extern "C" { extern const qn_engine_list cuda_conv_simt_filter_list; }
 #include "sm80.cuh"
 
 enum { THREADS = 256, WARPS = THREADS / 32, FLOATS = 11 << 10, SHARED = FLOATS * 4, MOST_PIXELS = 512 };
@@ -22,6 +22,7 @@ struct simt_filter {
   int32_t  in[3], out[3], size[3], pace[3], step[3], before[3];          /* H, W, D */
   int32_t  tile_h, tile_w, tiles_h, tiles_w, tiles;
   int32_t  x_h, pitch, planes;            /* windows of a tile; planes (channel, tap along D) of a block, at most */
+  cuda_divisor by_row, by_pitch;          /* outputs of a tile's row; pitch */
   int64_t  x_stride[5], dy_stride[5];
 };
 
@@ -47,34 +48,37 @@ template <int KB> __global__ void __launch_bounds__(THREADS) conv_simt_filter(co
     const int h0 = at / p.tiles_w * p.tile_h, w0 = at % p.tiles_w * p.tile_w, n = image / p.out[2], d_out = image - n * p.out[2];
     __syncthreads();
     for (int i = threadIdx.x; i < pixels; i += THREADS) {
-      int h = i / p.tile_w, w = i - h * p.tile_w;
-      bases[i] = h0 + h < p.out[0] && w0 + w < p.out[1] ? h * p.pace[0] * p.pitch + w * p.pace[1] : -1;
+      uint32_t w, h = cuda_quotient(i, p.by_row, &w);
+      bases[i] = h0 + (int)h < p.out[0] && w0 + (int)w < p.out[1] ? (int)(h * p.pace[0] * p.pitch + w * p.pace[1]) : -1;
     }
-    for (int row = threadIdx.x / 32; row < planes * p.x_h; row += WARPS) {               /* a warp copies a row */
-      int i = row / p.x_h, h = row - i * p.x_h, plane = plane0 + i, c = plane / p.size[2], r_d = plane - c * p.size[2];
-      int d = d_out * p.pace[2] + r_d * p.step[2] - p.before[2], y = h0 * p.pace[0] + h - p.before[0], left = w0 * p.pace[1] - p.before[1];
-      bool there = (unsigned)d < (unsigned)p.in[2] && (unsigned)y < (unsigned)p.in[0];
-      const float *from = p.x + n * p.x_stride[0] + (group * p.channels + c) * p.x_stride[1] + y * p.x_stride[2] + d * p.x_stride[4];
-      for (int column = threadIdx.x % 32; column < p.pitch; column += 32) {
-        bool inside = there && (unsigned)(left + column) < (unsigned)p.in[1];
-        copy_async<4>(shared_address(windows + i * plane_floats + h * p.pitch + column), inside ? from + (left + column) * p.x_stride[3] : p.x,
-                      inside ? 4 : 0);
+    for (int i = threadIdx.x / 32; i < planes; i += WARPS) {                 /* a warp copies a plane */
+      int plane = plane0 + i, c = plane / p.size[2], r_d = plane - c * p.size[2], d = d_out * p.pace[2] + r_d * p.step[2] - p.before[2];
+      int top = h0 * p.pace[0] - p.before[0], left = w0 * p.pace[1] - p.before[1];
+      bool there = (unsigned)d < (unsigned)p.in[2];
+      const float *from = p.x + n * p.x_stride[0] + (group * p.channels + c) * p.x_stride[1] + top * p.x_stride[2] + left * p.x_stride[3] +
+                          d * p.x_stride[4];
+      uint32_t to = shared_address(windows + i * plane_floats);
+      for (int e = threadIdx.x % 32; e < plane_floats; e += 32) {
+        uint32_t w, h = cuda_quotient(e, p.by_pitch, &w);
+        bool inside = there && (unsigned)(top + h) < (unsigned)p.in[0] && (unsigned)(left + w) < (unsigned)p.in[1];
+        copy_async<4>(to + e * 4, inside ? from + h * p.x_stride[2] + w * p.x_stride[3] : p.x, inside ? 4 : 0);
       }
     }
-    for (int row = threadIdx.x / 32; row < here_k * p.tile_h; row += WARPS) {
-      int k = row / p.tile_h, h = row - k * p.tile_h;
-      const float *from = p.dy + n * p.dy_stride[0] + (group * p.filters + k0 + k) * p.dy_stride[1] + (h0 + h) * p.dy_stride[2] +
-                          d_out * p.dy_stride[4];
-      for (int w = threadIdx.x % 32; w < p.tile_w; w += 32)
-        if (h0 + h < p.out[0] && w0 + w < p.out[1])
-          copy_async<4>(shared_address(dy + (h * p.tile_w + w) * PITCH + k), from + (w0 + w) * p.dy_stride[3], 4);
+    for (int k = threadIdx.x / 32; k < here_k; k += WARPS) {
+      const float *from = p.dy + n * p.dy_stride[0] + (group * p.filters + k0 + k) * p.dy_stride[1] + h0 * p.dy_stride[2] +
+                          w0 * p.dy_stride[3] + d_out * p.dy_stride[4];
+      for (int i = threadIdx.x % 32; i < pixels; i += 32) {
+        uint32_t w, h = cuda_quotient(i, p.by_row, &w);
+        if (h0 + (int)h < p.out[0] && w0 + (int)w < p.out[1])
+          copy_async<4>(shared_address(dy + i * PITCH + k), from + h * p.dy_stride[2] + w * p.dy_stride[3], 4);
+      }
     }
     copy_async_commit();
     copy_async_wait<0>();
     __syncthreads();
     if (!works) continue;
     float sum[KB] = {};
-#pragma unroll 2
+#pragma unroll 4
     for (int q = share; q < pixels; q += sharers) {
       int base = bases[q];
       if (base < 0) continue;
@@ -118,6 +122,7 @@ static bool choose_tile(simt_filter *p, int kb)
     p->x_h = (p->tile_h - 1) * p->pace[0] + (p->size[0] - 1) * p->step[0] + 1;
     p->pitch = (p->tile_w - 1) * p->pace[1] + (p->size[1] - 1) * p->step[1] + 1;
     int64_t outputs = p->tile_h * p->tile_w;
+    p->by_row = cuda_divide_by(p->tile_w), p->by_pitch = cuda_divide_by(p->pitch);
     if (outputs * (kb + 4) + (int64_t)p->planes * p->x_h * p->pitch + outputs <= FLOATS) return true;
   }
   return false;
@@ -169,4 +174,4 @@ static const qn_engine row[] = {
   { "simt", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare, cuda_conv_kernel_build,
     cuda_conv_kernel_run, cuda_release },
 };
-const qn_engine_list cuda_conv_simt_filter_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(conv_simt_filter) = { row, sizeof row / sizeof *row };

@@ -538,4 +538,4 @@ static const qn_engine rows[] = {
   ROW(QN_OP_CONV_BACKWARD_DATA, CUDA_CONV_DATA),
   ROW(QN_OP_CONV_BACKWARD_FILTER, CUDA_CONV_FILTER),
 };
-const qn_engine_list cuda_conv_wgmma_list = { rows, sizeof rows / sizeof *rows };
+CUDA_ENGINES(conv_wgmma) = { rows, sizeof rows / sizeof *rows };
