@@ -108,6 +108,16 @@ bool writable(const char *option, const char *path);      /* as far as can be ch
 bool plottable(const char *path);
 bool plot(const char *path, const row *rows, int n_rows, const side *const s[], int n);
 
+/* ---- ordinary.c, cliffs.c: how far ordinary problems are from the ceiling ---------------------- */
+
+/* A random problem line of template i, 0 <= i < ordinary_count(). It may break a rule of its op. */
+int  ordinary_count(void);
+void ordinary_line(int i, uint64_t *state, char *line, size_t bytes);
+/* Appends n problems that suit the side's device; returns 0 or the exit status. */
+int  cliffs_draw(case_list *list, const side *s, int n, uint64_t seed);
+/* Sorts the rows and prints the worst, with the refusals of the engines that did not take them. */
+void cliffs_report(row *rows, int n_rows, const side *s);
+
 /* ---- overhead.c -------------------------------------------------------------------------------- */
 
 int overhead(const char *backend);      /* exit status */

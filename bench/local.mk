@@ -11,6 +11,8 @@ bench_quern_bench_SOURCES = \
   bench/ceiling.c \
   bench/table.c \
   bench/plot.c \
+  bench/ordinary.c \
+  bench/cliffs.c \
   bench/overhead.c
 bench_quern_bench_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_MODULES='"$(benchmoduledir)"'
 bench_quern_bench_LDADD = $(QUERN_LIBS) $(LIBM)
@@ -44,6 +46,7 @@ dist_workload_DATA = \
   bench/workloads/gemm.q \
   bench/workloads/loss.q \
   bench/workloads/ctc.q \
+  bench/workloads/field_grouped.q \
   bench/workloads/cpu.q \
   bench/workloads/mobilenet.q \
   bench/workloads/mobilenet_backward.q \

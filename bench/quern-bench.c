@@ -17,7 +17,7 @@ static const char doc[] =
   "standard output cannot be written.";
 
 enum { KEY_VS = 1000, KEY_CASE, KEY_CSV, KEY_PLOT, KEY_OVERHEAD, KEY_THREADS, KEY_TIME, KEY_MATH, KEY_REPLAY, KEY_LAUNCHES,
-       KEY_FIRST, KEY_FILTER, KEY_MODEL, KEY_TUNE };
+       KEY_FIRST, KEY_FILTER, KEY_MODEL, KEY_TUNE, KEY_CLIFFS, KEY_SEED };
 
 static const struct argp_option option_table[] = {
   { "backend",      'b',          "SIDE", 0, "what to measure (default: what QUERN_BACKEND says)", 0 },
@@ -35,6 +35,9 @@ static const struct argp_option option_table[] = {
   { "time",         KEY_TIME,     "S",    0, "seconds for one problem, both sides together (default 0.5)", 0 },
   { "tune",         KEY_TUNE,     "FILE", 0,
     "first measure every willing engine and variant of --backend, and remember the fastest in FILE", 0 },
+  { "cliffs",       KEY_CLIFFS,   "N",    0,
+    "measure N random ordinary problems, and list those furthest from what the device can do, with the refusals of other engines", 0 },
+  { "seed",         KEY_SEED,     "N",    0, "of --cliffs (default 1)", 0 },
   { "launches",     KEY_LAUNCHES, NULL,   0, "execute one by one, launch cost included, not as a recording", 0 },
   { "overhead",     KEY_OVERHEAD, NULL,   0, "measure the cost of dispatch, with an engine that does nothing", 0 },
   { "first-result", KEY_FIRST,    "B",    OPTION_HIDDEN, "compute one small convolution and exit", 0 },
@@ -48,6 +51,7 @@ typedef struct settings {
   char        threads[32], math[32], model[48];
   measure_options measure;
   bool        overhead;
+  long        cliffs, seed;
   int         bad;                      /* exit status after a bad file or line; else 0 */
 } settings;
 
@@ -77,6 +81,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
   case KEY_LAUNCHES: s->measure.launches = true; break;
   case KEY_OVERHEAD: s->overhead = true; break;
   case KEY_FIRST:    s->first = text; break;
+  case KEY_CLIFFS:
+  case KEY_SEED:
+    *(key == KEY_SEED ? &s->seed : &s->cliffs) = strtol(text, &end, 10);
+    if (*end || end == text || (key == KEY_CLIFFS && (s->cliffs < 1 || s->cliffs > 1000000)))
+      argp_error(state, "%s wants a number, not %s", key == KEY_SEED ? "--seed" : "--cliffs", text);
+    break;
   case KEY_TIME:
     s->measure.seconds = strtod(text, &end);
     if (*end || !(s->measure.seconds > 0 && s->measure.seconds <= 1e6))
@@ -186,6 +196,8 @@ static int run_cases(settings *s, side *const sides[], int n, const char *const 
       rc = 1;
   }
   report_groups(rows, n_rows, (const side *const *)sides, n);
+  if (s->cliffs)
+    cliffs_report(rows, n_rows, sides[0]);
   if (s->csv && !report_csv(s->csv, rows, n_rows, (const side *const *)sides, n))
     rc = 1;
   if (s->plot && n_rows && !plot(s->plot, rows, n_rows, (const side *const *)sides, n))
@@ -196,7 +208,7 @@ static int run_cases(settings *s, side *const sides[], int n, const char *const 
 
 int main(int argc, char **argv)
 {
-  settings s = { .measure = { 0.5, false } };
+  settings s = { .measure = { 0, false }, .seed = 1 };
   const char *extra[4] = { NULL };
   side opened[2], *sides[2] = { &opened[0], &opened[1] };
   int n = 0, n_extra = 0;
@@ -209,11 +221,13 @@ int main(int argc, char **argv)
     return first_result(*s.first ? s.first : NULL);
   if (s.overhead)
     return overhead(s.side[0]);
-  if (!s.bad && !s.cases.n) {
-    fprintf(stderr, "quern-bench: nothing to measure: give --workload FILE or --case LINE (or --overhead)\n");
+  if (!s.measure.seconds)
+    s.measure.seconds = s.cliffs ? 0.02 : 0.5;
+  if (!s.bad && !s.cases.n && !s.cliffs) {
+    fprintf(stderr, "quern-bench: nothing to measure: give --workload FILE, --case LINE or --cliffs N (or --overhead)\n");
     s.bad = 2;
   }
-  if (!s.bad && !any_selected(&s)) {
+  if (!s.bad && !s.cliffs && !any_selected(&s)) {
     fprintf(stderr, "quern-bench: nothing to measure: no name or line of %d problems contains \"%s\"\n", s.cases.n, s.filter);
     s.bad = 2;
   }
@@ -231,6 +245,8 @@ int main(int argc, char **argv)
     extra[n_extra++] = s.model;
 
   int rc = side_open(&opened[n++], s.side[0] ? s.side[0] : "", extra);
+  if (!rc && s.cliffs)
+    rc = cliffs_draw(&s.cases, &opened[0], (int)s.cliffs, (uint64_t)s.seed);
   if (!rc && s.tune && (qn_context_set(opened[0].ctx, "tune", "measure") || qn_context_set(opened[0].ctx, "tune_cache", s.tune))) {
     fprintf(stderr, "quern-bench: --tune: %s\n", qn_last_error());
     rc = 2;

@@ -310,4 +310,4 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
     prepare, nullptr, run, cuda_release },                                                                                        \
   DIRECT_ROW(op, run_direct)
 static const qn_engine row[] = { ROWS(QN_OP_AFFINE_GRID), ROWS(QN_OP_AFFINE_GRID_BACKWARD) };
-const qn_engine_list cuda_affine_grid_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(affine_grid) = { row, sizeof row / sizeof *row };

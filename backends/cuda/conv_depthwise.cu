@@ -388,4 +388,4 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 #define ROW(op, also) { "depthwise", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
                         nullptr, also, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD, cuda_chain_also), ROW(QN_OP_CONV_BACKWARD_DATA, nullptr) };
-const qn_engine_list cuda_conv_depthwise_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(conv_depthwise) = { row, sizeof row / sizeof *row };

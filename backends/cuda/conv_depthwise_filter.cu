@@ -310,4 +310,4 @@ static const qn_engine row[] = {
   { "depthwise", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare,
     cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
-const qn_engine_list cuda_conv_depthwise_filter_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(conv_depthwise_filter) = { row, sizeof row / sizeof *row };

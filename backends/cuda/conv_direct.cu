@@ -225,4 +225,4 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_CONV_BACKWARD_DATA, backward_data),
   DIRECT_ROW(QN_OP_CONV_BACKWARD_FILTER, backward_filter),
 };
-const qn_engine_list cuda_conv_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(conv_direct) = { row, sizeof row / sizeof *row };

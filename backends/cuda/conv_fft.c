@@ -194,4 +194,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 #define ROW(op_) { .name = "fft", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, \
                    .prepare = prepare, .build = build, .run = run, .release = cuda_product_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
-const qn_engine_list cuda_conv_fft_list = { rows, sizeof rows / sizeof *rows };
+CUDA_ENGINES(conv_fft) = { rows, sizeof rows / sizeof *rows };

@@ -181,4 +181,4 @@ static const qn_engine row[] = {
   { "first_layer", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES,
     nullptr, cuda_chain_also, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
-const qn_engine_list cuda_conv_first_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(conv_first) = { row, sizeof row / sizeof *row };

@@ -177,4 +177,4 @@ static const qn_engine row[] = {
   { "first_layer", QN_OP_CONV_BACKWARD_DATA, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES,
     nullptr, nullptr, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
-const qn_engine_list cuda_conv_first_data_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(conv_first_data) = { row, sizeof row / sizeof *row };

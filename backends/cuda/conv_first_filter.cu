@@ -146,4 +146,4 @@ static const qn_engine row[] = {
   { "first_layer", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, prepare,
     cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
-const qn_engine_list cuda_conv_first_filter_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(conv_first_filter) = { row, sizeof row / sizeof *row };

@@ -4,7 +4,9 @@
  *
  * Backward data is a forward sum over dy with the filter reversed. With a forward stride the pixels of dx fall into residue
  * classes: those of a class see the same taps, and form a stride-1 convolution of their own, stored `apart` from each other. One
- * launch for all classes. */
+ * launch for all classes.
+ *
+ * In merged groups the filter's zeros meet other groups' channels; a sum that is not finite is therefore made again without them. */
 #include "conv_grouped.cuh"
 #include "conv_store.cuh"
 #include "engines.h"
@@ -28,7 +30,7 @@ struct grouped {
 
 /* Loads the slab's filters in fragment order: [GROUPS][steps][NT][32 lanes][2 chunks], two elements of a chunk each. A thread
  * steps from one pair of chunks to the next. */
-template <int GROUPS, int NT>
+template <int GROUPS, int NT, bool merged>
 static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *filters, int steps, int first, const cuda_conv_span &down,
                                                     const cuda_conv_span &across)
 {
@@ -38,8 +40,9 @@ static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *
     int half = i % 2, l = i / 2 % 32, j = i / 64 % NT, at = i / (64 * NT), from = l % 4 * 2, to = j * 8 + l / 4;
     bool there = first + at < f.groups && to < p.written;
     int64_t up = p.turned ? f.w_stride[0] : f.w_stride[1];              /* between elements of a chunk */
+    int own = merged ? to / (p.written / f.merged) : 0, each = merged ? p.under / f.merged : 0, low = own * each;     /* to's own group */
     const uint16_t *w = p.w + (int64_t)(first + at) * f.filters * f.w_stride[0] + to * (p.turned ? f.w_stride[1] : f.w_stride[0]) +
-                        from * up;
+                        from * up - (merged ? (int64_t)own * (f.channels / f.merged) * f.w_stride[1] : 0);
     int r = 0, s = 0, chunk = half;
     for (; chunk >= f.chunks && r < down.taps; chunk -= f.chunks)
       if (++s == across.taps) s = 0, r++;
@@ -49,13 +52,46 @@ static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *
       if (there && r < down.taps && across.taps) {
         const uint16_t *e = w + (down.tap + r * down.tap_step) * f.w_stride[2] + (across.tap + s * across.tap_step) * f.w_stride[3] +
                             chunk * 8 * up;
-        word = e[0] | (uint32_t)e[up] << 16;
+        int c = chunk * 8 + from - low;
+        if (!merged) word = e[0] | (uint32_t)e[up] << 16;
+        else word = ((uint32_t)c < (uint32_t)each ? e[0] : 0u) | ((uint32_t)(c + 1) < (uint32_t)each ? (uint32_t)e[up] << 16 : 0u);
       }
       filters[(at * steps + step) * (NT * 64) + i % (64 * NT)] = word;
       for (chunk += 2; chunk >= f.chunks && r < down.taps; chunk -= f.chunks)
         if (++s == across.taps) s = 0, r++;
     }
   }
+}
+
+/* The sum for a channel of y at position (h, w) of its class, over its own group alone. */
+template <int dtype>
+static __device__ float sum_again(const grouped &p, const cuda_conv_span &down, const cuda_conv_span &across, int channel,
+                                               int n, int h, int w)
+{
+  const grouped_shape &f = p.f;
+  int written = p.written / f.merged, under = p.under / f.merged, own = channel / written;
+  int64_t up = p.turned ? f.w_stride[0] : f.w_stride[1];
+  const uint16_t *filter = p.turned ? p.w + (int64_t)own * under * f.w_stride[0] + (channel - own * written) * f.w_stride[1]
+                                    : p.w + channel * f.w_stride[0];
+  float sum = 0;
+  for (int r = 0; r < down.taps; r++)
+    for (int s = 0; s < across.taps; s++) {
+      int row = h * f.stride[0] - down.before + r * f.dilation[0], column = w * f.stride[1] - across.before + s * f.dilation[1];
+      if ((uint32_t)row >= (uint32_t)p.x.h || (uint32_t)column >= (uint32_t)p.x.w) continue;
+      int64_t from = (((int64_t)n * p.x.h + row) * p.x.w + column) * p.x.channels + own * under;
+      int64_t tap = (down.tap + r * down.tap_step) * f.w_stride[2] + (across.tap + s * across.tap_step) * f.w_stride[3];
+      for (int c = 0; c < under; c++)
+        sum = fmaf(element_load<float>(p.x.p, from + c, dtype), element_load<float>(filter, tap + c * up, dtype), sum);
+    }
+  return sum;
+}
+
+template <int dtype>
+static __device__ __noinline__ void store_again(const grouped &p, const cuda_conv_span &down, const cuda_conv_span &across, int channel,
+                                                int pixel, int n, int h, int w)
+{
+  float lo = sum_again<dtype>(p, down, across, channel, n, h, w), hi = sum_again<dtype>(p, down, across, channel + 1, n, h, w);
+  store_pair(p.steps, make_float2(lo, hi), p.y, p.out_dtype, pixel, channel, p.f.groups * p.written);
 }
 
 /* Eight channels a group, 3x3, stride 1, tiles eight pixels wide: a tile row is a matrix for each of the three taps along it.
@@ -91,7 +127,7 @@ static __device__ __forceinline__ void sum_columns(const grouped_shape &f, float
   }
 }
 
-template <class mma, int dtype, int NT, bool columns>
+template <class mma, int dtype, int NT, bool columns, bool merged>
 __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped(const __grid_constant__ grouped p)
 {
   enum { GROUPS = 8 / NT, QM = 8 / NT };  /* groups of a block; groups of 16 pixels of a warp */
@@ -116,7 +152,7 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped
   };
   if (f.buffers == 2) load(walk, 0);
   copy_async_commit();
-  load_filters<GROUPS, NT>(p, (uint32_t *)filters, steps, first, down, across);
+  load_filters<GROUPS, NT, merged>(p, (uint32_t *)filters, steps, first, down, across);
   for (int i = threadIdx.x; i < steps * 2; i += GROUPED_THREADS) runs[i] = i < all ? grouped_chunk(f, across.taps, i) : -1;
   if (threadIdx.x < GROUPED_PIXELS) {     /* pixels beyond the tile repeat its first */
     int place = grouped_place(f, threadIdx.x), h = place >> 16, w = place & 0xffff;
@@ -169,6 +205,11 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped
       int h = place >> 16, w = place & 0xffff;
       return place >= 0 && h < high && w < wide ? corner + h * p.apart[0] * p.extent[1] + w * p.apart[1] : -1;
     };
+    uint32_t odd = 0;                     /* sums that are not finite */
+    if (merged) {
+#pragma unroll
+      for (int i = 0; i < QM * NT * 4; i++) odd |= (uint32_t)!isfinite(sum[i / (NT * 4)][i / 4 % NT][i % 4]) << i;
+    }
     if (p.plain) {
       __syncthreads();                    /* the stage reuses the memory of the tile just finished */
 #pragma unroll
@@ -213,6 +254,13 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped
         }
     }
     __syncthreads();
+    while (merged && odd) {               /* rare: behind the others' stores */
+      int i = (__ffs(odd) - 1) & ~1, m = i / (NT * 4), j = i / 4 % NT, place = places[(m0 + m) * 16 + i / 2 % 2 * 8 + lane / 4],
+          pixel = pixel_of(place), c = j * 8 + lane % 4 * 2;
+      odd &= ~(3u << i);
+      if (pixel < 0 || first + group >= f.groups || c >= p.written) continue;
+      store_again<dtype>(p, down, across, (first + group) * p.written + c, pixel, walk.n, y0 + (place >> 16), x0 + (place & 0xffff));
+    }
     at ^= f.buffers - 1;
     walk = ahead;
   }
@@ -220,11 +268,12 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT == 1 ? 3 : 2) conv_grouped
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-#define KERNEL(mma, dtype, NT, columns) (const void *)conv_grouped<mma, dtype, NT, columns>
-#define KERNELS(mma, dtype) \
-  { KERNEL(mma, dtype, 1, false), KERNEL(mma, dtype, 2, false), KERNEL(mma, dtype, 4, false), KERNEL(mma, dtype, 8, false), \
-    KERNEL(mma, dtype, 1, true) }
-static const void *const functions[2][5] = { KERNELS(mma_bf16, QN_BF16), KERNELS(mma_f16, QN_F16) };
+#define KERNEL(mma, dtype, NT, columns, merged) (const void *)conv_grouped<mma, dtype, NT, columns, merged>
+#define KERNELS(mma, dtype, merged) \
+  { KERNEL(mma, dtype, 1, false, merged), KERNEL(mma, dtype, 2, false, merged), KERNEL(mma, dtype, 4, false, merged), \
+    KERNEL(mma, dtype, 8, false, merged), KERNEL(mma, dtype, 1, true, merged) }
+static const void *const functions[2][2][5] = { { KERNELS(mma_bf16, QN_BF16, false), KERNELS(mma_bf16, QN_BF16, true) },
+                                                { KERNELS(mma_f16, QN_F16, false), KERNELS(mma_f16, QN_F16, true) } };
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -274,7 +323,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t slabs = qn_ceil_div(f->groups, f->beside), shared = fixed + p.buffer * f->buffers;
   if (slabs > 65535) return qn_refuse(out, "a grid of blocks", "x", "fewer groups", "%d", f->groups);
 
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[in->dtype == QN_F16][kind], &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[in->dtype == QN_F16][f->merged > 1][kind], &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   int64_t resident = r->device->units * grouped_resident(shared, kind == 0 || kind == 4 ? 3 : 2);
   k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, resident / (slabs * classes)), k->grid[1] = (uint32_t)slabs,
@@ -293,4 +342,4 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 #define ROW(op, also) { "grouped", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES, \
                         nullptr, also, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD, cuda_chain_also), ROW(QN_OP_CONV_BACKWARD_DATA, nullptr) };
-const qn_engine_list cuda_conv_grouped_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(conv_grouped) = { row, sizeof row / sizeof *row };

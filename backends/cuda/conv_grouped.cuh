@@ -1,6 +1,9 @@
 /* conv_grouped.cuh -- shared by the engines for groups of few channels, f16 and bf16, channels last. A block has 64 channels of
  * the written tensor, or as many whole groups as fit, and 128 pixels at a time. A chunk, eight channels of a pixel, is a matrix
- * row for ldmatrix, wherever the pixel lies, so windows need no gathering. */
+ * row for ldmatrix, wherever the pixel lies, so windows need no gathering.
+ *
+ * Groups whose channels are no multiple of eight are merged into one whose are, with a block-diagonal filter: the smallest number
+ * of groups is taken that makes eights of channels and filters. */
 #pragma once
 #include "conv_kernel.h"
 #include "conv_tile.cuh"
@@ -9,7 +12,8 @@
 enum { GROUPED_THREADS = 256, GROUPED_PIXELS = 128, GROUPED_SHARED = 112 << 10 };     /* so that two blocks fit an SM */
 
 typedef struct grouped_shape {
-  int32_t groups, channels, filters;      /* channels and filters of a group */
+  int32_t groups, channels, filters;      /* merged groups; channels and filters of one */
+  int32_t merged;                         /* groups of the convolution in one of these */
   int32_t out[2], size[2], stride[2], dilation[2], before[2];            /* window geometry */
   int32_t beside;                         /* groups of a block */
   int32_t chunks;                         /* chunks of a group's pixel */
@@ -43,13 +47,14 @@ static inline qn_status grouped_shape_read(grouped_shape *f, cuda_conv_problem *
   qn_status status = cuda_conv_read_halves(c, r, out);
   if (status) return status;
   if (c->groups < 2) return qn_refuse(out, "groups", "x", "two or more", "%lld", (long long)c->groups);
-  int64_t channels = c->channels / c->groups, filters = c->filters / c->groups;
-  if (channels % 8 || channels > 64)
-    return qn_refuse(out, "channels of a group in eights, to 64", "x", "8, 16, ... 64", "%lld", (long long)channels);
-  if (filters % 8 || filters > 64)
-    return qn_refuse(out, "filters of a group in eights, to 64", "y", "8, 16, ... 64", "%lld", (long long)filters);
+  int64_t channels = c->channels / c->groups, filters = c->filters / c->groups, merged = 1;
+  while (merged < 8 && (channels * merged % 8 || filters * merged % 8)) merged *= 2;
+  channels *= merged, filters *= merged;
+  if (c->groups % merged) return qn_refuse(out, "groups that merge into eights of channels", "x", "a multiple of 8", "%lld", (long long)c->groups);
+  if (channels > 64) return qn_refuse(out, "at most 64 channels in merged groups", "x", "64", "%lld", (long long)channels);
+  if (filters > 64) return qn_refuse(out, "at most 64 filters in merged groups", "y", "64", "%lld", (long long)filters);
   memset(f, 0, sizeof *f);
-  f->groups = (int32_t)c->groups, f->channels = (int32_t)channels, f->filters = (int32_t)filters;
+  f->groups = (int32_t)(c->groups / merged), f->channels = (int32_t)channels, f->filters = (int32_t)filters, f->merged = (int32_t)merged;
   bool data = c->mode == CUDA_CONV_DATA;
   for (int d = 0; d < 2; d++) {
     f->out[d] = (int32_t)c->out[d], f->size[d] = (int32_t)c->size[d];

@@ -126,7 +126,8 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT < 4 ? 2 : 1) conv_grouped_
     walk = ahead;
   }
   if (!works) return;
-  int64_t window = (int64_t)p.all * 8;
+  int channels = f.channels / f.merged, filters = f.filters / f.merged;         /* of a group of the convolution */
+  int64_t window = (int64_t)f.size[0] * f.size[1] * channels;
   float *part = p.parts + ((int64_t)blockIdx.x * f.groups + first + group) * f.filters * window;
 #pragma unroll
   for (int i = 0; i < MS; i++)
@@ -135,11 +136,12 @@ __global__ void __launch_bounds__(GROUPED_THREADS, NT < 4 ? 2 : 1) conv_grouped_
 #pragma unroll
       for (int e = 0; e < 4; e++) {
         int chunk = columns ? chunk_in_columns(i, e / 2) : (step0 + i) * 2 + e / 2, k = j * 8 + lane % 4 * 2 + e % 2;
-        if (chunk >= p.all || k >= f.filters) continue;
+        int tap = chunk / f.chunks, c = (chunk - tap * f.chunks) * 8 + lane / 4 - k / filters * channels;
+        if (chunk >= p.all || k >= f.filters || (uint32_t)c >= (uint32_t)channels) continue;
         if (columns && !isfinite(sum[i][j][e]))             /* a missing output has met an Inf or NaN of x */
           sum[i][j][e] = tile_sum_again<dtype>(p.x, (first + group) * 8 + lane / 4, p.dy, (first + group) * 8 + k, chunk / 3 - f.before[0],
                                                chunk % 3 - f.before[1], 1, 1, f.tile_h, f.tile_w, f.tiles_h, f.tiles_w, f.tiles);
-        part[k * window + chunk * 8 + lane / 4] = sum[i][j][e];
+        part[k * window + tap * channels + c] = sum[i][j][e];
       }
 }
 
@@ -171,7 +173,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.dy_load = f->beside * f->filters / 8, p.dy_side = tile_side(GROUPED_THREADS, f->tile_w, p.dy_load);
   p.buffer = f->x_h * f->line + GROUPED_PIXELS * p.dy_pixel;
   int64_t slabs = qn_ceil_div(f->groups, f->beside), deep = qn_ceil_div((int64_t)f->beside * p.jobs, WARPS),
-          elements = (int64_t)c.filters * p.all * 8;
+          elements = (int64_t)c.filters * f->size[0] * f->size[1] * (f->channels / f->merged);
   int64_t shared = fixed + p.buffer * f->buffers, resident = r->device->units * grouped_resident(shared, kind < 2 || kind == 4 ? 2 : 1);
   if (slabs > 65535 || deep > 65535) return qn_refuse(out, "a grid of blocks", "x", "fewer groups", "%d", f->groups);
   int64_t parts = cuda_conv_shares_of_sum(r, out, f->tiles, resident / (slabs * deep), elements);
@@ -196,4 +198,4 @@ static const qn_engine row[] = {
   { "grouped", QN_OP_CONV_BACKWARD_FILTER, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, prepare,
     cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
-const qn_engine_list cuda_conv_grouped_filter_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(conv_grouped_filter) = { row, sizeof row / sizeof *row };

@@ -89,4 +89,4 @@ static const qn_engine rows[] = {
   { .name = "matmul", .op = QN_OP_CONV_BACKWARD_FILTER, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES,
     .prepare = prepare, .build = build, .run = run, .release = cuda_product_release },
 };
-const qn_engine_list cuda_conv_matmul_list = { rows, sizeof rows / sizeof *rows };
+CUDA_ENGINES(conv_matmul) = { rows, sizeof rows / sizeof *rows };

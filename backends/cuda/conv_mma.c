@@ -169,4 +169,4 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare, \
                    .build = cuda_conv_kernel_build, .run = cuda_conv_kernel_run, .release = cuda_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
-const qn_engine_list cuda_conv_mma_list = { rows, sizeof rows / sizeof *rows };
+CUDA_ENGINES(conv_mma) = { rows, sizeof rows / sizeof *rows };

@@ -134,4 +134,4 @@ static const qn_engine row[] = {
   { "narrow", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
     nullptr, cuda_chain_also, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
-const qn_engine_list cuda_conv_narrow_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(conv_narrow) = { row, sizeof row / sizeof *row };

@@ -91,6 +91,14 @@ static inline qn_status cuda_conv_problem_read(cuda_conv_problem *p, const qn_re
   return status;
 }
 
+/* Strides of N, C, H, W, D; of missing dims 0. */
+static inline void cuda_conv_strides(int64_t to[5], const qn_value *v)
+{
+  const int from[3] = { v->rank - 2, v->rank - 1, v->rank - 3 };
+  to[0] = v->stride[0], to[1] = v->stride[1];
+  for (int d = 0; d < 3; d++) to[2 + d] = from[d] >= 2 ? v->stride[from[d]] : 0;
+}
+
 /* Windows along one dim, as a stride-1 convolution. In backward data a stride divides the pixels of dx into residue classes: the
  * pixels of a class see the same taps, every tap_step-th, and are a convolution of stride 1 over dy, written `stride` apart. Taps
  * run from the filter's last down, so that positions in dy rise. Otherwise there is one class, the convolution itself. */

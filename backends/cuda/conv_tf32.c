@@ -363,4 +363,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, \
     .prepare = prepare_one, .build = build, .run = run, .release = cuda_release }
 static const qn_engine rows[] = { ROWS(QN_OP_CONV_FORWARD), ROWS(QN_OP_CONV_BACKWARD_DATA), ROWS(QN_OP_CONV_BACKWARD_FILTER) };
-const qn_engine_list cuda_conv_tf32_list = { rows, sizeof rows / sizeof *rows };
+CUDA_ENGINES(conv_tf32) = { rows, sizeof rows / sizeof *rows };

@@ -38,6 +38,7 @@ typedef struct problem {
   int64_t  images, channels, filters, taps;
   int      spatial;                       /* spatial dims of the maps: 2 or 3 */
   int64_t  x[3], y[3], window[3], stride[3], dilation[3], before[3], after[3];
+  int64_t  pitch;                         /* from one pixel of y to the next: more than its channels in a slice */
 } problem;
 
 /* A TMA im2col map: C, W, H (D), N from element `offset` on, the box in which windows begin, and their steps. */
@@ -69,6 +70,20 @@ static bool eights(const qn_value *v)     /* channels contiguous, everything els
   for (int d = 0; d < v->rank; d++)
     if (d != 1 && v->dim[d] > 1) ok = ok && v->stride[d] % 8 == 0;
   return ok;
+}
+
+/* Elements from a pixel to the next, channels last, where all pixels lie equally far apart; 0: they do not. */
+static int64_t pixel_pitch(const qn_value *v)
+{
+  int64_t pitch = 0, pixels = 1;
+  for (int i = v->rank - 1; i >= 1; i--) {
+    const int d = i > 1 ? i : 0;          /* W, H, D, N */
+    if (v->dim[d] == 1) continue;
+    if (pixels == 1) pitch = v->stride[d];
+    else if (v->stride[d] != pitch * pixels) return 0;
+    pixels *= v->dim[d];
+  }
+  return pixels == 1 ? v->dim[1] : pitch;
 }
 
 static bool is_sum(uint32_t dtype) { return dtype == QN_F32 || dtype == QN_F16 || dtype == QN_BF16; }
@@ -106,8 +121,9 @@ static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   if (!eights(xv)) return lies_otherwise(out, "channels last, in eights, aligned to 16 bytes", "x", xv);
   if (!eights(wv) || !qn_is_channels_last(wv)) return lies_otherwise(out, "packed filters, channels last, in eights", "w", wv);
-  if (!eights(yv) || (p->mode != CUDA_CONV_DATA && !qn_is_channels_last(yv)))
-    return lies_otherwise(out, "packed channels last, in eights", "y", yv);
+  p->pitch = pixel_pitch(yv);
+  if (!eights(yv) || (p->mode != CUDA_CONV_DATA && !p->pitch))
+    return lies_otherwise(out, "channels last, in eights, pixels equally far apart", "y", yv);
   p->images = xv->dim[0], p->channels = wv->dim[1], p->filters = wv->dim[0];
   p->taps = 1;
   p->spatial = xv->rank == 5 ? 3 : 2;
@@ -328,7 +344,7 @@ static void describe_other(state *st)
   const int64_t pixels = p->images * p->y[0] * p->y[1] * p->y[2];
   const bool filter = p->mode == CUDA_CONV_FILTER;
   const int64_t dim[4] = { filter ? p->filters : p->channels, filter ? pixels : p->taps, filter ? 1 : p->filters, 1 };
-  const int64_t stride[3] = { dim[0], dim[0] * dim[1], 0 };
+  const int64_t pitch = filter ? p->pitch : dim[0], stride[3] = { pitch, pitch * dim[1], 0 };
   memcpy(st->other_dim, dim, sizeof dim);
   memcpy(st->other_stride, stride, sizeof stride);
 }
@@ -351,7 +367,7 @@ static void describe_product(const product *d, const qn_value *to, state *st)
   g->last_m = g->last_n = INT32_MAX;
   cuda_gemm_walk(g);
   g->out_dtype = st->sum_dtype;
-  g->out_stride[0] = d->n;
+  g->out_stride[0] = st->problem.mode == CUDA_CONV_FORWARD ? st->problem.pitch : d->n;
   g->out_stride[1] = 1;
   g->steps = st->chain.steps;
   g->store_map = cuda_chain_column_relu(&st->chain, &g->column, &st->factor, &g->relu) && to->align >= 16 && d->n * out_bytes % 16 == 0;
@@ -468,7 +484,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
             stride[3] = { p->channels, p->channels * p->taps, p->channels * p->taps * p->filters };
     s = tiled(st->driver, &g->y, st->sum_dtype, dim, stride, slice, 1, 64);
   } else if (!data && g->store_map) {
-    int64_t dim[4] = { g->n, g->m, 1, 1 }, stride[3] = { g->n, (int64_t)g->n * g->m, 0 };
+    int64_t dim[4] = { g->n, g->m, 1, 1 }, stride[3] = { g->out_stride[0], g->out_stride[0] * g->m, 0 };
     s = tiled(st->driver, &g->y, st->sum_dtype, dim, stride, slice, 64, 1);
   }
   if (s) return s;
@@ -522,4 +538,4 @@ static const qn_engine rows[] = {
   ROW(QN_OP_CONV_BACKWARD_DATA, CUDA_CONV_DATA),
   ROW(QN_OP_CONV_BACKWARD_FILTER, CUDA_CONV_FILTER),
 };
-const qn_engine_list cuda_conv_wgmma_list = { rows, sizeof rows / sizeof *rows };
+CUDA_ENGINES(conv_wgmma) = { rows, sizeof rows / sizeof *rows };

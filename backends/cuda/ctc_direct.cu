@@ -206,4 +206,4 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 #define ROW(op, function) { "direct", op, QN_CLASS_GENERIC, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
                             nullptr, nullptr, prepare, nullptr, function, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CTC_LOSS, forward), ROW(QN_OP_CTC_LOSS_BACKWARD, backward) };
-const qn_engine_list cuda_ctc_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(ctc_direct) = { row, sizeof row / sizeof *row };

@@ -504,4 +504,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 #define ROW(op) { "two_ended", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
                   nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CTC_LOSS), ROW(QN_OP_CTC_LOSS_BACKWARD) };
-const qn_engine_list cuda_ctc_two_ended_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(ctc_two_ended) = { row, sizeof row / sizeof *row };

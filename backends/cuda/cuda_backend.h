@@ -29,6 +29,8 @@ typedef struct cuda_driver {
 } cuda_driver;
 qn_status cuda_driver_get(const cuda_driver **driver);      /* fails where the driver is too old for tensor maps */
 
+extern const qn_engine_list *const cuda_engines[];         /* engines.c */
+
 /* ---- an engine's state (backend.c) ---- */
 /* One allocation behind p->state, kept from prepare to release, aligned for CUtensorMap. cuda_state: zeroed; NULL: out of memory,
  * already reported, so return QN_NO_MEMORY. A refusal after it must call cuda_release. cuda_keep: stores a copy of `state`. */

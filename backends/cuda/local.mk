@@ -10,6 +10,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/chain.c \
   backends/cuda/chain.h \
   backends/cuda/chain_fold.cu \
+  backends/cuda/conv_by_group.c \
   backends/cuda/conv_channels_last.c \
   backends/cuda/conv_depthwise.cu \
   backends/cuda/conv_depthwise.cuh \
@@ -43,6 +44,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_narrow_filter.cu \
   backends/cuda/conv_problem.h \
   backends/cuda/conv_product.h \
+  backends/cuda/conv_simt.cu \
+  backends/cuda/conv_simt_filter.cu \
   backends/cuda/conv_store.cuh \
   backends/cuda/conv_tf32.c \
   backends/cuda/conv_tf32.cu \
@@ -229,6 +232,8 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/conv_mma_f16.lo \
   backends/cuda/conv_mma_tf32.lo \
   backends/cuda/conv_narrow_filter.lo \
+  backends/cuda/conv_simt.lo \
+  backends/cuda/conv_simt_filter.lo \
   backends/cuda/matmul_mma_bf16.lo \
   backends/cuda/matmul_mma_f16.lo \
   backends/cuda/matmul_mma_i8.lo \

@@ -146,4 +146,4 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_CROSS_ENTROPY, forward),
   DIRECT_ROW(QN_OP_CROSS_ENTROPY_BACKWARD, backward),
 };
-const qn_engine_list cuda_loss_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(loss_direct) = { row, sizeof row / sizeof *row };

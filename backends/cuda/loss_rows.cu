@@ -404,4 +404,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 #define ROW(op) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CROSS_ENTROPY), ROW(QN_OP_CROSS_ENTROPY_BACKWARD) };
-const qn_engine_list cuda_loss_rows_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(loss_rows) = { row, sizeof row / sizeof *row };

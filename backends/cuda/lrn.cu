@@ -410,4 +410,4 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
     prepare, build, run, cuda_release },                                                                                         \
   DIRECT_ROW(op, run_direct)
 static const qn_engine row[] = { ROWS(QN_OP_LRN), ROWS(QN_OP_LRN_BACKWARD) };
-const qn_engine_list cuda_lrn_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(lrn) = { row, sizeof row / sizeof *row };

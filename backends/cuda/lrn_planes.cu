@@ -301,4 +301,4 @@ static const qn_engine row[] = {
   { "planes", QN_OP_LRN_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
     nullptr, nullptr, prepare, build, run, cuda_release },
 };
-const qn_engine_list cuda_lrn_planes_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(lrn_planes) = { row, sizeof row / sizeof *row };

@@ -283,4 +283,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 #define ROW(op) { "windows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LRN), ROW(QN_OP_LRN_BACKWARD) };
-const qn_engine_list cuda_lrn_windows_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(lrn_windows) = { row, sizeof row / sizeof *row };

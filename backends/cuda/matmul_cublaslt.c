@@ -365,4 +365,4 @@ static const qn_engine rows[] = {
   { .name = "cublaslt", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .variants = variants,
     .prepare = prepare, .build = build, .run = run, .release = cuda_release },
 };
-const qn_engine_list cuda_matmul_cublaslt_list = { rows, sizeof rows / sizeof *rows };
+CUDA_ENGINES(matmul_cublaslt) = { rows, sizeof rows / sizeof *rows };

@@ -81,4 +81,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 }
 
 static const qn_engine row[] = { DIRECT_ROW(QN_OP_MATMUL, run) };
-const qn_engine_list cuda_matmul_direct_list = { row, 1 };
+CUDA_ENGINES(matmul_direct) = { row, 1 };

@@ -267,4 +267,4 @@ static const qn_engine row[] = {
   { "small", QN_OP_MATMUL, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES,
     nullptr, nullptr, prepare, build, run, cuda_release },
 };
-const qn_engine_list cuda_matmul_small_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(matmul_small) = { row, sizeof row / sizeof *row };

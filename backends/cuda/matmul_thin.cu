@@ -235,4 +235,4 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 static const qn_engine row[] = {
   { "thin", QN_OP_MATMUL, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, variants, nullptr, prepare, nullptr, run, cuda_release },
 };
-const qn_engine_list cuda_matmul_thin_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(matmul_thin) = { row, sizeof row / sizeof *row };

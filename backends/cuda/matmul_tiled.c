@@ -233,4 +233,4 @@ static const qn_engine rows[] = {
   { .name = "simt", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
     .variants = simt_variants, .prepare = prepare_simt, .build = build, .run = run, .release = cuda_release },
 };
-const qn_engine_list cuda_matmul_tiled_list = { rows, sizeof rows / sizeof *rows };
+CUDA_ENGINES(matmul_tiled) = { rows, sizeof rows / sizeof *rows };

@@ -503,4 +503,4 @@ static const qn_engine rows[] = {
   ROW("wgmma_f8_f16", names_16, 0),
   ROW("wgmma_i8", names_i8, 0),
 };
-const qn_engine_list cuda_matmul_wgmma_list = { rows, sizeof rows / sizeof *rows };
+CUDA_ENGINES(matmul_wgmma) = { rows, sizeof rows / sizeof *rows };

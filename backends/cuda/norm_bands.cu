@@ -500,4 +500,4 @@ static const qn_engine row[] = {
   ROW(QN_OP_BATCH_NORM, 0),
   ROW(QN_OP_BATCH_NORM_BACKWARD, 0),
 };
-const qn_engine_list cuda_norm_bands_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(norm_bands) = { row, sizeof row / sizeof *row };

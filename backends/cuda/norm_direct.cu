@@ -196,4 +196,4 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_BATCH_NORM_BACKWARD, backward),
   DIRECT_ROW(QN_OP_BATCH_NORM_INFERENCE, forward),
 };
-const qn_engine_list cuda_norm_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(norm_direct) = { row, sizeof row / sizeof *row };

@@ -258,4 +258,4 @@ static const qn_engine row[] = {
   { "inference", QN_OP_BATCH_NORM_INFERENCE, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC,
     variants, nullptr, prepare, nullptr, run, cuda_release },
 };
-const qn_engine_list cuda_norm_inference_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(norm_inference) = { row, sizeof row / sizeof *row };

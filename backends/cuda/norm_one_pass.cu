@@ -263,4 +263,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 #define ROW(op) { "one_pass", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
                   nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
-const qn_engine_list cuda_norm_one_pass_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(norm_one_pass) = { row, sizeof row / sizeof *row };

@@ -532,4 +532,4 @@ static const qn_engine row[] = {
   ROW(QN_OP_RMS_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
   ROW(QN_OP_BATCH_NORM, 0),
 };
-const qn_engine_list cuda_norm_pipeline_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(norm_pipeline) = { row, sizeof row / sizeof *row };

@@ -521,4 +521,4 @@ static const qn_engine row[] = {
   ROW(QN_OP_LAYER_NORM_BACKWARD, 0),
   ROW(QN_OP_RMS_NORM_BACKWARD, 0),
 };
-const qn_engine_list cuda_norm_rows_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(norm_rows) = { row, sizeof row / sizeof *row };

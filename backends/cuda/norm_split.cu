@@ -583,4 +583,4 @@ static const qn_engine row[] = {
   ROW(QN_OP_BATCH_NORM), ROW(QN_OP_BATCH_NORM_BACKWARD),
   ROW(QN_OP_LAYER_NORM), ROW(QN_OP_LAYER_NORM_BACKWARD), ROW(QN_OP_RMS_NORM), ROW(QN_OP_RMS_NORM_BACKWARD),
 };
-const qn_engine_list cuda_norm_split_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(norm_split) = { row, sizeof row / sizeof *row };

@@ -336,4 +336,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 #define ROW(op) { "stream", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, nullptr, nullptr, prepare, build, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_BATCH_NORM), ROW(QN_OP_BATCH_NORM_BACKWARD) };
-const qn_engine_list cuda_norm_stream_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(norm_stream) = { row, sizeof row / sizeof *row };

@@ -154,4 +154,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 }
 
 static const qn_engine row[] = { DIRECT_ROW(QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, run) };
-const qn_engine_list cuda_pointwise_direct_list = { row, 1 };
+CUDA_ENGINES(pointwise_direct) = { row, 1 };

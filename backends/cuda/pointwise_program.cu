@@ -534,4 +534,4 @@ static const qn_engine row[] = {
   { "program", QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, QN_CLASS_TUNED,
     QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, cuda_release },
 };
-const qn_engine_list cuda_pointwise_program_list = { row, 1 };
+CUDA_ENGINES(pointwise_program) = { row, 1 };

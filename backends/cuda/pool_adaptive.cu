@@ -422,4 +422,4 @@ static const qn_engine row[] = {
   ROWS(QN_OP_POOL_ADAPTIVE_AVERAGE),
   ROWS(QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD),
 };
-const qn_engine_list cuda_pool_adaptive_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_adaptive) = { row, sizeof row / sizeof *row };

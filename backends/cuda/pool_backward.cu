@@ -531,4 +531,4 @@ static const qn_engine row[] = {
   ROW("gather", QN_OP_POOL_MAX_BACKWARD, prepare_gather),
   ROW("gather", QN_OP_POOL_AVERAGE_BACKWARD, prepare_gather),
 };
-const qn_engine_list cuda_pool_backward_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_backward) = { row, sizeof row / sizeof *row };

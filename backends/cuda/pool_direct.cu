@@ -252,4 +252,4 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_POOL_LP, forward),
   DIRECT_ROW(QN_OP_POOL_LP_BACKWARD, backward),
 };
-const qn_engine_list cuda_pool_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_direct) = { row, sizeof row / sizeof *row };

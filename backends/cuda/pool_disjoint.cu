@@ -351,4 +351,4 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
                   prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD),
                                  ROW(QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD) };
-const qn_engine_list cuda_pool_disjoint_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_disjoint) = { row, sizeof row / sizeof *row };

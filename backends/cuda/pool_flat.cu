@@ -364,4 +364,4 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 #define ROW(op) { "flat", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_AVERAGE_BACKWARD) };
-const qn_engine_list cuda_pool_flat_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_flat) = { row, sizeof row / sizeof *row };

@@ -330,4 +330,4 @@ static qn_status prepare_max(const qn_request *r, qn_prepared *out)
 #define ROW(op, prepare) { "indexed", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
                            nullptr, nullptr, prepare, nullptr, walk_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX, prepare_max), ROW(QN_OP_POOL_MAX_BACKWARD, prepare_gradient) };
-const qn_engine_list cuda_pool_indexed_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_indexed) = { row, sizeof row / sizeof *row };

@@ -285,4 +285,4 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 #define ROW(op) { "vector", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_LP), ROW(QN_OP_POOL_LP_BACKWARD) };
-const qn_engine_list cuda_pool_lp_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_lp) = { row, sizeof row / sizeof *row };

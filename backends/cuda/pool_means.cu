@@ -163,4 +163,4 @@ static const qn_engine row[] = {
   { "means", QN_OP_POOL_AVERAGE_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
     nullptr, nullptr, prepare, nullptr, run, cuda_release },
 };
-const qn_engine_list cuda_pool_means_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_means) = { row, sizeof row / sizeof *row };

@@ -198,4 +198,4 @@ static const qn_engine row[] = {
   { "recompute", QN_OP_POOL_MAX_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
     nullptr, nullptr, prepare, nullptr, lanes_run, cuda_release },
 };
-const qn_engine_list cuda_pool_recompute_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_recompute) = { row, sizeof row / sizeof *row };

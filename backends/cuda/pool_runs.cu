@@ -161,4 +161,4 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
                   prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX),
                                  ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
-const qn_engine_list cuda_pool_runs_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_runs) = { row, sizeof row / sizeof *row };

@@ -444,4 +444,4 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
                   prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX),
                                  ROW(QN_OP_POOL_ADAPTIVE_AVERAGE), ROW(QN_OP_POOL_LP) };
-const qn_engine_list cuda_pool_strips_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_strips) = { row, sizeof row / sizeof *row };

@@ -260,4 +260,4 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 #define ROW(op) { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD), ROW(QN_OP_POOL_LP_BACKWARD) };
-const qn_engine_list cuda_pool_tiles_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_tiles) = { row, sizeof row / sizeof *row };

@@ -471,4 +471,4 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 static const qn_engine row[] = {
   ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE)
 };
-const qn_engine_list cuda_pool_vector_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_vector) = { row, sizeof row / sizeof *row };

@@ -119,4 +119,4 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 
 static const qn_engine row[] = { DIRECT_ROW(QN_OP_QUANTIZE, run), DIRECT_ROW(QN_OP_DEQUANTIZE, run),
                                  DIRECT_ROW(QN_OP_QUANTIZE_DYNAMIC, run) };
-const qn_engine_list cuda_quantize_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(quantize_direct) = { row, sizeof row / sizeof *row };

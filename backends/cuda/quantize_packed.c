@@ -220,4 +220,4 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
                       .prepare = prepare, .build = build, .run = run, .release = cuda_release, \
                       .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE }
 static const qn_engine row[] = { ROW(QN_OP_QUANTIZE), ROW(QN_OP_DEQUANTIZE), ROW(QN_OP_QUANTIZE_DYNAMIC) };
-const qn_engine_list cuda_quantize_packed_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(quantize_packed) = { row, sizeof row / sizeof *row };

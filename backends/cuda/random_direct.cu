@@ -107,4 +107,4 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_DROPOUT, run),
   DIRECT_ROW(QN_OP_DROPOUT_BACKWARD, run),
 };
-const qn_engine_list cuda_random_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(random_direct) = { row, sizeof row / sizeof *row };

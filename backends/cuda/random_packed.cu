@@ -297,4 +297,4 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 static const qn_engine row[] = {
   ROW(QN_OP_RNG_UNIFORM), ROW(QN_OP_RNG_NORMAL), ROW(QN_OP_RNG_BERNOULLI), ROW(QN_OP_DROPOUT), ROW(QN_OP_DROPOUT_BACKWARD),
 };
-const qn_engine_list cuda_random_packed_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(random_packed) = { row, sizeof row / sizeof *row };

@@ -145,4 +145,4 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_ARGMAX, run),
   DIRECT_ROW(QN_OP_ARGMIN, run),
 };
-const qn_engine_list cuda_reduce_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(reduce_direct) = { row, sizeof row / sizeof *row };

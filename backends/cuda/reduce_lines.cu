@@ -640,4 +640,4 @@ static const qn_engine row[] = {
   ROW(QN_OP_REDUCE_SUM), ROW(QN_OP_REDUCE_MEAN), ROW(QN_OP_REDUCE_PROD), ROW(QN_OP_REDUCE_MAX), ROW(QN_OP_REDUCE_MIN),
   ROW(QN_OP_REDUCE_NORM1), ROW(QN_OP_REDUCE_NORM2), ROW(QN_OP_REDUCE_AMAX), ROW(QN_OP_ARGMAX), ROW(QN_OP_ARGMIN),
 };
-const qn_engine_list cuda_reduce_lines_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(reduce_lines) = { row, sizeof row / sizeof *row };

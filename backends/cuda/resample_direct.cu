@@ -75,4 +75,4 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 }
 
 static const qn_engine row[] = { DIRECT_ROW(QN_OP_RESAMPLE, run_direct), DIRECT_ROW(QN_OP_RESAMPLE_BACKWARD, run_direct) };
-const qn_engine_list cuda_resample_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(resample_direct) = { row, sizeof row / sizeof *row };

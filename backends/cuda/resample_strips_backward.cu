@@ -213,4 +213,4 @@ static const qn_engine row[] = {
   { "strips", QN_OP_RESAMPLE_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
     nullptr, nullptr, prepare, nullptr, run, cuda_release },
 };
-const qn_engine_list cuda_resample_strips_backward_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(resample_strips_backward) = { row, sizeof row / sizeof *row };

@@ -514,4 +514,4 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 #define TUNED(op, also) ROW("vectors", also, op, prepare_vectors), ROW("points", also, op, prepare_points)
 #define ROWS(op) TUNED(op, nullptr), DIRECT_ROW(op, run_direct)
 static const qn_engine row[] = { ROWS(QN_OP_GRID_SAMPLE), ROWS(QN_OP_GRID_SAMPLE_BACKWARD_GRID), TUNED(QN_OP_AFFINE_GRID, samplers_also) };
-const qn_engine_list cuda_sampling_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(sampling) = { row, sizeof row / sizeof *row };

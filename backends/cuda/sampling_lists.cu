@@ -275,4 +275,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 #define ROW(op, also) { "lists", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
                         nullptr, also, prepare, build, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_GRID_SAMPLE_BACKWARD_DATA, nullptr), ROW(QN_OP_AFFINE_GRID, samplers_also) };
-const qn_engine_list cuda_sampling_lists_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(sampling_lists) = { row, sizeof row / sizeof *row };

@@ -281,4 +281,4 @@ static const qn_engine row[] = {
     nullptr, nullptr, prepare, nullptr, run, cuda_release },
   DIRECT_ROW(QN_OP_GRID_SAMPLE_BACKWARD_DATA, run_direct),
 };
-const qn_engine_list cuda_sampling_sorted_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(sampling_sorted) = { row, sizeof row / sizeof *row };

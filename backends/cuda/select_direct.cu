@@ -281,4 +281,4 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_TOP_K, run_top_k),
   DIRECT_ROW(QN_OP_CUMSUM, run_cumsum),
 };
-const qn_engine_list cuda_select_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(select_direct) = { row, sizeof row / sizeof *row };

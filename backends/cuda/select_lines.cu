@@ -540,4 +540,4 @@ static const qn_engine row[] = {
   { "lines", QN_OP_CUMSUM, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, nullptr, nullptr,
     cumsum_prepare, nullptr, cumsum_run, cuda_release },
 };
-const qn_engine_list cuda_select_lines_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(select_lines) = { row, sizeof row / sizeof *row };

@@ -521,4 +521,4 @@ static const qn_engine row[] = {
   { "units", QN_OP_ONE_HOT, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
     one_hot_prepare, nullptr, one_hot_run, cuda_release },
 };
-const qn_engine_list cuda_select_rows_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(select_rows) = { row, sizeof row / sizeof *row };

@@ -98,4 +98,4 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_SOFTMAX_BACKWARD, backward),
   DIRECT_ROW(QN_OP_LOG_SOFTMAX_BACKWARD, backward),
 };
-const qn_engine_list cuda_softmax_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(softmax_direct) = { row, sizeof row / sizeof *row };

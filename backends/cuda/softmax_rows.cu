@@ -467,4 +467,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 #define ROW(op) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, build, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_SOFTMAX), ROW(QN_OP_LOG_SOFTMAX), ROW(QN_OP_SOFTMAX_BACKWARD), ROW(QN_OP_LOG_SOFTMAX_BACKWARD) };
-const qn_engine_list cuda_softmax_rows_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(softmax_rows) = { row, sizeof row / sizeof *row };

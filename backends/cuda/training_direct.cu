@@ -202,4 +202,4 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_AMP_UNSCALE, amp_unscale),
   DIRECT_ROW(QN_OP_AMP_UPDATE, amp_update),
 };
-const qn_engine_list cuda_training_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(training_direct) = { row, sizeof row / sizeof *row };

@@ -408,4 +408,4 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 static const qn_engine row[] = {
   ROW(QN_OP_SGD), ROW(QN_OP_ADAM), ROW(QN_OP_ADAMW), ROW(QN_OP_GLOBAL_NORM), ROW(QN_OP_AMP_UNSCALE),
 };
-const qn_engine_list cuda_training_lists_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(training_lists) = { row, sizeof row / sizeof *row };

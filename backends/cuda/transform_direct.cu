@@ -142,4 +142,4 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_CONCAT, concat),
   DIRECT_ROW(QN_OP_GATHER, gather),
 };
-const qn_engine_list cuda_transform_direct_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(transform_direct) = { row, sizeof row / sizeof *row };

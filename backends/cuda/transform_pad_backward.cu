@@ -119,4 +119,4 @@ static const qn_engine row[] = {
   { "units", QN_OP_PAD_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
     prepare, nullptr, run, cuda_release },
 };
-const qn_engine_list cuda_transform_pad_backward_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(transform_pad_backward) = { row, sizeof row / sizeof *row };

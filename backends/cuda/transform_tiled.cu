@@ -392,4 +392,4 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 #define ROW(op) { "tiled", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
                   prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_COPY), ROW(QN_OP_PERMUTE), ROW(QN_OP_SLICE), ROW(QN_OP_CONCAT) };
-const qn_engine_list cuda_transform_tiled_list = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(transform_tiled) = { row, sizeof row / sizeof *row };

@@ -151,3 +151,25 @@ conv_forward x=f32/2x8x5x3/nhwc w=f32/8x1x3x3 bias=f32/8 groups=8
 conv_forward x=f32/1x1x1x1 w=f32/1x1x1x1
 conv_forward x=f32/3x8x1x1 w=f32/5x8x3x3 pad=1 ; as=bf16
 conv_forward x=f32/0x3x5x5 w=f32/4x3x3x3
+# groups of channels that are no eights: merged (channels last), padded (other layouts), one after another (wide)
+conv_forward x=bf16/2x16x9x11/nhwc w=bf16/16x4x3x3/nhwc pad=1 groups=4 ; as=f16
+conv_forward x=f16/2x64x7x10/nhwc w=f16/64x4x3x3/nhwc bias=f16/64 pad=1 stride=2 groups=16
+conv_forward x=bf16/1x48x6x7/nhwc w=bf16/64x6x3x3 pad=1 groups=8
+conv_forward x=bf16/1x32x5x6/nhwc w=bf16/64x4x1x1/nhwc groups=8
+conv_forward x=bf16/1x16x6x6/nhwc w=bf16/16x4x3x3/nhwc pad=1 groups=4 ; fill=signed x.fill=special
+conv_forward x=bf16/1x16x6x6/nhwc w=bf16/16x4x3x3/nhwc pad=1 groups=4 ; fill=signed w.fill=special
+conv_forward x=bf16/1x24x6x6/nhwc w=bf16/24x12x3x2/nhwc bias=f32/24 y=f32/1x24x4x5/nhwc groups=2 ; fill=int x.fill=special
+conv_forward x=bf16/2x32x9x8 w=bf16/32x4x3x3 bias=bf16/32 pad=1 groups=8 ; as=f16
+conv_forward x=bf16/2x36x7x9 w=bf16/60x12x3x3 bias=f32/60 pad=1,0 stride=1,2 groups=3
+conv_forward x=f16/1x30x31 w=f16/20x15x5 pad=2 groups=2
+conv_forward x=bf16/1x192x6x5/nhwc w=bf16/256x96x3x3/nhwc bias=bf16/256 pad=1 groups=2 ; as=f16
+conv_forward x=bf16/1x192x6x6 w=bf16/160x96x3x3 bias=bf16/160 pad=1 groups=2
+conv_forward x=f32/1x144x6x6 w=f32/144x72x3x3 pad=1 groups=2
+conv_forward x=bf16/1x160x4x5x3/nhwc w=bf16/144x80x3x3x3/nhwc pad=1 groups=2
+
+# f32 on FP32 cores: tiles of several images, of rows, of parts of rows; filters in several blocks; depth
+conv_forward x=f32/9x8x7x7 w=f32/8x4x3x3 bias=f32/8 pad=1 groups=2
+conv_forward x=f32/2x12x40x37/nhwc w=f32/72x6x3x3 pad=1 stride=2 groups=2
+conv_forward x=f32/1x6x1300 w=f32/10x3x7 pad=6 dilation=2 groups=2
+conv_forward x=f32/2x4x5x9x8 w=f32/8x2x3x3x3 bias=f32/8 pad=1 stride=1,2,1 groups=2
+conv_forward x=f32/1x2x33x34 w=f32/36x1x5x3 pad=2,1 groups=2 ; fill=int x.fill=special

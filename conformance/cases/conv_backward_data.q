@@ -123,3 +123,18 @@ conv_backward_data dy=f32/2x6x9 w=f32/6x5x16 dx=f32/2x5x72 pad=4 stride=8
 conv_backward_data dy=f32/1x3x2x3x2 w=f32/3x4x2x4x4 dx=f32/1x4x5x12x9 stride=2,4,4
 conv_backward_data dy=f32/1x33x9 w=f32/33x2x10 dx=f32/1x2x50 stride=5 ; fill=int dy.fill=special
 conv_backward_data dy=f32/3x2x1x2 w=f32/2x1x9x7 dx=f32/3x1x11x12 pad=0,1 stride=9,7
+# groups of channels that are no eights: merged (channels last), padded (other layouts), one after another (wide)
+conv_backward_data dy=bf16/2x16x9x11/nhwc w=bf16/16x4x3x3/nhwc dx=bf16/2x16x9x11/nhwc pad=1 groups=4 ; as=f16
+conv_backward_data dy=f16/2x64x4x5/nhwc w=f16/64x4x3x3/nhwc dx=f16/2x64x7x10/nhwc pad=1 stride=2 groups=16
+conv_backward_data dy=bf16/1x64x6x7/nhwc w=bf16/64x6x3x3 dx=bf16/1x48x6x7/nhwc pad=1 groups=8
+conv_backward_data dy=bf16/1x16x6x6/nhwc w=bf16/16x4x3x3/nhwc dx=bf16/1x16x6x6/nhwc pad=1 groups=4 ; fill=signed dy.fill=special
+conv_backward_data dy=bf16/2x32x9x8 w=bf16/32x4x3x3 dx=bf16/2x32x9x8 pad=1 groups=8 ; as=f16
+conv_backward_data dy=bf16/2x60x7x4 w=bf16/60x12x3x3 dx=bf16/2x36x7x9 pad=1,0 stride=1,2 groups=3
+conv_backward_data dy=bf16/1x256x6x5/nhwc w=bf16/256x96x3x3/nhwc dx=bf16/1x192x6x5/nhwc pad=1 groups=2 ; as=f16
+conv_backward_data dy=bf16/1x160x6x6 w=bf16/160x96x3x3 dx=bf16/1x192x6x6 pad=1 groups=2
+
+# f32 on FP32 cores: classes of a stride, some without taps; filters in several blocks; depth
+conv_backward_data dy=f32/9x8x7x7 w=f32/8x4x3x3 dx=f32/9x8x7x7 pad=1 groups=2
+conv_backward_data dy=f32/2x72x20x19 w=f32/72x38x3x3 dx=f32/2x76x40x37 pad=1 stride=2 groups=2
+conv_backward_data dy=f32/1x10x433 w=f32/10x3x2 dx=f32/1x6x1300 stride=3 groups=2
+conv_backward_data dy=f32/2x8x5x5x8 w=f32/8x2x3x3x3 dx=f32/2x4x5x9x8/nhwc pad=1 stride=1,2,1 groups=2

@@ -119,3 +119,20 @@ conv_backward_filter x=f32/1x4x8x8 dy=f32/1x4x4x4 dw=f32/4x2x3x3 stride=2 pad=1 
 conv_backward_filter x=f32/1x1x1x1 dy=f32/1x1x1x1 dw=f32/1x1x1x1
 conv_backward_filter x=f32/3x8x1x1 dy=f32/3x5x1x1 dw=f32/5x8x3x3 pad=1
 conv_backward_filter x=f32/0x3x5x5 dy=f32/0x4x3x3 dw=f32/4x3x3x3 ; fill=zero dw.is=0 plain=1
+# groups of channels that are no eights: merged (channels last), padded (other layouts), one after another (wide)
+conv_backward_filter x=bf16/2x16x9x11/nhwc dy=bf16/2x16x9x11/nhwc dw=bf16/16x4x3x3/nhwc pad=1 groups=4 ; as=f16
+conv_backward_filter x=f16/2x64x7x10/nhwc dy=f16/2x64x4x5/nhwc dw=f16/64x4x3x3/nhwc pad=1 stride=2 groups=16
+conv_backward_filter x=bf16/1x48x6x7/nhwc dy=bf16/1x64x6x7/nhwc dw=f32/64x6x3x3/nhwc pad=1 groups=8
+conv_backward_filter x=bf16/1x16x6x6/nhwc dy=bf16/1x16x6x6/nhwc dw=bf16/16x4x3x3/nhwc pad=1 groups=4 ; fill=signed x.fill=special
+conv_backward_filter x=bf16/2x32x9x8 dy=bf16/2x32x9x8 dw=bf16/32x4x3x3 pad=1 groups=8 ; as=f16
+conv_backward_filter x=bf16/2x36x7x9 dy=bf16/2x60x7x4 dw=bf16/60x12x3x3 pad=1,0 stride=1,2 groups=3
+conv_backward_filter x=bf16/1x192x6x5/nhwc dy=bf16/1x256x6x5/nhwc dw=bf16/256x96x3x3/nhwc pad=1 groups=2 ; as=f16
+conv_backward_filter x=bf16/1x192x6x6 dy=bf16/1x160x6x6 dw=bf16/160x96x3x3 pad=1 groups=2
+
+# f32 on FP32 cores: threads that share places, places in several blocks, filters in several blocks, depth
+conv_backward_filter x=f32/9x8x7x7 dy=f32/9x8x7x7 dw=f32/8x4x3x3 pad=1 groups=2
+conv_backward_filter x=f32/2x12x40x37/nhwc dy=f32/2x72x20x19/nhwc dw=f32/72x6x3x3 pad=1 stride=2 groups=2
+conv_backward_filter x=f32/1x80x9x9 dy=f32/1x10x9x9 dw=f32/10x40x3x3 pad=1 groups=2
+conv_backward_filter x=f32/1x6x1300 dy=f32/1x10x1300 dw=f32/10x3x7 pad=6 dilation=2 groups=2
+conv_backward_filter x=f32/2x4x5x9x8 dy=f32/2x8x5x5x8 dw=f32/8x2x3x3x3 pad=1 stride=1,2,1 groups=2
+conv_backward_filter x=f32/2x4x9x9 dy=f32/2x6x9x9 dw=f32/6x2x3x3 pad=1 groups=2 ; fill=int x.fill=special

@@ -1,8 +1,8 @@
 # build.mk -- builds quern_cuda.so of emulated kernels in the current folder. conform.tap sets the sources (S), the build (B)
-# and the compilers. Each file below with a row in engines.h is a list of engines; other lists are left out: those for Tensor
+# and the compilers. Each file below with a row in engines.c is a list of engines; other lists are left out: those for Tensor
 # Cores, for 9.0 only (norm_pipeline, norm_cluster, norm_ring), and, so far, for convolutions.
 EMULATED = \
-  affine_grid.cu chain.c chain_fold.cu ctc_direct.cu ctc_two_ended.cu direct.cu loss_direct.cu loss_rows.cu lrn.cu lrn_planes.cu \
+  affine_grid.cu chain.c chain_fold.cu conv_kernel.c conv_layout.cu conv_simt.cu conv_simt_filter.cu ctc_direct.cu ctc_two_ended.cu direct.cu loss_direct.cu loss_rows.cu lrn.cu lrn_planes.cu \
   lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_problem.c matmul_thin.cu norm_bands.cu norm_direct.cu norm_groups.c \
   norm_groups.cu norm_inference.cu norm_kept.cu norm_one_pass.cu norm_one_pass_backward.cu norm_planes.cu norm_rows.cu norm_split.cu \
   norm_stream.cu pointwise_direct.cu pointwise_program.cu pool_adaptive.cu pool_backward.cu pool_direct.cu pool_disjoint.cu \
@@ -17,25 +17,22 @@ EMULATED = \
 CUDA = $(S)/backends/cuda
 HERE = $(S)/tests/emulated
 
-# The generated folder comes first: its engines.h and *.cuh replace the sources'.
+# The generated folder comes first: its *.cuh replace the sources'.
 CPPFLAGS_ALL = -DHAVE_CONFIG_H -D_GNU_SOURCE -Igenerated -I$(B) -I$(B)/include -I$(S)/include -I$(CUDA) $(CUDA_CPPFLAGS) -MMD -MP
 CXXFLAGS_ALL = -std=c++17 -fpermissive -fno-gnu-unique    # permissive: as under nvcc a member may have the name of its type
 CFLAGS_ALL   = -O1 -g -fPIC -fvisibility=hidden -ffp-contract=off -w -U_FORTIFY_SOURCE
 CHECKS       = -fsanitize=alignment,bounds -fno-sanitize-recover=alignment,bounds
 
-generated = $(patsubst $(CUDA)/%,generated/%,$(wildcard $(CUDA)/*.cuh)) generated/engines.h generated/engines.c
+generated = $(patsubst $(CUDA)/%,generated/%,$(wildcard $(CUDA)/*.cuh)) generated/engines.c
 objects   = $(patsubst %.cu,%.own.o,$(filter %.cu,$(EMULATED))) $(patsubst %.c,%.c.o,$(filter %.c,$(EMULATED)) backend.c device.c) \
             engines.o emulated.o
 
 quern_cuda.so: $(objects)
 	$(CXX) -shared -o $@ $(objects) -Wl,-Bsymbolic,-z,defs -lpthread -lm
 
-generated/engines.h: $(CUDA)/engines.h $(HERE)/build.mk
+generated/engines.c: $(CUDA)/engines.c $(HERE)/build.mk
 	@mkdir -p generated
 	awk '/^  *X\(/ { file = $$1; gsub(/X\(|\)/, "", file); if (!index(" $(EMULATED)", " " file ".c")) { print "  \\"; next } } 1' $< >$@
-generated/engines.c: $(CUDA)/engines.c
-	@mkdir -p generated
-	cp $< $@
 generated/%: $(CUDA)/% $(HERE)/translate.py $(HERE)/ptx.h
 	@mkdir -p generated
 	$(PYTHON) $(HERE)/translate.py $(HERE)/ptx.h $< $@
