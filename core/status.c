@@ -92,11 +92,11 @@ static void say(int level, const char *message)
   void (*fn)(void *, int, const char *) = log_fn;
   void *user = log_user;
   pthread_mutex_unlock(&log_lock);
+  if (!fn && level == QN_LOG_WARN && warned_before(message)) return;
   char before[SENTENCE_BYTES];            /* the callback may fail at something and set its own */
   memcpy(before, sentence, strlen(sentence) + 1);
   if (fn) fn(user, level, message);
-  else if (level != QN_LOG_WARN || !warned_before(message))
-    fprintf(stderr, "quern: %s: %s\n", name[level > QN_LOG_DEBUG ? QN_LOG_DEBUG : level], message);
+  else fprintf(stderr, "quern: %s: %s\n", name[level > QN_LOG_DEBUG ? QN_LOG_DEBUG : level], message);
   memcpy(sentence, before, strlen(before) + 1);
 }
 

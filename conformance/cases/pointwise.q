@@ -56,11 +56,11 @@ ceil x=f32/3001 ; fill=signed:100,wide,finite plain=1
 round x=f32/50 ; as=f16,bf16,f64
 round x=f16/65536 ; fill=all plain=1
 round x=bf16/65536 ; fill=all plain=1 tier=full
-round x=f32/3001 ; fill=signed:100,wide,finite plain=1
+round x=f32/3001 ; fill=signed:100,wide,finite,signed:1e7,signed:3e9,signed:3e38 plain=1
 trunc x=f32/50 ; as=f16,bf16,f64
 trunc x=bf16/65536 ; fill=all plain=1
 trunc x=f16/65536 ; fill=all plain=1 tier=full
-trunc x=f32/3001 ; fill=signed:100,wide,finite plain=1
+trunc x=f32/3001 ; fill=signed:100,wide,finite,signed:1e7,signed:3e9,signed:3e38 plain=1
 relu x=f32/51 ; as=f16,bf16,f64
 relu x=bf16/65536 ; fill=all plain=1
 relu x=f16/65536 ; fill=all plain=1 tier=full
@@ -309,6 +309,14 @@ add a=f32/0x5 b=f32/0x5 ; plain=1
 exp x=f32/4x0 ; plain=1
 add a=f32/1x5 b=f32/0x5 ; plain=1
 
+# scalars alone
+add a=f32 b=f32 ; as=f16,f64
+sub a=f32 b=f32 ; fill=zero a.is=6 b.is=2 y.is=4 plain=1
+mul a=f32 b=f32 ; fill=zero a.is=6 b.is=2 y.is=12 plain=1
+div a=f32 b=f32 ; fill=zero a.is=6 b.is=2 y.is=3 plain=1
+gelu x=f32 ; as=f16,f64
+tanh_backward dy=f32 x=f32 ; as=f16,f64
+
 # few elements spread over more than 2^31 elements of memory
 relu x=f32/3x2/1100000000:1 ; plain=1 fill=int
 
@@ -355,21 +363,3 @@ gelu_tanh_backward dy=f32/6 x=f32/6 ; dy.is=1,-1,2,1,1,1 x.is=7.6,-7.6,100,-1000
 tanh_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
 silu_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
 mish_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
-
-# scalars alone; arguments near the largest number
-add a=f32 b=f32 ; as=f16,f64
-sub a=f32 b=f32 ; fill=zero a.is=6 b.is=2 y.is=4 plain=1
-mul a=f32 b=f32 ; fill=zero a.is=6 b.is=2 y.is=12 plain=1
-div a=f32 b=f32 ; fill=zero a.is=6 b.is=2 y.is=3 plain=1
-gelu x=f32 ; as=f16,f64
-tanh_backward dy=f32 x=f32 ; as=f16,f64
-gelu x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
-gelu_tanh x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
-tanh x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
-silu x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
-mish x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1
-round x=f32/64 ; fill=signed:1e7,signed:3e9,signed:3e38 plain=1
-trunc x=f32/64 ; fill=signed:1e7,signed:3e9,signed:3e38 plain=1
-gelu_backward dy=f32/64 x=f32/64 ; fill=signed:1e15,signed:1e30 plain=1 dy.fill=signed
-gelu_tanh_backward dy=f32/64 x=f32/64 ; fill=signed:1e15,signed:1e30,signed:3e38 plain=1 dy.fill=signed
-tanh_backward dy=f32/64 x=f32/64 ; fill=signed:1e15,signed:3e38 plain=1 dy.fill=signed

@@ -234,8 +234,7 @@ void      qn_recording_destroy(qn_recording *recording);  /* also after its cont
 /* ---- log ---------------------------------------------------------------------------------- */
 
 enum { QN_LOG_ERROR = 0, QN_LOG_WARN = 1, QN_LOG_INFO = 2, QN_LOG_DEBUG = 3 };
-/* fn NULL: log to stderr, the same warning but once. Messages above the level set by QUERN_LOG (default warn) are
- * not produced. */
+/* fn NULL: log to stderr. Messages above the level set by QUERN_LOG (default warn) are not produced. */
 void qn_set_log(void (*fn)(void *user, int level, const char *message), void *user);
 
 #ifdef __cplusplus

@@ -50,10 +50,6 @@ typedef struct qn_op_info {
   const void *attr_default;               /* attr_bytes long; NULL if it has no attributes */
   const char *text;                       /* "y = max(x, 0)" */
 } qn_op_info;
-const qn_op_info *qn_op_at(int i);                    /* i from 0; NULL past the end */
-const qn_op_info *qn_op_find(uint32_t kind);          /* NULL: no such op */
-const qn_op_info *qn_op_named(const char *name);      /* NULL: no such op, or name is NULL */
-const char       *qn_family_name(uint32_t family);    /* "?" if there is none */
 static inline const qn_role_info *qn_op_role(const qn_op_info *op, uint32_t i)
 {
   return (const qn_role_info *)(const void *)((const char *)op->role + i * (size_t)op->role_info_size);
@@ -62,6 +58,10 @@ static inline const qn_attr_info *qn_op_attr(const qn_op_info *op, uint32_t i)
 {
   return (const qn_attr_info *)(const void *)((const char *)op->attr + i * (size_t)op->attr_info_size);
 }
+const qn_op_info *qn_op_at(int i);                    /* i from 0; NULL past the end */
+const qn_op_info *qn_op_find(uint32_t kind);          /* NULL: no such op */
+const qn_op_info *qn_op_named(const char *name);      /* NULL: no such op, or name is NULL */
+const char       *qn_family_name(uint32_t family);    /* "?" if there is none */
 
 /* ---- graphs as data ----------------------------------------------------------------------- */
 
