@@ -247,7 +247,7 @@ static qn_status refused(const qn__asker *who, const qn_request *request, const 
 {
   qn_text t = {0}, problem = {0};
   qn_status status = QN_UNSUPPORTED;
-  qn__request_print(&problem, request, who->literal);
+  qn__request_print(&problem, request, who->literal, NULL);
   for (int i = 0; i < l->n; i++) {
     qn__text_add(&t, i ? "; " : "");
     print_refusal(&t, &l->c[i]);
@@ -265,7 +265,7 @@ static void tell(const qn__asker *who, const qn_request *request, const list *l,
 {
   qn_text problem = {0};
   if (!who->verdict) return;
-  qn__request_print(&problem, request, who->literal);
+  qn__request_print(&problem, request, who->literal, NULL);
   for (int i = 0; i < l->n; i++) {
     const candidate *c = &l->c[i];
     qn_verdict v = { c->backend->name, c->row->name, part_no, c == chosen, c->status, &c->answer, problem.s ? problem.s : "" };
@@ -392,7 +392,7 @@ static double time_of_rest(const qn__asker *who, const qn_request *request, uint
   uint64_t uses = 0;
   alone.timed = true;
   alone.uses = &uses;
-  if (qn__request_graph(request, from, who->literal, &g)) return 0;
+  if (qn__request_graph(request, from, who->literal, NULL, &g)) return 0;
   if (!qn__partition(&alone, g, &part, &n)) {
     bool known = true;
     for (int i = 0; i < n; i++) {

@@ -140,7 +140,7 @@ qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_
   p->backend = f->inner->backend;
   p->request = f->inner->request;         /* shares its arrays; memory stays the inner part's */
   qn_text problem = {0};
-  qn__request_print(&problem, &one, who->literal);
+  qn__request_print(&problem, &one, who->literal, NULL);
   qn__log(QN_LOG_WARN, "fallback: no engine of %s takes %s; it runs on the CPU, with copies", who->device->kind,
           problem.s ? problem.s : "an op");
   qn__free(problem.s);

@@ -66,6 +66,7 @@ core_libcore_la_SOURCES = \
   core/cache.c \
   core/run.c \
   core/record.c \
+  core/profile.c \
   core/trace.c \
   core/explain.c \
   core/domain.c \

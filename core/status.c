@@ -73,7 +73,7 @@ static _Thread_local struct { int locks; qn_text kept; } saved;      /* level, t
 
 static void say(int level, const char *message)
 {
-  static const char *const name[] = { "error", "warning", "info", "debug" };
+  static const char *const name[] = { "error", "warning", "info", "debug", "plan" };
   pthread_mutex_lock(&log_lock);
   void (*fn)(void *, int, const char *) = log_fn;
   void *user = log_user;
@@ -81,13 +81,13 @@ static void say(int level, const char *message)
   char before[SENTENCE_BYTES];            /* the callback may fail at something and set its own */
   memcpy(before, sentence, strlen(sentence) + 1);
   if (fn) fn(user, level, message);
-  else fprintf(stderr, "quern: %s: %s\n", name[level > QN_LOG_DEBUG ? QN_LOG_DEBUG : level], message);
+  else fprintf(stderr, "quern: %s: %s\n", name[level], message);
   memcpy(sentence, before, strlen(before) + 1);
 }
 
 void qn__log(int level, const char *format, ...)
 {
-  if (level < QN_LOG_ERROR || level > atomic_load_explicit(&qn__log_level, memory_order_relaxed)) return;
+  if (!qn__logs(level)) return;
   char message[2048];
   va_list args;
   va_start(args, format);

@@ -27,21 +27,26 @@ static bool append(int file, const char *text, size_t bytes)
   return false;
 }
 
+void qn__append(const char *who, const char *path, const char *text)
+{
+  int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0 || !append(file, text, strlen(text)))
+    qn__log(QN_LOG_WARN, "%s: %s: %s", who, path, errno == ELOOP ? "is a symbolic link, which is not followed" : strerror(errno));
+  if (file >= 0) close(file);
+}
+
 static void write_plan(const trace *t)
 {
   char name[1];
   size_t length = qn_graph_print(t->plan->graph, name, 0);
   char *text = qn__alloc(length + 4);
-  int file = open(t->path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (file < 0 || !text)
-    qn__log(QN_LOG_WARN, "trace: %s: %s", t->path,
-            file >= 0 ? "no memory" : errno == ELOOP ? "is a symbolic link, which is not followed" : strerror(errno));
-  else {
-    qn_graph_print(t->plan->graph, text, length + 1);
-    strcpy(text + length, length && text[length - 1] == '\n' ? "\n" : "\n\n");
-    if (!append(file, text, strlen(text))) qn__log(QN_LOG_WARN, "trace: %s: %s", t->path, strerror(errno));
+  if (!text) {
+    qn__log(QN_LOG_WARN, "trace: %s: no memory", t->path);
+    return;
   }
-  if (file >= 0) close(file);
+  qn_graph_print(t->plan->graph, text, length + 1);
+  strcpy(text + length, length && text[length - 1] == '\n' ? "\n" : "\n\n");
+  qn__append("trace", t->path, text);
   qn__free(text);
 }
 

@@ -251,7 +251,7 @@ static char *key_of(const qn__asker *who, const qn_request *request, bool pinned
   for (int i = 0; i < who->terms->n_backends; i++) qn__text_add(&t, ",%s", who->terms->backend[i]->name);
   if (pinned) qn__text_add(&t, ",engine=%s", who->terms->settings.text[QN_SET_ENGINE]);
   qn__text_add(&t, "\t");
-  qn__request_print(&t, request, NULL);
+  qn__request_print(&t, request, NULL, NULL);
   if (!t.failed) return t.s;
   qn__free(t.s);
   return NULL;

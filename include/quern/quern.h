@@ -214,7 +214,8 @@ void      qn_recording_destroy(qn_recording *recording);  /* also after its cont
 
 /* ---- log ---------------------------------------------------------------------------------- */
 
-enum { QN_LOG_ERROR = 0, QN_LOG_WARN = 1, QN_LOG_INFO = 2, QN_LOG_DEBUG = 3 };
+/* QN_LOG_PLAN: no level, but what QUERN_LOG=plan asks for beside a level, each plan's parts as it is made. */
+enum { QN_LOG_ERROR = 0, QN_LOG_WARN = 1, QN_LOG_INFO = 2, QN_LOG_DEBUG = 3, QN_LOG_PLAN = 4 };
 /* fn NULL: log to stderr. Messages above the level set by QUERN_LOG (default warn) are not produced. */
 void qn_set_log(void (*fn)(void *user, int level, const char *message), void *user);
 

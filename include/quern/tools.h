@@ -119,7 +119,7 @@ const qn_engine *qn_backend_engine(const qn_backend *table, int i);
 
 typedef struct qn_setting_info {
   const char *key, *variable;             /* "backend", "QUERN_BACKEND"; key "": a backend's own, set by environment only */
-  const char *value, *origin;             /* "default", "environment", "context" */
+  const char *value, *origin;             /* "default", "environment", "context", "override" */
   const char *text;                       /* its meaning and the values known */
 } qn_setting_info;
 qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *user, const qn_setting_info *), void *user);  /* ctx may be NULL */
