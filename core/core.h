@@ -190,6 +190,7 @@ typedef struct qn__asker {
   void (*verdict)(void *user, const qn_verdict *);  /* called with every engine's answer; may be NULL */
   void *user;
   int   depth;                                      /* of delegation */
+  int32_t threads;                                  /* for the engine asked; 0: the terms' */
   bool  timed;                                      /* measure what is chosen, even if there is no choice */
   const double *literal;                            /* values of the request's host scalars, for printing; NULL: not known */
   uint64_t *uses;                                   /* NULL, or collects the instances that parts need, as bits */
@@ -200,6 +201,7 @@ struct qn_part {
   qn_prepared    prepared;
   qn_engine     *engine;                            /* the registry's row */
   qn__backend   *backend;
+  qn_demands     demands;                           /* what it was asked under: its threads may be fewer than the context's */
   qn_request     request;                           /* its arrays are in `memory`; core is valid during planning only */
   uint32_t       n_used;                            /* the first n_used of the request's values belong to the ops taken */
   int32_t       *op_of, *value_of;                  /* the graph's indices of its ops and values; NULL in a delegated part */

@@ -34,6 +34,7 @@ core_libcore_la_SOURCES = \
   core/argument.c \
   core/attribute.c \
   core/layout.c \
+  core/flops.c \
   core/infer.c \
   core/infer_contraction.c \
   core/infer_elementwise.c \

@@ -264,10 +264,10 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   log_plan(p);
   qn__trace_wrap(ctx, p);
   qn__profile_wrap(ctx, p);
-  p->threads = ctx->terms->demands.threads;
   if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY) {
     p->run = p->step[0].run;                                    /* its scratch is at offset 0 */
     p->prepared = p->step[0].prepared;
+    p->threads = part[0]->demands.threads;
   }
   qn__free(part);
   *out = p;
@@ -302,7 +302,7 @@ static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *lau
 qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
 {
   qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = ptr, .workspace = workspace,
-    .counters = counters, .device = &ctx->dev->desc, .threads = p->threads, .core = ctx };
+    .counters = counters, .device = &ctx->dev->desc, .core = ctx };
   uint64_t saved = 0;
   qn_status status = QN_OK;
   const qn_device_ops *ops = ctx->dev->ops;
@@ -317,6 +317,7 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
     forked |= aside;
     launch.instance = step->instance >= 0 ? ctx->instance[step->instance] : NULL;
     launch.workspace = (char *)workspace + step->workspace;
+    launch.threads = step->part->demands.threads;
     if (step->direct) {
       launch.ptr = ptr;
       status = step->run(step->prepared, &launch);

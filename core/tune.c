@@ -385,7 +385,7 @@ static qn_status time_once(bench *b, trial *t, double *ns)
 {
   const qn_context *ctx = b->who->ctx;
   qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = b->ptr, .workspace = b->workspace,
-    .counters = b->counters, .device = b->dev, .threads = b->who->terms->demands.threads, .core = b->who->ctx,
+    .counters = b->counters, .device = b->dev, .threads = t->part->demands.threads, .core = b->who->ctx,
     .instance = t->part->backend->instance >= 0 ? ctx->instance[t->part->backend->instance] : NULL };
   qn_status status = b->flush ? b->ops->fill(b->dev, b->flush, 0, b->flush_bytes, ctx->stream) : QN_OK;
   if (!status) status = b->ops->event_record(b->dev, b->start, ctx->stream);

@@ -49,6 +49,8 @@ const qn_op_info *qn_op_at(int i);                    /* i from 0; NULL past the
 const qn_op_info *qn_op_find(uint32_t kind);          /* NULL: no such op */
 const qn_op_info *qn_op_named(const char *name);      /* NULL: no such op, or name is NULL */
 const char       *qn_family_name(uint32_t family);    /* "?" if there is none */
+/* By convention, from shapes alone: a multiply-add is two. value: those that op's arg number; inferred. */
+double            qn_flops(const qn_node *op, const qn_value *value);
 
 /* ---- graphs as data ----------------------------------------------------------------------- */
 
