@@ -146,3 +146,7 @@ conv_forward x=f32/1x2x9x8 w=f32/3x2x3x3 pad=1 ; fill=int x.fill=special
 # depthwise, channels last, rows of one pixel
 conv_forward x=f32/2x24x7x7/nhwc w=f32/24x1x7x7 groups=24 ; as=bf16
 conv_forward x=f32/2x8x5x3/nhwc w=f32/8x1x3x3 bias=f32/8 groups=8
+
+# Under `deterministic=batch` neither a long sum's split nor the order of a window's places depends on how many images there are.
+conv_forward x=f32/2x512x4x4 w=f32/16x512x3x3 pad=1 ; fill=signed
+conv_forward x=f32/6x5x2x2/nhwc w=f32/20x5x3x3 pad=1 ; fill=signed

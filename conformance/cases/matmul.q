@@ -208,3 +208,6 @@ matmul a=f32/70x16 b=f32/16x19 y=f32/70x19/t
 
 # an operand with overlapping rows, as of a framed signal
 matmul a=f32/20x9/3:1 b=f32/9x6 ; plain=1
+
+# Under `deterministic=batch` a long sum is split for no number of rows.
+matmul a=f32/64x4096 b=f32/4096x64 ; fill=signed
