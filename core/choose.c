@@ -460,6 +460,8 @@ static qn_part *fastest(const qn__asker *who, const qn_request *request, uint32_
   if (!part) return NULL;
   for (int i = 0; i < n; i++) {
     const char *const *v = order[i]->variant ? NULL : order[i]->row->variants;
+    if (order[i]->answer.class_ == QN_CLASS_GENERIC && order[0]->answer.class_ == QN_CLASS_TUNED && multiplications(request) > LARGE)
+      continue;                                                 /* it would take longer than all the others, to lose */
     bool takes = false;
     for (; v && *v; v++) takes = compete(who, request, order[i], *v, n_ops, wanted, part, &n_parts) || takes;
     if (!takes) compete(who, request, order[i], order[i]->variant, n_ops, wanted, part, &n_parts);

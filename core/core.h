@@ -14,6 +14,7 @@
 /* Sets this thread's error sentence and returns status: return qn__fail(QN_BAD_ARGUMENT, "x: rank %d, ...", r). */
 qn_status qn__fail(qn_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void      qn__log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void      qn__progress(const char *text);           /* a line on the terminal, if errors go to one; "": removes it */
 /* For locks held while backends are called or messages logged. The log callback may call the library, so it runs only after this
  * thread has released the last of these locks. */
 void      qn__lock(pthread_mutex_t *lock);

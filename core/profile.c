@@ -207,7 +207,7 @@ static void end(qn_context *ctx, struct qn__profile *p, pair *a, void *stream)
   if (ctx->dev->ops->event_record(&ctx->dev->desc, a->stop, stream)) p->untimed++;
   else {
     p->to++;
-    if (!ctx->dev->ops->stream_create) settle(ctx, p, 0);
+    if (!stream) settle(ctx, p, 0);        /* a CPU's work is done */
   }
 }
 

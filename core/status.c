@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "core.h"
 
 const char *qn_version(void)
@@ -83,6 +84,14 @@ static void say(int level, const char *message)
   if (fn) fn(user, level, message);
   else fprintf(stderr, "quern: %s: %s\n", name[level], message);
   memcpy(sentence, before, strlen(before) + 1);
+}
+
+void qn__progress(const char *text)
+{
+  pthread_mutex_lock(&log_lock);
+  const bool shown = !log_fn && qn__logs(QN_LOG_WARN) && isatty(2);
+  pthread_mutex_unlock(&log_lock);
+  if (shown) fprintf(stderr, *text ? "\r\033[Kquern: %.100s" : "\r\033[K%s", text);
 }
 
 void qn__log(int level, const char *format, ...)
