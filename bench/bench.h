@@ -108,6 +108,14 @@ bool writable(const char *option, const char *path);      /* as far as can be ch
 bool plottable(const char *path);
 bool plot(const char *path, const row *rows, int n_rows, const side *const s[], int n);
 
+/* ---- busy.c ---------------------------------------------------------------------------------------- */
+
+typedef struct busy { int processors; double worked, own, wall; } busy;
+/* Unless OMP_WAIT_POLICY is set: sets it to passive, and starts the program anew. */
+void   threads_sleep(char **argv);
+void   busy_begin(busy *b);
+double busy_others(const busy *b);      /* processors that others used since then, on average */
+
 /* ---- overhead.c -------------------------------------------------------------------------------- */
 
 int overhead(const char *backend);      /* exit status */

@@ -11,7 +11,8 @@ bench_quern_bench_SOURCES = \
   bench/ceiling.c \
   bench/table.c \
   bench/plot.c \
-  bench/overhead.c
+  bench/overhead.c \
+  bench/busy.c
 bench_quern_bench_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_MODULES='"$(benchmoduledir)"'
 bench_quern_bench_LDADD = $(QUERN_LIBS) $(LIBM)
 

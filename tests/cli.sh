@@ -114,6 +114,11 @@ done
 for size in 16MX MiB 1gg 99999999999G; do
   bad "QUERN_WORKSPACE_LIMIT=$size" "$size" env QUERN_WORKSPACE_LIMIT=$size "$info" --backend cpu_ref --explain "$line"
 done
+bench_line OMP_NUM_THREADS=1; verdict "quern-bench prints the spread beside each figure" $? 0 any "us spread  share"
+timeout 60 env OMP_WAIT_POLICY=active "$info" doctor >"$out" 2>"$err" </dev/null
+status=$?
+if grep -q "note   OpenMP: none" "$out"; then echo "OpenMP: OMP_WAIT_POLICY=active" >>"$out"; fi
+verdict "quern-info doctor says how OpenMP's threads wait" $status 0 any "OpenMP: OMP_WAIT_POLICY=active"
 bench_line QUERN_PROFILE=-; verdict "QUERN_PROFILE prints a table" $? 0 any "relu x=f32/4"
 bench_line QUERN_LOG=plan; verdict "QUERN_LOG=plan prints plans" $? 0 any "workspace=0 : relu x=f32/4"
 bench_line QUERN_LOG=plans; verdict "QUERN_LOG that is none" $? 2 1 "plans"
