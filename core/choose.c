@@ -432,7 +432,7 @@ static bool take_remembered(const qn__asker *who, const qn_request *request, con
 
 static bool can_measure(const qn__asker *who)
 {
-  return who->ctx && !who->depth && !who->verdict && who->ctx->dev->ops->event_elapsed && !qn__context_capturing(who->ctx);
+  return who->ctx && !who->depth && !who->verdict && who->ctx->dev->ops->event_elapsed && !qn__checks(who->ctx->dev) && !qn__context_capturing(who->ctx);
 }
 
 /* Prepares and builds an engine with that variant; it competes if it takes `wanted` ops. True: it takes at least one. */

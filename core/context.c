@@ -19,6 +19,7 @@ static void in_child(void)
   qn__devices_in_child();
   qn__tune_in_child();
   qn__profile_in_child();
+  qn__check_in_child();
 }
 
 static void watch_fork(void) { pthread_atfork(NULL, NULL, in_child); }

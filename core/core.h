@@ -34,7 +34,7 @@ void  qn__free(void *p);
 extern atomic_long qn__alloc_count, qn__alloc_live;           /* for tests: allocations so far, and those not yet freed */
 extern atomic_long qn__fail_alloc_at;                         /* fault injection: the n-th allocation from now fails; 0: none */
 extern const qn_host qn__host;                      /* host.c: what backends may call */
-/* In the child after fork: reinitialise the locks of status.c, registry.c, device.c, cache.c, tune.c and profile.c. */
+/* In the child after fork: reinitialise the locks of status.c, registry.c, device.c, cache.c, tune.c, profile.c and check.c. */
 struct qn__cache;
 void qn__log_in_child(void);
 void qn__registry_in_child(void);
@@ -42,6 +42,7 @@ void qn__devices_in_child(void);
 void qn__cache_in_child(struct qn__cache *c);
 void qn__tune_in_child(void);
 void qn__profile_in_child(void);
+void qn__check_in_child(void);
 
 /* A growing string; once growing fails, `failed` is set and appends do nothing. */
 typedef struct qn_text { char *s; size_t len, cap; bool failed; } qn_text;
@@ -351,6 +352,14 @@ void      qn__profile_free(qn_plan *p);
 uint64_t  qn__profile_id(void);                     /* of a row of the table: a step or a recording */
 qn_status qn__profile_replay(struct qn_context *ctx, uint64_t id, int plans, void *native);     /* launches a recording, timed if asked */
 void      qn__profile_end(struct qn_context *ctx);  /* prints the table and frees it; the device is current, its work done */
+
+/* ---- check.c: the checking device ------------------------------------------------------------- */
+
+qn_status qn__check_backend(qn__backend **out);
+bool      qn__checks(const qn__device *dev);
+/* On that device: wraps each step in one that checks its pointers and keeps the work until someone waits. */
+qn_status qn__check_wrap(const struct qn_context *ctx, qn_plan *p);
+void      qn__check_free(qn_plan *p);
 
 /* ---- tune.c: measurements, remembered and new ------------------------------------------------- */
 

@@ -103,7 +103,8 @@ static qn_status choose_named(const char *names, qn__backend ***list, int *n, qn
   if (status) return status;
   if (!*n) return choose_all(list, n, provider);
   if (!*provider) status = provider_of((*list)[0]->table->device_kind, provider);
-  return status || !any ? status : append_kind(*provider, list, n);
+  const bool bare = *n == 1 && !(*list)[0]->n_engines;           /* a device without engines of its own: the others' ride on it */
+  return status || !(any || bare) ? status : append_kind(*provider, list, n);
 }
 
 qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, qn__backend **provider)

@@ -68,6 +68,7 @@ core_libcore_la_SOURCES = \
   core/run.c \
   core/record.c \
   core/profile.c \
+  core/check.c \
   core/trace.c \
   core/explain.c \
   core/domain.c \

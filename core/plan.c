@@ -194,6 +194,7 @@ void qn__plan_release(qn_plan *p)
   if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
   qn__profile_free(p);
   qn__trace_free(p);
+  qn__check_free(p);
   for (uint32_t s = 0; s < p->n_steps; s++) {
     qn__part_free(p->step[s].part);
     qn__free(p->step[s].place);
@@ -262,6 +263,7 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
     goto fail;
   }
   log_plan(p);
+  if ((status = qn__check_wrap(ctx, p))) goto fail;
   qn__trace_wrap(ctx, p);
   qn__profile_wrap(ctx, p);
   if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY) {

@@ -208,7 +208,7 @@ static const struct setting {
 } table[QN_SET_COUNT] = {
   [QN_SET_BACKEND] = { "backend", "QUERN_BACKEND", "", parse_text,
     "which backends, in order: names or absolute paths joined by commas; one that ends in `any` passes over what is not here, and goes on "
-    "with the device's other backends; unset: every backend found, a usable GPU first, else the CPU" },
+    "with the device's other backends; check: the CPU, as strict as a GPU, to find a program's faults; unset: every backend found, a usable GPU first, else the CPU" },
   [QN_SET_DEVICE] = { "device", "QUERN_DEVICE", "0", parse_device, "device ordinal" },
   [QN_SET_DEVICE_MODEL] = { "device_model", "QUERN_DEVICE_MODEL", "", parse_text,
     "run as on that model of device, with at most what both have: engines, their choice, the number of multiprocessors" },

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 typedef struct trace {
-  qn_prepared outer;                      /* passed to us by the step; the engine's own is in the part */
+  qn_prepared outer;                      /* passed to us by the step */
+  qn_status (*run)(const qn_prepared *, const qn_launch *);     /* what it wraps */
+  const qn_prepared *inner;
   const qn_plan *plan;
   char       *path;
   atomic_bool written;
@@ -53,9 +55,8 @@ static void write_plan(const trace *t)
 static qn_status run(const qn_prepared *outer, const qn_launch *launch)
 {
   trace *t = outer->state;
-  const qn_part *part = t->plan->step[0].part;
   if (!atomic_exchange(&t->written, true)) write_plan(t);
-  return part->engine->run(&part->prepared, launch);
+  return t->run(t->inner, launch);
 }
 
 void qn__trace_wrap(qn_context *ctx, qn_plan *p)
@@ -71,6 +72,8 @@ void qn__trace_wrap(qn_context *ctx, qn_plan *p)
   }
   t->plan = p;
   t->outer.state = t;
+  t->run = p->step[0].run;
+  t->inner = p->step[0].prepared;
   p->step[0].prepared = &t->outer;
   p->step[0].run = run;
 }
@@ -79,6 +82,8 @@ void qn__trace_free(qn_plan *p)
 {
   if (!p->n_steps || p->step[0].run != run) return;
   trace *t = p->step[0].prepared->state;
+  p->step[0].run = t->run;
+  p->step[0].prepared = t->inner;
   qn__free(t->path);
   qn__free(t);
 }
