@@ -91,7 +91,8 @@ static qn_status prepare_parts(const qn_request *r, state *st, qn_prepared *out)
   qn_request part = {
     .struct_size = sizeof part, .instance = r->instance, .op = &st->node, .n_ops = 1, .n_values = (uint32_t)st->n, .value = st->value
   };
-  bool wgmma = r->device->arch_major == 9 && st->value[0].dtype != QN_F32;
+  const bool any_order = r->demands->determinism < QN_DET_BATCH || st->node.op == QN_OP_CONV_BACKWARD_FILTER;   /* else wgmma's tiles differ */
+  const bool wgmma = r->device->arch_major == 9 && st->value[0].dtype != QN_F32 && any_order;
   qn_status s = r->host->part_prepare(r, &part, wgmma ? "cuda/wgmma" : "cuda/mma", &st->conv);
   if (s) return s;
   const qn_prepared *answer = r->host->part_answer(st->conv);
@@ -100,6 +101,7 @@ static qn_status prepare_parts(const qn_request *r, state *st, qn_prepared *out)
   out->estimate = answer->estimate;
   out->numerics = answer->numerics;
   out->math = answer->math;
+  out->traits |= answer->traits & QN_TRAIT_BATCH_INVARIANT;     /* the copies round nothing */
   for (int i = 0; i < st->n; i++) {
     side *d = &st->side[i];
     if (!d->moved) continue;
