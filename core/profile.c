@@ -258,7 +258,7 @@ void qn__profile_wrap(qn_context *ctx, qn_plan *plan)
     probe *q = qn__alloc(sizeof *q);
     if (q) qn__part_engine(&q->engine, step->part);
     if (q) qn__part_print(&q->problem, plan, step->part);
-    if (!q || q->engine.failed || q->problem.failed) {
+    if (!q || q->engine.failed || q->problem.failed || !q->engine.s || !q->problem.s) {
       qn__log(QN_LOG_WARN, "profile: no memory; a part of a plan goes untimed");
       if (q) qn__free(q->engine.s), qn__free(q->problem.s);
       qn__free(q);
