@@ -190,7 +190,8 @@ static int run_cases(settings *s, side *const sides[], int n, const char *const 
       rc = 1;
   }
   report_groups(rows, n_rows, (const side *const *)sides, n);
-  if (busy_others(&machine) > 0.1)
+  const bool hosted = s->measure.launches || !strcmp(qn_context_describe(sides[0]->ctx)->kind, "cpu");     /* a GPU has its own clock */
+  if (hosted && busy_others(&machine) > 0.1)
     printf("\nthe machine is busy: others used %.1f of its %d processors meanwhile; trust ratios of one row, and only where spreads are small\n",
            busy_others(&machine), machine.processors);
   if (s->csv && !report_csv(s->csv, rows, n_rows, (const side *const *)sides, n))
