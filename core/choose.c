@@ -128,7 +128,7 @@ static bool ask_once(const qn__asker *who, const qn_request *request, const char
   } else if (!*a->refusal.rule) {
     const char *said = c->status == QN_UNSUPPORTED ? "it gave no reason" : qn_last_error();
     forbid(&a->refusal, *said ? said : qn_status_text(c->status), "", "");
-  }
+  } else c->demand = strstr(a->refusal.rule, "workspace") != NULL;              /* some engines read the limit themselves */
   return fewer;
 }
 

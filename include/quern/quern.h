@@ -8,6 +8,8 @@
  *   threads   a context is used by one thread at a time; plans and graphs are immutable and may be shared
  *   numbers   a CPU context computes in the calling thread's floating-point mode, which must be C's default: round to
  *             nearest, keep subnormals (a program linked with -ffast-math flushes them, and gets a warning)
+ *   busy CPU  a machine that other programs use too wants OMP_WAIT_POLICY=passive in the environment: OpenMP's waiting
+ *             threads spin otherwise, and a CPU context takes 8 to 20 times as long (`quern-info doctor` says so)
  *
  * A first program:
  *
@@ -108,7 +110,7 @@ int64_t   qn_tensor_elements(const qn_tensor *t);
 typedef struct qn_context qn_context;
 
 /* options: NULL, or an array of "key=value" strings ended by NULL. Each overrides the environment variable of the same
- * name ("backend=..." overrides QUERN_BACKEND); `quern-info config` lists them all. */
+ * name ("backend=..." overrides QUERN_BACKEND), and QUERN_OVERRIDE overrides both; `quern-info config` lists them all. */
 qn_status qn_context_create(const char *const options[], qn_context **ctx_p);
 void      qn_context_destroy(qn_context *ctx);            /* waits for its enqueued work; NULL is a no-op */
 qn_status qn_context_set(qn_context *ctx, const char *key, const char *value);  /* any key but backend, device, device_model, plugin_path */
