@@ -148,10 +148,10 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
     out->workspace = (uint64_t)st.grid * (uint64_t)(k->bm * k->bn * 4);
     out->counters = (uint64_t)tiles * 4;
   }
-  if (one_order) out->traits |= QN_TRAIT_BATCH_INVARIANT;
   out->n_ops = chain.n_ops;
   out->variant = names[best];
   out->estimate = least;
+  if (one_order) out->traits |= QN_TRAIT_BATCH_INVARIANT;
   return cuda_keep(out, &st, sizeof st);
 }
 
