@@ -118,6 +118,14 @@ int  cliffs_draw(case_list *list, const side *s, int n, uint64_t seed);
 /* Sorts the rows and prints the worst, with the refusals of the engines that did not take them. */
 void cliffs_report(row *rows, int n_rows, const side *s);
 
+/* ---- busy.c ---------------------------------------------------------------------------------------- */
+
+typedef struct busy { int processors; double worked, own, wall; } busy;
+/* Unless OMP_WAIT_POLICY is set: sets it to passive, and starts the program anew. */
+void   threads_sleep(char **argv);
+void   busy_begin(busy *b);
+double busy_others(const busy *b);      /* processors that others used since then, on average */
+
 /* ---- overhead.c -------------------------------------------------------------------------------- */
 
 int overhead(const char *backend);      /* exit status */

@@ -12,7 +12,9 @@ static const char doc[] =
   "SIDE is backend[/engine[:variant]] [option=value]..., for instance \"cpu_ref\", \"cuda/wgmma:128x256_c2\" or "
   "\"cuda engine=matmul=wgmma,any math=tf32\"; the backends null and openblas are the bench's own. Each execution finds its "
   "inputs in memory, not in the last-level cache, unless 24 sets of them fit into that. A row gives the median time, the share of what the device can do at "
-  "best (a large copy or a large matmul, measured first, whichever binds), and the speed of the first side over the second.\n\n"
+  "best (a large copy or a large matmul, measured first, whichever binds), and the speed of the first side over the second; spread is the "
+  "distance between the samples' quartiles, of the median. Waiting OpenMP threads sleep (OMP_WAIT_POLICY=passive) "
+  "unless the variable is set; the last line says if others used the processors.\n\n"
   "Exit status: 0 all was measured (what --vs refuses is no failure); 1 something failed; 2 the options or a file are wrong, or "
   "standard output cannot be written.";
 
@@ -167,6 +169,8 @@ static int run_cases(settings *s, side *const sides[], int n, const char *const 
   row *rows = calloc((size_t)s->cases.n, sizeof *rows);
   ceiling limits = { 0 };
   int n_rows = 0, rc = 0;
+  busy machine;
+  busy_begin(&machine);
   if (!rows) {
     fprintf(stderr, "quern-bench: no memory\n");
     return 1;
@@ -198,6 +202,10 @@ static int run_cases(settings *s, side *const sides[], int n, const char *const 
   report_groups(rows, n_rows, (const side *const *)sides, n);
   if (s->cliffs)
     cliffs_report(rows, n_rows, sides[0]);
+  const bool hosted = s->measure.launches || !strcmp(qn_context_describe(sides[0]->ctx)->kind, "cpu");     /* a GPU has its own clock */
+  if (hosted && busy_others(&machine) > 0.1)
+    printf("\nthe machine is busy: others used %.1f of its %d processors meanwhile; trust ratios of one row, and only where spreads are small\n",
+           busy_others(&machine), machine.processors);
   if (s->csv && !report_csv(s->csv, rows, n_rows, (const side *const *)sides, n))
     rc = 1;
   if (s->plot && n_rows && !plot(s->plot, rows, n_rows, (const side *const *)sides, n))
@@ -213,6 +221,7 @@ int main(int argc, char **argv)
   side opened[2], *sides[2] = { &opened[0], &opened[1] };
   int n = 0, n_extra = 0;
 
+  threads_sleep(argv);
   output_guard();
   argp_program_version_hook = print_version;
   argp_err_exit_status = 2;

@@ -21,6 +21,7 @@ static void clipped(const char *text, int width)
     printf("%.*s...", width - 3, text);
 }
 
+/* Of the ceiling. A row's spread is the distance of its quartiles, of the median. */
 static double share(const row *r, int side)
 {
   return r->r[side].status || !r->floor_ns ? 0 : r->floor_ns / r->r[side].ns;
@@ -30,7 +31,7 @@ void report_head(const side *const s[], int n)
 {
   printf("\n%-*s", NAME_WIDTH, "problem");
   for (int i = 0; i < n; i++)
-    printf("  %-*.*s %10s %6s", ENGINE_WIDTH, ENGINE_WIDTH, s[i]->spec, "us", "share");
+    printf("  %-*.*s %10s %6s %6s", ENGINE_WIDTH, ENGINE_WIDTH, s[i]->spec, "us", "spread", "share");
   printf(n == 2 ? "  %8s\n" : "\n", "speed");
 }
 
@@ -41,10 +42,10 @@ void report_row(const row *r)
     printf("  ");
     if (r->r[i].status) {
       clipped(r->r[i].status == QN_UNSUPPORTED ? "refused" : "failed", ENGINE_WIDTH);
-      printf(" %10s %6s", "-", "-");
+      printf(" %10s %6s %6s", "-", "-", "-");
     } else {
       clipped(r->r[i].engine, ENGINE_WIDTH);
-      printf(" %10.2f %5.0f%%", r->r[i].ns / 1e3, 100 * share(r, i));
+      printf(" %10.2f %5.0f%% %5.0f%%", r->r[i].ns / 1e3, 100 * (r->r[i].ns_q3 - r->r[i].ns_q1) / r->r[i].ns, 100 * share(r, i));
     }
   }
   printf(r->ratio > 0 ? "  %7.2fx\n" : "\n", r->ratio);

@@ -7,6 +7,7 @@
  * lists every engine's reason. */
 #include "config.h"
 #include "core.h"
+#include <quern/kit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,8 @@ typedef struct candidate {
   const char  *variant;                             /* pinned; NULL: any */
   double       ns;                                  /* the estimate, if estimates may decide */
   uint32_t     offered;                             /* number of the request's ops offered; 0: all */
+  int32_t      threads;                             /* that it was asked for; fewer than demanded if the workspace is limited */
+  bool         demand;                              /* it was ruled out by a demand, not by itself */
   qn_status    status;
   qn_prepared  answer;
 } candidate;
@@ -35,7 +38,8 @@ static qn_status forbid(qn_refusal *r, const char *rule, const char *seen, const
   return QN_UNSUPPORTED;
 }
 
-static qn_status demanded(const qn_demands *d, qn_prepared *a)
+/* *fewer: with fewer threads it might do. */
+static qn_status demanded(const qn_demands *d, qn_prepared *a, bool *fewer)
 {
   static const char *const math[] = { "math strict", "math f32", "math tf32", "math fast" };
   static const uint64_t rung[] = { 0, QN_TRAIT_DETERMINISTIC, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT,
@@ -50,6 +54,7 @@ static qn_status demanded(const qn_demands *d, qn_prepared *a)
   if (a->workspace > d->workspace_limit) {
     snprintf(seen, sizeof seen, "a limit of %llu bytes", (unsigned long long)d->workspace_limit);
     snprintf(needed, sizeof needed, "%llu bytes", (unsigned long long)a->workspace);
+    *fewer = d->threads > 1;
     return forbid(&a->refusal, "its workspace is over the limit", seen, needed);
   }
   return QN_OK;
@@ -83,14 +88,33 @@ static qn_status sound(qn_prepared *a, uint32_t offered)
   return QN_INTERNAL;
 }
 
-static qn_status ask(const qn__asker *who, const qn_request *request, const char *variant, candidate *c)
+static qn_demands demands_of(const qn__asker *who, const candidate *c)
 {
+  qn_demands d = who->terms->demands;
+  if (c->threads) d.threads = c->threads;
+  return d;
+}
+
+/* Asks once, for c->threads threads; true: fewer might do. */
+static bool ask_once(const qn__asker *who, const qn_request *request, const char *variant, candidate *c)
+{
+  const qn_demands demands = demands_of(who, c);
   qn_request r = offered(request, c);
   qn_prepared *a = &c->answer;
+  qn__asker inner = *who;
+  bool fewer = false;
   c->status = QN_OK;
+  c->demand = false;
+  memset(a, 0, sizeof *a);
+  inner.threads = demands.threads;
+  r.core = &inner;
+  r.demands = &demands;
   r.instance = NULL;
   if (who->ctx) c->status = qn__context_instance(who->ctx, c->backend, &r.instance);
-  if (c->status) return forbid(&a->refusal, "its backend could not be opened", qn_last_error(), "");
+  if (c->status) {
+    forbid(&a->refusal, "its backend could not be opened", qn_last_error(), "");
+    return false;
+  }
   r.variant = variant;
   a->struct_size = sizeof *a;
   a->engine = c->row;
@@ -99,12 +123,20 @@ static qn_status ask(const qn__asker *who, const qn_request *request, const char
   c->status = c->row->prepare(&r, a);
   if (!c->status) {
     if (!a->n_ops) a->n_ops = 1;
-    if (!(c->status = sound(a, r.n_ops))) c->status = demanded(&who->terms->demands, a);
+    if (!(c->status = sound(a, r.n_ops))) c->demand = (c->status = demanded(&demands, a, &fewer)) != QN_OK;
     if (c->status && c->row->release) c->row->release(a);
   } else if (!*a->refusal.rule) {
     const char *said = c->status == QN_UNSUPPORTED ? "it gave no reason" : qn_last_error();
     forbid(&a->refusal, *said ? said : qn_status_text(c->status), "", "");
-  }
+  } else c->demand = strstr(a->refusal.rule, "workspace") != NULL;              /* some engines read the limit themselves */
+  return fewer;
+}
+
+/* An engine whose workspace is over the limit is asked again for half the threads, down to one. */
+static qn_status ask(const qn__asker *who, const qn_request *request, const char *variant, candidate *c)
+{
+  c->threads = who->threads ? who->threads : who->terms->demands.threads;
+  while (ask_once(who, request, variant, c)) c->threads /= 2;
   return c->status;
 }
 
@@ -219,6 +251,8 @@ static qn_status bind(const qn__asker *who, const qn_request *request, candidate
     qn__free(p);
     return status;
   }
+  p->demands = demands_of(who, c);
+  p->request.demands = &p->demands;
   p->prepared = c->answer;
   p->engine = c->row;
   p->backend = c->backend;
@@ -247,7 +281,7 @@ static qn_status refused(const qn__asker *who, const qn_request *request, const 
 {
   qn_text t = {0}, problem = {0};
   qn_status status = QN_UNSUPPORTED;
-  qn__request_print(&problem, request, who->literal);
+  qn__request_print(&problem, request, who->literal, NULL);
   for (int i = 0; i < l->n; i++) {
     qn__text_add(&t, i ? "; " : "");
     print_refusal(&t, &l->c[i]);
@@ -265,12 +299,68 @@ static void tell(const qn__asker *who, const qn_request *request, const list *l,
 {
   qn_text problem = {0};
   if (!who->verdict) return;
-  qn__request_print(&problem, request, who->literal);
+  qn__request_print(&problem, request, who->literal, NULL);
   for (int i = 0; i < l->n; i++) {
     const candidate *c = &l->c[i];
     qn_verdict v = { sizeof v, c->backend->name, c->row->name, part_no, c == chosen, c->status, &c->answer, problem.s ? problem.s : "" };
     who->verdict(who->user, &v);
   }
+  qn__free(problem.s);
+}
+
+/* ---- nobody is slow unknowingly --------------------------------------------------------------------------------- */
+
+#define LARGE 1e6                                   /* multiplications; where there are none, elements written */
+
+static double multiplications(const qn_request *r)
+{
+  double n = 0;
+  for (uint32_t i = 0; i < r->n_ops; i++) {
+    const double flops = qn_flops(&r->op[i], r->value);
+    n += flops > 0 ? flops / 2 : (double)qn_elements(&r->value[r->op[i].arg[r->op[i].first[r->op[i].n_inputs]]]);
+  }
+  return n;
+}
+
+/* True once for each sentence (of the last thousand or so). */
+static bool is_news(const char *sentence)
+{
+  static atomic_ullong said[1024];
+  uint64_t hash = UINT64_C(14695981039346656037);   /* FNV-1a */
+  for (; *sentence; sentence++) hash = (hash ^ (unsigned char)*sentence) * UINT64_C(1099511628211);
+  return atomic_exchange(&said[hash % 1024], hash) != hash;
+}
+
+/* The refusal that the caller could lift most easily: a demand's, else one that names a problem near by, else the first. */
+static const candidate *nearest_refusal(const list *l)
+{
+  const candidate *best = NULL;
+  for (int i = 0; i < l->n; i++) {
+    const candidate *c = &l->c[i];
+    if (!c->status || c->row->class_ != QN_CLASS_TUNED) continue;
+    if (!best || (c->demand && !best->demand) || (!best->demand && *c->answer.refusal.nearest && !*best->answer.refusal.nearest)) best = c;
+  }
+  return best;
+}
+
+static void warn_of_generic(const qn__asker *who, const qn_request *request, const list *l, const candidate *chosen)
+{
+  const candidate *c = nearest_refusal(l);
+  qn_request r = *request;
+  qn_text t = {0}, problem = {0};
+  for (int i = 0; i < l->n; i++)
+    if (!l->c[i].status && l->c[i].row->class_ == QN_CLASS_TUNED) return;
+  r.n_ops = chosen->answer.n_ops;
+  r.n_values = qn__values_of(request, r.n_ops);
+  const double n = multiplications(&r);
+  if (!(n > LARGE) || !qn__logs(QN_LOG_WARN)) return;
+  qn__request_print(&problem, &r, who->literal, NULL);
+  qn__text_add(&t, "slow: the generic engine %s/%s takes %s (%.3g million multiplications); ", chosen->backend->name, chosen->row->name,
+               problem.s ? problem.s : "a problem", n / 1e6);
+  if (c) print_refusal(&t, c);
+  else qn__text_add(&t, "no tuned engine of the enabled backends is for it");
+  if (!t.failed && is_news(t.s)) qn__log(QN_LOG_WARN, "%s", t.s);
+  qn__free(t.s);
   qn__free(problem.s);
 }
 
@@ -328,7 +418,7 @@ static bool take_remembered(const qn__asker *who, const qn_request *request, con
     const char *variant = colon ? variant_of(c, colon + 1) : NULL;
     if (colon && !variant) return false;
     if (variant || ops) {
-      candidate other = { c->backend, c->row, c->rank, c->variant, 0, (uint32_t)ops, QN_OK, {0} };
+      candidate other = { .backend = c->backend, .row = c->row, .rank = c->rank, .variant = c->variant, .offered = (uint32_t)ops };
       if (ask(who, request, variant, &other)) return false;
       withdraw(c);
       *c = other;
@@ -342,14 +432,14 @@ static bool take_remembered(const qn__asker *who, const qn_request *request, con
 
 static bool can_measure(const qn__asker *who)
 {
-  return who->ctx && !who->depth && !who->verdict && who->ctx->dev->ops->event_elapsed && !qn__context_capturing(who->ctx);
+  return who->ctx && !who->depth && !who->verdict && who->ctx->dev->ops->event_elapsed && !qn__checks(who->ctx->dev) && !qn__context_capturing(who->ctx);
 }
 
 /* Prepares and builds an engine with that variant; it competes if it takes `wanted` ops. True: it takes at least one. */
 static bool compete(const qn__asker *who, const qn_request *request, const candidate *of, const char *variant, uint32_t n_ops,
                     uint32_t wanted, qn_part **part, int *n_parts)
 {
-  candidate c = { of->backend, of->row, of->rank, of->variant, 0, n_ops, QN_OK, {0} };
+  candidate c = { .backend = of->backend, .row = of->row, .rank = of->rank, .variant = of->variant, .offered = n_ops };
   if (ask(who, request, variant, &c)) return false;
   if (c.answer.n_ops == wanted && !bind(who, request, &c, &part[*n_parts])) ++*n_parts;
   else withdraw(&c);
@@ -370,6 +460,8 @@ static qn_part *fastest(const qn__asker *who, const qn_request *request, uint32_
   if (!part) return NULL;
   for (int i = 0; i < n; i++) {
     const char *const *v = order[i]->variant ? NULL : order[i]->row->variants;
+    if (order[i]->answer.class_ == QN_CLASS_GENERIC && order[0]->answer.class_ == QN_CLASS_TUNED && multiplications(request) > LARGE)
+      continue;                                                 /* it would take longer than all the others, to lose */
     bool takes = false;
     for (; v && *v; v++) takes = compete(who, request, order[i], *v, n_ops, wanted, part, &n_parts) || takes;
     if (!takes) compete(who, request, order[i], order[i]->variant, n_ops, wanted, part, &n_parts);
@@ -392,7 +484,7 @@ static double time_of_rest(const qn__asker *who, const qn_request *request, uint
   uint64_t uses = 0;
   alone.timed = true;
   alone.uses = &uses;
-  if (qn__request_graph(request, from, who->literal, &g)) return 0;
+  if (qn__request_graph(request, from, who->literal, NULL, &g)) return 0;
   if (!qn__partition(&alone, g, &part, &n)) {
     bool known = true;
     for (int i = 0; i < n; i++) {
@@ -493,6 +585,8 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
       qn__log(QN_LOG_WARN, "%s/%s said yes and could not be built (%s); the next is asked", order[i]->backend->name,
               order[i]->row->name, qn_last_error());
   }
+  if (chosen && chosen->answer.class_ == QN_CLASS_GENERIC && !only && !pinned && !f.generic_only && !who->verdict)
+    warn_of_generic(who, request, &l, chosen);
   tell(who, request, &l, part_no, chosen);
 done:
   for (int i = 0; i < l.n; i++)

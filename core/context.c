@@ -29,6 +29,8 @@ static void in_child(void)
   qn__registry_in_child();
   qn__devices_in_child();
   qn__tune_in_child();
+  qn__profile_in_child();
+  qn__check_in_child();
 }
 
 /* When the library is loaded, since the program may use OpenMP and fork before it makes a context. */
@@ -156,6 +158,7 @@ void qn_context_destroy(qn_context *ctx)
     qn_context_synchronize(ctx);
     qn__context_forget(ctx);
     if (!qn__enter(ctx->dev, &saved)) {
+      qn__profile_end(ctx);
       for (const qn__backend *b = qn__backends_here(); b; b = b->next)
         if (b->instance >= 0 && ctx->instance[b->instance] && b->table->close) b->table->close(ctx->instance[b->instance]);
       free_arena(ctx);
@@ -164,6 +167,7 @@ void qn_context_destroy(qn_context *ctx)
       qn__leave(ctx->dev, saved);
     }
   }
+  qn__profile_end(ctx);
   qn__settings_free(&ctx->settings);
   qn__free(ctx->staging);
   qn__free(ctx->scratch);
@@ -200,6 +204,7 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
   qn__settings_free(&ctx->settings);
   ctx->settings = s;
   if (i == QN_SET_LOG) qn__settings_log(&s);
+  qn__settings_overruled(&s);
   if (terms != ctx->terms) qn__context_forget(ctx);
   ctx->terms = terms;
   return QN_OK;

@@ -14,11 +14,18 @@
 /* Sets this thread's error sentence and returns status: return qn__fail(QN_BAD_ARGUMENT, "x: rank %d, ...", r). */
 qn_status qn__fail(qn_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void      qn__log(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void      qn__progress(const char *text);           /* a line on the terminal, if errors go to one; "": removes it */
 /* For locks held while backends are called or messages logged. The log callback may call the library, so it runs only after this
  * thread has released the last of these locks. */
 void      qn__lock(pthread_mutex_t *lock);
 void      qn__unlock(pthread_mutex_t *lock);
-extern atomic_int qn__log_level;                    /* messages above it are not produced */
+extern atomic_int qn__log_level;                    /* QN_LOG_...: messages above it are not produced; | QN__LOG_PLANS: plans are */
+#define QN__LOG_PLANS 256
+static inline bool qn__logs(int level)
+{
+  const int now = atomic_load_explicit(&qn__log_level, memory_order_relaxed);
+  return level >= QN_LOG_ERROR && (level == QN_LOG_PLAN ? now & QN__LOG_PLANS : level <= (now & 255));
+}
 /* All of core's memory: zeroed; NULL when memory is out or a test wants a failure (qn__fail_alloc_at). */
 void *qn__alloc(size_t bytes);
 void *qn__realloc(void *p, size_t old_bytes, size_t bytes);   /* the added part is zeroed; on failure NULL, and p remains valid */
@@ -27,7 +34,7 @@ void  qn__free(void *p);
 extern atomic_long qn__alloc_count, qn__alloc_live;           /* for tests: allocations so far, and those not yet freed */
 extern atomic_long qn__fail_alloc_at;                         /* fault injection: the n-th allocation from now fails; 0: none */
 extern const qn_host qn__host;                      /* host.c: what backends may call */
-/* In the child after fork: reinitialise the locks of status.c, object.c, registry.c, device.c, cache.c and tune.c. */
+/* In the child after fork: reinitialise the locks of status.c, object.c, registry.c, device.c, cache.c, tune.c, profile.c and check.c. */
 struct qn__cache;
 void qn__objects_in_child(void);
 void qn__log_in_child(void);
@@ -35,6 +42,8 @@ void qn__registry_in_child(void);
 void qn__devices_in_child(void);
 void qn__cache_in_child(struct qn__cache *c);
 void qn__tune_in_child(void);
+void qn__profile_in_child(void);
+void qn__check_in_child(void);
 
 /* ---- object.c: what callers hold; its memory stays readable after its destruction ------------- */
 
@@ -90,9 +99,10 @@ qn_status qn__graph_of_op(const qn_op *op, qn_graph **graph_p);   /* one op, che
 /* ---- settings.c: the environment and the options of a context ------------------------------ */
 
 enum { QN_SET_BACKEND, QN_SET_DEVICE, QN_SET_DEVICE_MODEL, QN_SET_PLUGIN_PATH, QN_SET_ENGINE, QN_SET_TUNE, QN_SET_TUNE_CACHE,
-       QN_SET_DETERMINISTIC, QN_SET_MATH, QN_SET_THREADS, QN_SET_WORKSPACE_LIMIT, QN_SET_FALLBACK, QN_SET_LOG, QN_SET_TRACE, QN_SET_COUNT };
+       QN_SET_DETERMINISTIC, QN_SET_MATH, QN_SET_THREADS, QN_SET_WORKSPACE_LIMIT, QN_SET_FALLBACK, QN_SET_LOG, QN_SET_TRACE, QN_SET_PROFILE,
+       QN_SET_OVERRIDE, QN_SET_COUNT };
 enum { QN_TUNE_OFF, QN_TUNE_CACHED, QN_TUNE_MEASURE };
-enum { QN_FROM_DEFAULT, QN_FROM_ENVIRONMENT, QN_FROM_CONTEXT };
+enum { QN_FROM_DEFAULT, QN_FROM_ENVIRONMENT, QN_FROM_CONTEXT, QN_FROM_OVERRIDE };      /* each beats those before it */
 
 /* "matmul=cuda/wgmma:128x256_c2": an op or family, and the engine that it must use. */
 typedef struct qn__pin { uint32_t op; char *backend, *engine, *variant; } qn__pin;   /* op: as in qn_engine; 0: meant for another device */
@@ -107,11 +117,12 @@ typedef struct qn__settings {
   qn__pin *pin;
   int      n_pins;
 } qn__settings;
-qn_status qn__settings_init(qn__settings *s);       /* from the environment, which is read once */
+qn_status qn__settings_init(qn__settings *s);       /* from the environment, which is read once; QUERN_OVERRIDE too */
 /* Then from a context's options as well; applies its log level and searches its plugin_path. */
 qn_status qn__settings_read(qn__settings *s, const char *const options[]);
 void      qn__settings_log(const qn__settings *s);  /* the log level is the process's: the environment's, or the last option set */
 qn_status qn__settings_set(qn__settings *s, const char *key, const char *value, int origin);
+void      qn__settings_overruled(const qn__settings *s);    /* logs which variables do not count, each once */
 void      qn__settings_free(qn__settings *s);
 const char *qn__setting_key(int i);
 const char *qn__setting_value(const qn__settings *s, int i);    /* as given, else its default */
@@ -192,6 +203,7 @@ typedef struct qn__asker {
   void (*verdict)(void *user, const qn_verdict *);  /* called with every engine's answer; may be NULL */
   void *user;
   int   depth;                                      /* of delegation */
+  int32_t threads;                                  /* for the engine asked; 0: the terms' */
   bool  timed;                                      /* measure what is chosen, even if there is no choice */
   const double *literal;                            /* values of the request's host scalars, for printing; NULL: not known */
   uint64_t *uses;                                   /* NULL, or collects the instances that parts need, as bits */
@@ -202,6 +214,7 @@ struct qn_part {
   qn_prepared    prepared;
   qn_engine     *engine;                            /* the registry's row */
   qn__backend   *backend;
+  qn_demands     demands;                           /* what it was asked under: its threads may be fewer than the context's */
   qn_request     request;                           /* its arrays are in `memory`; core is valid during planning only */
   uint32_t       n_used;                            /* the first n_used of the request's values belong to the ops taken */
   int32_t       *op_of, *value_of;                  /* the graph's indices of its ops and values; NULL in a delegated part */
@@ -225,16 +238,19 @@ qn_status qn__request_copy(qn_part *p, const qn_request *r);
 /* How many values the first n_ops of a request use; the planner numbers these first. */
 uint32_t  qn__values_of(const qn_request *r, uint32_t n_ops);
 /* The request's ops from index `from` on, as a graph with values renumbered. A host scalar known only to be neither 0 nor 1 becomes
- * 2. known: the values of host scalars; NULL: take them from the request's scalar classes. */
-qn_status qn__request_graph(const qn_request *r, uint32_t from, const double *known, qn_graph **out);
+ * 2. known: the values of host scalars; NULL: take them from the request's scalar classes. name: of each value; NULL: none has one. */
+qn_status qn__request_graph(const qn_request *r, uint32_t from, const double *known, const char *const *name, qn_graph **out);
 /* The request as problem lines, joined by " | ". */
-void      qn__request_print(qn_text *t, const qn_request *r, const double *known);
+void      qn__request_print(qn_text *t, const qn_request *r, const double *known, const char *const *name);
 
 /* fallback.c: runs the request's first op on the CPU, with copies. */
 qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_part **out);
 uint64_t  qn__fallback_staging(const qn_part *part);            /* host memory that such a part needs of the context; else 0 */
 
 /* ---- plan.c ---------------------------------------------------------------------------------- */
+
+void      qn__part_print(qn_text *t, const qn_plan *p, const qn_part *part);   /* its problem lines, with the graph's names */
+void      qn__part_engine(qn_text *t, const qn_part *part);                    /* backend/engine[:variant] */
 
 /* Rounds up to where the next block of workspace may begin. */
 static inline uint64_t qn__round_up(uint64_t bytes) { return (bytes + 255) & ~UINT64_C(255); }
@@ -325,6 +341,7 @@ struct qn_context {
   void        *call;      uint64_t call_bytes;      /* host memory: the words and pointers of a long call */
   void       **outgrown;  uint64_t *outgrown_bytes; int n_outgrown;   /* kept until the end, since recordings may use them */
   qn_plan     *lately[QN_LATELY][2];
+  struct qn__profile *profile;                      /* NULL: nothing was profiled */
   struct qn_recording *recording;                   /* in progress, or NULL */
   bool         recorded;                            /* recordings exist and use the arena */
 };
@@ -376,6 +393,21 @@ qn_status qn__record_copy(struct qn_context *ctx, void *to, const void *from, si
 /* With QUERN_TRACE: wraps the plan's first step in one that writes the plan's lines when it first runs. */
 void      qn__trace_wrap(struct qn_context *ctx, qn_plan *p);
 void      qn__trace_free(qn_plan *p);
+void      qn__append(const char *who, const char *path, const char *text);     /* to a file; a failure is logged with who's name */
+/* profile.c. With QUERN_PROFILE: wraps each step in one that counts and times it for the executing context. */
+void      qn__profile_wrap(struct qn_context *ctx, qn_plan *p);
+void      qn__profile_free(qn_plan *p);
+uint64_t  qn__profile_id(void);                     /* of a row of the table: a step or a recording */
+qn_status qn__profile_replay(struct qn_context *ctx, uint64_t id, int plans, void *native);     /* launches a recording, timed if asked */
+void      qn__profile_end(struct qn_context *ctx);  /* prints the table and frees it; the device is current, its work done */
+
+/* ---- check.c: the checking device ------------------------------------------------------------- */
+
+qn_status qn__check_backend(qn__backend **out);
+bool      qn__checks(const qn__device *dev);
+/* On that device: wraps each step in one that checks its pointers and keeps the work until someone waits. */
+qn_status qn__check_wrap(const struct qn_context *ctx, qn_plan *p);
+void      qn__check_free(qn_plan *p);
 
 /* ---- tune.c: measurements, remembered and new ------------------------------------------------- */
 

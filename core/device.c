@@ -66,24 +66,45 @@ static qn_status choose_all(qn__backend ***list, int *n, qn__backend **provider)
   return append_kind(found, list, n);
 }
 
+/* The backend of that name, if it can join the list. present: also its device must be here. */
+static qn_status get_named(const char *name, const qn__backend *first, bool present, qn__backend **out)
+{
+  qn__backend *provider;
+  qn_status status = qn__backend_get(name, out);
+  if (status) return status;
+  const char *kind = (*out)->table->device_kind;
+  if (first && !serves(*out, first->table->device_kind))
+    return qn__fail(QN_NO_BACKEND, "backend: %s works on the device \"%s\", but %s, named before it, on \"%s\"; name one kind", name,
+                    kind, first->name, first->table->device_kind);
+  if (!present || has_device(*out)) return QN_OK;
+  if ((*out)->device || (status = provider_of(kind, &provider)) || !has_device(provider))
+    return status ? status : qn__fail(QN_NO_BACKEND, "backend: %s works on the device \"%s\", and none is here", name, kind);
+  return QN_OK;
+}
+
+/* With `any` at its end a list passes over what is not here, and goes on with the other backends of the device. */
 static qn_status choose_named(const char *names, qn__backend ***list, int *n, qn__backend **provider)
 {
-  char *copy = qn__strdup(names), *rest = copy, *name;
+  char *copy = qn__strdup(names), *rest = copy, *name, *last = copy ? strrchr(copy, ',') : NULL;
+  const bool any = copy && !strcmp(last ? last + 1 : copy, "any");
   qn_status status = copy ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory for the list of backends");
-  while (!status && (name = strsep(&rest, ","))) {
+  while (!status && (name = strsep(&rest, ",")) && (rest || !any)) {
     qn__backend *b;
-    if ((status = qn__backend_get(name, &b))) break;
-    if (*n && !serves(b, (*list)[0]->table->device_kind))
-      status = qn__fail(QN_NO_BACKEND, "backend: %s works on the device \"%s\", but %s, named before it, on \"%s\"; name one kind",
-                        name, b->table->device_kind, (*list)[0]->name, (*list)[0]->table->device_kind);
-    else {
-      status = append(list, n, b);
-      if (!status && !*provider && b->device) *provider = b;
+    if ((status = get_named(name, *n ? (*list)[0] : NULL, any, &b))) {
+      if (!any || status == QN_NO_MEMORY) break;
+      qn__log(QN_LOG_INFO, "backend: %s is passed over: %s", name, qn_last_error());
+      status = QN_OK;
+      continue;
     }
+    status = append(list, n, b);
+    if (!status && !*provider && b->device) *provider = b;
   }
   qn__free(copy);
-  if (!status && !*provider) status = provider_of((*list)[0]->table->device_kind, provider);
-  return status;
+  if (status) return status;
+  if (!*n) return choose_all(list, n, provider);
+  if (!*provider) status = provider_of((*list)[0]->table->device_kind, provider);
+  const bool bare = *n == 1 && !(*list)[0]->n_engines;           /* a device without engines of its own: the others' ride on it */
+  return status || !(any || bare) ? status : append_kind(*provider, list, n);
 }
 
 qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, qn__backend **provider)
@@ -197,7 +218,7 @@ static bool known_elsewhere(const qn__backend *provider, const char *model)
  * one CPU), a model for the providers that know it. An option applies to this context. */
 static bool is_meant(const qn__settings *s, int setting, const qn__backend *provider)
 {
-  if (!s || !s->text[setting] || s->origin[setting] != QN_FROM_ENVIRONMENT) return s && s->text[setting];
+  if (!s || !s->text[setting] || s->origin[setting] == QN_FROM_CONTEXT) return s && s->text[setting];
   return setting == QN_SET_DEVICE ? !serves(provider, "cpu")
                                   : knows(provider, s->text[setting]) || !known_elsewhere(provider, s->text[setting]);
 }
@@ -294,13 +315,15 @@ static qn_status check_pin(const qn__terms *t, const qn__pin *pin, bool *keep)
   qn_text known = {0}, variants = {0};
   const bool family = pin->op & QN_ANCHOR_FAMILY;
   const char *op = family ? qn_family_name(pin->op & ~QN_ANCHOR_FAMILY) : qn_op_find(pin->op)->name;
-  const char *key = t->settings.origin[QN_SET_ENGINE] == QN_FROM_ENVIRONMENT ? "QUERN_ENGINE" : "engine";
+  static const char *const from[] = { "engine", "QUERN_ENGINE", "engine", "QUERN_OVERRIDE: engine" };
+  const uint8_t origin = t->settings.origin[QN_SET_ENGINE];
+  const char *key = from[origin];
   qn_status status = QN_OK;
   *keep = false;
   for (int k = 0; k < t->n_backends; k++) *keep |= has_pinned(t->backend[k], pin, &known, &variants);
-  const bool elsewhere = !*keep && t->settings.origin[QN_SET_ENGINE] == QN_FROM_ENVIRONMENT && pinned_elsewhere(t, pin);
+  const bool elsewhere = !*keep && origin != QN_FROM_CONTEXT && pinned_elsewhere(t, pin);
   if (elsewhere)
-    qn__log(QN_LOG_INFO, "QUERN_ENGINE: %s of %s is another device's; a context on \"%s\" goes without", pin->engine, op,
+    qn__log(QN_LOG_INFO, "%s: %s of %s is another device's; a context on \"%s\" goes without", key, pin->engine, op,
             t->backend[0]->table->device_kind);
   else if (!*keep && variants.s)
     status = qn__fail(QN_BAD_ARGUMENT, "%s: %s has no variant \"%s\" of %s here; known are %s", key, op, pin->variant, pin->engine,
@@ -343,7 +366,7 @@ static qn_status copy_settings(qn__settings *to, const qn__settings *from)
   to->tune = QN_TUNE_CACHED;
   to->workspace_limit = UINT64_MAX;
   for (int i = 0; i < QN_SET_COUNT && !status; i++)
-    if (from->text[i] && i != QN_SET_LOG) status = qn__settings_set(to, qn__setting_key(i), from->text[i], from->origin[i]);
+    if (from->text[i] && i != QN_SET_LOG && i != QN_SET_OVERRIDE) status = qn__settings_set(to, qn__setting_key(i), from->text[i], from->origin[i]);
   return status;
 }
 
@@ -358,10 +381,11 @@ qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backe
   t->demands = (qn_demands){ .struct_size = sizeof t->demands, .determinism = s->determinism, .math = s->math,
                              .workspace_limit = s->workspace_limit, .threads = threads_of(desc, s) };
   for (int i = 0; i < n; i++) qn__text_add(&key, "%s%s:%s", i ? "," : "", list[i]->name, list[i]->path);
-  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s r%s", s->determinism, s->math, (unsigned long long)s->workspace_limit,
+  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s r%s p%d", s->determinism, s->math, (unsigned long long)s->workspace_limit,
                t->demands.threads, s->tune, s->fallback, s->text[QN_SET_ENGINE] ? s->text[QN_SET_ENGINE] : "",
                s->text[QN_SET_TUNE_CACHE] ? s->text[QN_SET_TUNE_CACHE] : "",
-               s->text[QN_SET_TRACE] ? s->text[QN_SET_TRACE] : "");             /* it decides where the plans' trace is written */
+               s->text[QN_SET_TRACE] ? s->text[QN_SET_TRACE] : "",              /* it decides where the plans' trace is written */
+               s->text[QN_SET_PROFILE] != NULL);
   t->key = key.s;
   if (key.failed) goto fail;
   if ((status = check_pins(t))) goto fail;

@@ -128,7 +128,7 @@ qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_
   }
   f->cpu = &cpu->desc;
   f->ops = ops;
-  f->threads = terms->demands.threads;
+  f->threads = f->inner->demands.threads;
   f->staging = 256 + qn__round_up(sizeof(call) + one.n_values * sizeof(void *)) + qn__round_up(f->inner->prepared.workspace);
   for (uint32_t v = 0; v < one.n_values; v++) f->staging += qn__round_up((uint64_t)qn_extent_bytes(&one.value[v]));
   p->prepared = f->inner->prepared;
@@ -138,9 +138,10 @@ qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_
   p->prepared.workspace = p->prepared.counters = 0;
   p->prepared.state = f;
   p->backend = f->inner->backend;
+  p->demands = f->inner->demands;
   p->request = f->inner->request;         /* shares its arrays; memory stays the inner part's */
   qn_text problem = {0};
-  qn__request_print(&problem, &one, who->literal);
+  qn__request_print(&problem, &one, who->literal, NULL);
   qn__log(QN_LOG_WARN, "fallback: no engine of %s takes %s; it runs on the CPU, with copies", who->device->kind,
           problem.s ? problem.s : "an op");
   qn__free(problem.s);

@@ -52,6 +52,7 @@ static qn_status host_part_run(const qn_part *part, const qn_launch *launch, voi
   qn_launch inner = *launch;
   inner.struct_size = sizeof inner;
   const struct qn_context *ctx = launch->core;
+  inner.threads = part->demands.threads;
   inner.instance = part->backend->instance >= 0 && ctx ? ctx->instance[part->backend->instance] : NULL;
   inner.ptr = ptr;
   inner.workspace = workspace;

@@ -35,6 +35,7 @@ core_libcore_la_SOURCES = \
   core/argument.c \
   core/attribute.c \
   core/layout.c \
+  core/flops.c \
   core/infer.c \
   core/infer_contraction.c \
   core/infer_elementwise.c \
@@ -67,6 +68,8 @@ core_libcore_la_SOURCES = \
   core/cache.c \
   core/run.c \
   core/record.c \
+  core/profile.c \
+  core/check.c \
   core/trace.c \
   core/explain.c \
   core/domain.c \

@@ -118,6 +118,8 @@ static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
   return QN_OK;
 }
 
+static void log_plan(const qn_plan *p);
+
 /* ---- making ---------------------------------------------------------------------------------------------------- */
 
 static qn_status place_values(qn_plan *p, qn__step *step, const int32_t *pointer_of, const uint64_t *at)
@@ -190,7 +192,9 @@ done:
 void qn__plan_release(qn_plan *p)
 {
   if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
+  qn__profile_free(p);
   qn__trace_free(p);
+  qn__check_free(p);
   for (uint32_t s = 0; s < p->n_steps; s++) {
     qn__part_free(p->step[s].part);
     qn__free(p->step[s].place);
@@ -260,11 +264,14 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
                       (unsigned long long)p->workspace, (unsigned long long)ctx->terms->demands.workspace_limit);
     goto fail;
   }
+  log_plan(p);
+  if ((status = qn__check_wrap(ctx, p))) goto fail;
   qn__trace_wrap(ctx, p);
-  p->threads = ctx->terms->demands.threads;
+  qn__profile_wrap(ctx, p);
   if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY) {
     p->run = p->step[0].run;                                    /* its scratch is at offset 0 */
     p->prepared = p->step[0].prepared;
+    p->threads = part[0]->demands.threads;
   }
   qn__free(part);
   *out = p;
@@ -299,7 +306,7 @@ static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *lau
 qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
 {
   qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = ptr, .workspace = workspace,
-    .counters = counters, .device = &ctx->dev->desc, .threads = p->threads, .core = ctx };
+    .counters = counters, .device = &ctx->dev->desc, .core = ctx };
   uint64_t saved = 0;
   qn_status status = QN_OK;
   const qn_device_ops *ops = ctx->dev->ops;
@@ -314,6 +321,7 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
     forked |= aside;
     launch.instance = step->instance >= 0 ? ctx->instance[step->instance] : NULL;
     launch.workspace = (char *)workspace + step->workspace;
+    launch.threads = step->part->demands.threads;
     if (step->direct) {
       launch.ptr = ptr;
       status = step->run(step->prepared, &launch);
@@ -352,17 +360,27 @@ const qn_prepared *qn_plan_part(const qn_plan *plan, int i, const char **backend
   return &plan->step[i].part->prepared;
 }
 
-static void print_part(const qn_part *part, qn_text *t)
+/* As problem lines, with the names that the graph's author gave. */
+void qn__part_print(qn_text *t, const qn_plan *p, const qn_part *part)
 {
   qn_request r = part->request;
   r.n_ops = part->prepared.n_ops;
-  qn__request_print(t, &r, part->literal);
+  const char **name = qn__alloc(r.n_values * sizeof *name);
+  for (uint32_t v = 0; name && v < part->n_used; v++) name[v] = p->graph->view.name[part->value_of[v]];
+  qn__request_print(t, &r, part->literal, name);
+  qn__free(name);
+}
+
+void qn__part_engine(qn_text *t, const qn_part *part)
+{
+  const char *variant = part->prepared.variant;
+  qn__text_add(t, "%s/%s%s%s", part->backend->name, part->engine->name, variant ? ":" : "", variant ? variant : "");
 }
 
 size_t qn_part_line(const qn_plan *plan, int i, char *text, size_t bytes)
 {
   qn_text t = {0};
-  if (is_there(plan) && i >= 0 && i < (int)plan->n_steps) print_part(plan->step[i].part, &t);
+  if (is_there(plan) && i >= 0 && i < (int)plan->n_steps) qn__part_print(&t, plan, plan->step[i].part);
   return qn__text_out(&t, text, bytes);
 }
 
@@ -370,27 +388,43 @@ static const char *const class_name[] = { "tuned", "generic", "host" };
 static const char *const accumulator_name[] = { "native", "f32_tc", "tf32", "f16", "f8_fast", "3xtf32", "bf16x3", "double" };
 static const char *const trait_name[] = { "deterministic", "batch_invariant", "portable", "tensor_cores", "reduced", "finite_only" };
 
+static void print_step(qn_text *t, const qn_plan *plan, const qn_part *part)
+{
+  const qn_prepared *a = &part->prepared;
+  const char *sep = "";
+  qn__part_engine(t, part);
+  qn__text_add(t, " %s accumulator=%s", class_name[a->class_ < 3 ? a->class_ : 0],
+               accumulator_name[a->numerics.accumulator < 8 ? a->numerics.accumulator : 0]);
+  if (a->numerics.method == QN_METHOD_WINOGRAD) qn__text_add(t, " winograd=%d,%d", a->numerics.tile, a->numerics.filter);
+  if (a->numerics.method == QN_METHOD_FFT) qn__text_add(t, " fft");
+  qn__text_add(t, " traits=");
+  for (int i = 0; i < 6; i++)
+    if (a->traits >> i & 1) {
+      qn__text_add(t, "%s%s", sep, trait_name[i]);
+      sep = ",";
+    }
+  qn__text_add(t, " workspace=%llu : ", (unsigned long long)a->workspace);
+  qn__part_print(t, plan, part);
+}
+
 size_t qn_plan_print(const qn_plan *plan, char *text, size_t bytes)
 {
   qn_text t = {0};
   for (uint32_t s = 0; is_there(plan) && s < plan->n_steps; s++) {
-    const qn_part *part = plan->step[s].part;
-    const qn_prepared *a = &part->prepared;
-    const char *sep = "";
-    qn__text_add(&t, "%s/%s%s%s %s", part->backend->name, part->engine->name, a->variant ? ":" : "", a->variant ? a->variant : "",
-                 class_name[a->class_ < 3 ? a->class_ : 0]);
-    qn__text_add(&t, " accumulator=%s", accumulator_name[a->numerics.accumulator < 8 ? a->numerics.accumulator : 0]);
-    if (a->numerics.method == QN_METHOD_WINOGRAD) qn__text_add(&t, " winograd=%d,%d", a->numerics.tile, a->numerics.filter);
-    if (a->numerics.method == QN_METHOD_FFT) qn__text_add(&t, " fft");
-    qn__text_add(&t, " traits=");
-    for (int i = 0; i < 6; i++)
-      if (a->traits >> i & 1) {
-        qn__text_add(&t, "%s%s", sep, trait_name[i]);
-        sep = ",";
-      }
-    qn__text_add(&t, " workspace=%llu : ", (unsigned long long)a->workspace);
-    print_part(part, &t);
+    print_step(&t, plan, plan->step[s].part);
     qn__text_add(&t, "\n");
   }
   return qn__text_out(&t, text, bytes);
+}
+
+static void log_plan(const qn_plan *p)
+{
+  if (!qn__logs(QN_LOG_PLAN)) return;
+  qn__log(QN_LOG_PLAN, "of %u part%s, %llu bytes of workspace:", p->n_steps, p->n_steps == 1 ? "" : "s", (unsigned long long)p->workspace);
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    qn_text t = {0};
+    print_step(&t, p, p->step[s].part);
+    qn__log(QN_LOG_PLAN, "  %s", t.s ? t.s : "");
+    qn__free(t.s);
+  }
 }

@@ -11,6 +11,7 @@ struct qn_recording {
   qn__device *dev;
   uint64_t    owner;                      /* id of the context that made it, which may be gone; 0: the recording is destroyed */
   void       *native;                     /* the device's recording; NULL: use the list */
+  uint64_t    profile;                    /* its row there */
   entry      *list;
   int         n, cap;
   void       *workspace, *counters;
@@ -33,6 +34,7 @@ qn_status qn_record_begin(qn_context *ctx)
   if (!r) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
   r->dev = ctx->dev;
   r->owner = ctx->id;
+  r->profile = qn__profile_id();
   if (ctx->dev->ops->capture_begin) {
     if (!(status = qn__enter(ctx->dev, &saved))) {
       status = ctx->dev->ops->capture_begin(&ctx->dev->desc, ctx->stream);
@@ -132,7 +134,7 @@ qn_status qn_recording_replay(qn_context *ctx, qn_recording *recording)
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; a recording cannot be part of another");
   if (ctx->dev->ops->capture_begin) {
     if ((status = qn__enter(ctx->dev, &saved))) return status;
-    status = ctx->dev->ops->recording_launch(&ctx->dev->desc, recording->native, ctx->stream);
+    status = qn__profile_replay(ctx, recording->profile, recording->n, recording->native);
     qn__leave(ctx->dev, saved);
     return status;
   }

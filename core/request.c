@@ -65,21 +65,22 @@ static uint32_t next_in_order(const qn_request *r, uint32_t from, const uint8_t 
   return from;
 }
 
-qn_status qn__request_graph(const qn_request *r, uint32_t from, const double *known, qn_graph **out)
+qn_status qn__request_graph(const qn_request *r, uint32_t from, const double *known, const char *const *name, qn_graph **out)
 {
   int32_t args = 0, n = 0;
   for (uint32_t i = from; i < r->n_ops; i++) args += r->op[i].first[r->op[i].n_roles];
-  size_t bytes = r->n_values * (sizeof(qn_value) + sizeof(double)) + r->n_ops * sizeof(qn_node) +
+  size_t bytes = r->n_values * (sizeof(qn_value) + sizeof(double) + sizeof(char *)) + r->n_ops * sizeof(qn_node) +
                  (2 * r->n_values + (size_t)args) * sizeof(int32_t) + r->n_ops;
   char *block = qn__alloc(bytes);
   if (!block) return qn__fail(QN_NO_MEMORY, "no memory for a problem as a graph");
   qn_value *value = (qn_value *)block;
   double *literal = (double *)(value + r->n_values);
-  qn_node *node = (qn_node *)(literal + r->n_values);
+  const char **names = (const char **)(literal + r->n_values);
+  qn_node *node = (qn_node *)(names + r->n_values);
   int32_t *pointer = (int32_t *)(node + r->n_ops), *number = pointer + r->n_values, *arg = number + r->n_values;
   uint8_t *listed = (uint8_t *)(arg + args);
-  qn_graph_view view = { .struct_size = sizeof view, .n_ops = r->n_ops - from, .op = node, .value = value, .literal = literal,
-                         .pointer = pointer };
+  qn_graph_view view = { .struct_size = sizeof view, .n_ops = r->n_ops - from, .op = node, .value = value, .name = names,
+                         .literal = literal, .pointer = pointer };
   memset(number, 0xff, r->n_values * sizeof *number);
   for (uint32_t i = 0; i < view.n_ops; i++) {
     uint32_t k = next_in_order(r, from, listed);
@@ -91,6 +92,7 @@ qn_status qn__request_graph(const qn_request *r, uint32_t from, const double *kn
       if (number[v] < 0) {
         literal[n] = known ? known[v] : r->value[v].scalar == QN_SCALAR_ZERO ? 0 : r->value[v].scalar == QN_SCALAR_ONE ? 1 : 2;
         value[n] = r->value[v];
+        names[n] = name ? name[v] : NULL;
         number[v] = n++;
       }
       *arg++ = number[v];
@@ -114,10 +116,10 @@ qn_status qn__request_graph(const qn_request *r, uint32_t from, const double *kn
   return status;
 }
 
-void qn__request_print(qn_text *t, const qn_request *r, const double *literal)
+void qn__request_print(qn_text *t, const qn_request *r, const double *literal, const char *const *name)
 {
   qn_graph *g;
-  if (qn__request_graph(r, 0, literal, &g)) {
+  if (qn__request_graph(r, 0, literal, name, &g)) {
     qn__text_add(t, "%s and what follows", qn_op_find(r->op[0].op)->name);
     return;
   }

@@ -1,7 +1,8 @@
 /* settings.c -- the settings: one table, read from the environment once; a context's options override
- * the environment. */
+ * the environment, and QUERN_OVERRIDE the options. */
 #include "config.h"
 #include "core.h"
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,23 +89,36 @@ static qn_status parse_fallback(qn__settings *s, const char *key, const char *te
   return status;
 }
 
+/* A level, `plan`, or both joined by a comma. */
 static qn_status parse_log(qn__settings *s, const char *key, const char *text)
 {
-  static const char *const word[] = { "error", "warn", "info", "debug" };
-  return one_of(key, text, word, 4, &s->log);
+  static const char *const word[] = { "error", "warn", "info", "debug", "plan" };
+  char *copy = qn__strdup(text), *rest = copy, *part;
+  qn_status status = copy ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory for option %s", key);
+  uint32_t level = QN_LOG_WARN, plans = 0, found = 0;
+  while (!status && (part = strsep(&rest, ",")) && !(status = one_of(key, part, word, 5, &found)))
+    if (found == QN_LOG_PLAN) plans = QN__LOG_PLANS;
+    else level = found;
+  qn__free(copy);
+  if (!status) s->log = level | plans;
+  return status;
 }
 
 static qn_status parse_bytes(qn__settings *s, const char *key, const char *text)
 {
+  static const char unit[] = "kmgt";
   char *end;
   errno = 0;
   s->workspace_limit = UINT64_MAX;
   if (!*text) return QN_OK;
   unsigned long long v = strtoull(text, &end, 10);
-  int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
-  if (shift) end++;
-  if (errno || *text < '0' || *text > '9' || *end || (shift && v > UINT64_MAX >> shift))
-    return qn__fail(QN_BAD_ARGUMENT, "%s: \"%s\" is not a number of bytes, such as 1048576, 64M or 2G", key, text);
+  const char *u = *end ? strchr(unit, tolower((unsigned char)*end)) : NULL;
+  const int shift = u ? 10 * (int)(u - unit + 1) : 0;
+  if (u) end++;
+  if (u && (*end == 'i' || *end == 'I')) end++;
+  if (*end == 'b' || *end == 'B') end++;
+  if (errno || *text < '0' || *text > '9' || *end || v > UINT64_MAX >> shift)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: \"%s\" is not a number of bytes, such as 1048576, 64M, 16MiB or 2g (powers of 1024)", key, text);
   s->workspace_limit = (uint64_t)v << shift;
   return QN_OK;
 }
@@ -177,6 +191,14 @@ static qn_status parse_engine(qn__settings *s, const char *key, const char *text
   return QN_OK;
 }
 
+/* Checks the form; apply_override sets what it says. */
+static qn_status parse_override(qn__settings *s, const char *key, const char *text)
+{
+  (void)s;
+  if (strcmp(key, "override")) return *text ? QN_OK : parse_text(s, key, text);
+  return qn__fail(QN_BAD_ARGUMENT, "override: is for the user of a program, in QUERN_OVERRIDE; a program sets the options themselves");
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct setting {
@@ -185,7 +207,8 @@ static const struct setting {
   const char *text;
 } table[QN_SET_COUNT] = {
   [QN_SET_BACKEND] = { "backend", "QUERN_BACKEND", "", parse_text,
-    "which backends, in order: names or absolute paths joined by commas; unset: every backend found, a usable GPU first, else the CPU" },
+    "which backends, in order: names or absolute paths joined by commas; one that ends in `any` passes over what is not here, and goes on "
+    "with the device's other backends; check: the CPU, as strict as a GPU, to find a program's faults; unset: every backend found, a usable GPU first, else the CPU" },
   [QN_SET_DEVICE] = { "device", "QUERN_DEVICE", "0", parse_device, "device ordinal" },
   [QN_SET_DEVICE_MODEL] = { "device_model", "QUERN_DEVICE_MODEL", "", parse_text,
     "run as on that model of device, with at most what both have: engines, their choice, the number of multiprocessors" },
@@ -203,13 +226,18 @@ static const struct setting {
   [QN_SET_THREADS] = { "threads", "QUERN_THREADS", "", parse_threads,
     "threads of a CPU context; unset or empty: what OpenMP would use, 1 inside a parallel region" },
   [QN_SET_WORKSPACE_LIMIT] = { "workspace_limit", "QUERN_WORKSPACE_LIMIT", "", parse_bytes,
-                               "bytes, with K, M or G; unset or empty: no limit" },
+                               "bytes, with K, M or G (64M, 16MiB, 2g); unset or empty: no limit" },
   [QN_SET_FALLBACK] = { "fallback", "QUERN_FALLBACK", "none", parse_fallback,
     "none; host: an op that no engine of the device has runs on the CPU, with copies, and is logged" },
   [QN_SET_LOG] = { "log", "QUERN_LOG", "warn", parse_log,
-                   "error, warn, info, debug; to stderr; of the whole process, so a context's option changes it for all" },
+    "error, warn, info, debug; and plan: each plan as it is made (info,plan: both); to stderr; of the whole process, so a context's "
+    "option changes it for all" },
   [QN_SET_TRACE] = { "trace", "QUERN_TRACE", "", parse_text,
                      "file that gets every plan's problem when it first runs, for quern-bench to replay" },
+  [QN_SET_PROFILE] = { "profile", "QUERN_PROFILE", "", parse_text,
+    "file, or - for standard output, that gets a table at the end of each context: calls, engine, time and share of each problem" },
+  [QN_SET_OVERRIDE] = { "override", "QUERN_OVERRIDE", "", parse_override,
+    "KEY=VALUE ... that beat a program's own options, such as \"backend=cuda,any deterministic=1\"; a variable only" },
 };
 
 const char *qn__setting_key(int i) { return table[i].key; }
@@ -226,10 +254,32 @@ int qn__setting_index(const char *key)
   return -1;
 }
 
+/* Says, once for each setting, that a value given does not count. */
+static void overruled(int i, const char *name, const char *value, const char *by)
+{
+  static atomic_bool said[QN_SET_COUNT];
+  if (qn__logs(QN_LOG_INFO) && !atomic_exchange(&said[i], true))
+    qn__log(QN_LOG_INFO, "%s=%s is overruled by %s", name, value, by);
+}
+
+void qn__settings_overruled(const qn__settings *s)
+{
+  for (int i = 0; i < QN_SET_COUNT; i++) {
+    const char *v = qn__environment(i);
+    if (v && s->origin[i] >= QN_FROM_CONTEXT && strcmp(v, s->text[i]))
+      overruled(i, table[i].variable, v, s->origin[i] == QN_FROM_OVERRIDE ? "QUERN_OVERRIDE"
+                                         : "an option of the program; QUERN_OVERRIDE would have the last word");
+  }
+}
+
 qn_status qn__settings_set(qn__settings *s, const char *key, const char *value, int origin)
 {
   int i = qn__setting_index(key);
   if (i < 0) return QN_BAD_ARGUMENT;
+  if (s->origin[i] == QN_FROM_OVERRIDE && origin < QN_FROM_OVERRIDE) {
+    if (origin == QN_FROM_CONTEXT && strcmp(value, s->text[i])) overruled(i, key, value, "QUERN_OVERRIDE");
+    return QN_OK;
+  }
   qn_status status = table[i].parse(s, origin == QN_FROM_ENVIRONMENT ? table[i].variable : table[i].key, value);
   if (status) return status;
   char *copy = qn__strdup(value);
@@ -312,6 +362,25 @@ void qn__settings_unknown(void)
   pthread_once(&warned, warn_of_unknown);
 }
 
+/* Words joined by white space. */
+static qn_status apply_override(qn__settings *s)
+{
+  char *copy = s->text[QN_SET_OVERRIDE] ? qn__strdup(s->text[QN_SET_OVERRIDE]) : NULL, *rest = copy, *word;
+  qn_status status = s->text[QN_SET_OVERRIDE] && !copy ? qn__fail(QN_NO_MEMORY, "no memory for QUERN_OVERRIDE") : QN_OK;
+  while (!status && (word = strsep(&rest, " \t\n"))) {
+    char *value = strchr(word, '=');
+    if (!*word) continue;
+    if (!value) {
+      status = qn__fail(QN_BAD_ARGUMENT, "\"%s\" is not of the form key=value", word);
+      break;
+    }
+    *value++ = 0;
+    status = qn__settings_set(s, word, value, QN_FROM_OVERRIDE);
+  }
+  qn__free(copy);
+  return status ? qn__fail(status, "QUERN_OVERRIDE: %s", qn_last_error()) : QN_OK;
+}
+
 qn_status qn__settings_init(qn__settings *s)
 {
   memset(s, 0, sizeof *s);
@@ -319,15 +388,14 @@ qn_status qn__settings_init(qn__settings *s)
   s->math = QN_MATH_F32;
   s->tune = QN_TUNE_CACHED;
   s->workspace_limit = UINT64_MAX;
-  for (int i = 0; i < QN_SET_COUNT; i++) {
+  qn_status status = QN_OK;
+  for (int i = 0; i < QN_SET_COUNT && !status; i++) {
     const char *v = qn__environment(i);
-    qn_status status = v ? qn__settings_set(s, table[i].key, v, QN_FROM_ENVIRONMENT) : QN_OK;
-    if (status) {
-      qn__settings_free(s);
-      return status;
-    }
+    if (v) status = qn__settings_set(s, table[i].key, v, QN_FROM_ENVIRONMENT);
   }
-  return QN_OK;
+  if (!status) status = apply_override(s);
+  if (status) qn__settings_free(s);
+  return status;
 }
 
 qn_status qn__settings_read(qn__settings *s, const char *const options[])
@@ -345,9 +413,11 @@ qn_status qn__settings_read(qn__settings *s, const char *const options[])
     }
     if (status) qn__settings_free(s);
   }
-  if (!status && s->origin[QN_SET_LOG] == QN_FROM_CONTEXT) qn__settings_log(s);
-  if (!status && s->origin[QN_SET_PLUGIN_PATH] == QN_FROM_CONTEXT) qn__backends_also(s->text[QN_SET_PLUGIN_PATH]);
-  return status;
+  if (status) return status;
+  if (s->origin[QN_SET_LOG] >= QN_FROM_CONTEXT) qn__settings_log(s);
+  if (s->origin[QN_SET_PLUGIN_PATH] >= QN_FROM_CONTEXT) qn__backends_also(s->text[QN_SET_PLUGIN_PATH]);
+  qn__settings_overruled(s);
+  return QN_OK;
 }
 
 /* The value; where none was given and the default is made of other things, what these make it in this context. */
@@ -364,7 +434,7 @@ static const char *in_force(const qn_context *ctx, const qn__settings *s, int i,
 
 qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_setting_info *), void *user)
 {
-  static const char *const origin[] = { "default", "environment", "context" };
+  static const char *const origin[] = { "default", "environment", "context", "override" };
   qn__settings own;
   const qn__settings *s = ctx ? &ctx->settings : &own;
   if (!row) return qn__fail(QN_BAD_ARGUMENT, "row: is NULL");

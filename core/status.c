@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "core.h"
 
 const char *qn_version(void)
@@ -87,7 +88,7 @@ static bool warned_before(const char *message)
 
 static void say(int level, const char *message)
 {
-  static const char *const name[] = { "error", "warning", "info", "debug" };
+  static const char *const name[] = { "error", "warning", "info", "debug", "plan" };
   pthread_mutex_lock(&log_lock);
   void (*fn)(void *, int, const char *) = log_fn;
   void *user = log_user;
@@ -96,13 +97,21 @@ static void say(int level, const char *message)
   char before[SENTENCE_BYTES];            /* the callback may fail at something and set its own */
   memcpy(before, sentence, strlen(sentence) + 1);
   if (fn) fn(user, level, message);
-  else fprintf(stderr, "quern: %s: %s\n", name[level > QN_LOG_DEBUG ? QN_LOG_DEBUG : level], message);
+  else fprintf(stderr, "quern: %s: %s\n", name[level], message);
   memcpy(sentence, before, strlen(before) + 1);
+}
+
+void qn__progress(const char *text)
+{
+  pthread_mutex_lock(&log_lock);
+  const bool shown = !log_fn && qn__logs(QN_LOG_WARN) && isatty(2);
+  pthread_mutex_unlock(&log_lock);
+  if (shown) fprintf(stderr, *text ? "\r\033[Kquern: %.100s" : "\r\033[K%s", text);
 }
 
 void qn__log(int level, const char *format, ...)
 {
-  if (level < QN_LOG_ERROR || level > atomic_load_explicit(&qn__log_level, memory_order_relaxed)) return;
+  if (!qn__logs(level)) return;
   char message[2048];
   va_list args;
   va_start(args, format);

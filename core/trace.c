@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 typedef struct trace {
-  qn_prepared outer;                      /* passed to us by the step; the engine's own is in the part */
+  qn_prepared outer;                      /* passed to us by the step */
+  qn_status (*run)(const qn_prepared *, const qn_launch *);     /* what it wraps */
+  const qn_prepared *inner;
   const qn_plan *plan;
   char       *path;
   atomic_bool written;
@@ -27,30 +29,34 @@ static bool append(int file, const char *text, size_t bytes)
   return false;
 }
 
+void qn__append(const char *who, const char *path, const char *text)
+{
+  int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (file < 0 || !append(file, text, strlen(text)))
+    qn__log(QN_LOG_WARN, "%s: %s: %s", who, path, errno == ELOOP ? "is a symbolic link, which is not followed" : strerror(errno));
+  if (file >= 0) close(file);
+}
+
 static void write_plan(const trace *t)
 {
   char name[1];
   size_t length = qn_graph_print(t->plan->graph, name, 0);
   char *text = qn__alloc(length + 4);
-  int file = open(t->path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (file < 0 || !text)
-    qn__log(QN_LOG_WARN, "trace: %s: %s", t->path,
-            file >= 0 ? "no memory" : errno == ELOOP ? "is a symbolic link, which is not followed" : strerror(errno));
-  else {
-    qn_graph_print(t->plan->graph, text, length + 1);
-    strcpy(text + length, length && text[length - 1] == '\n' ? "\n" : "\n\n");
-    if (!append(file, text, strlen(text))) qn__log(QN_LOG_WARN, "trace: %s: %s", t->path, strerror(errno));
+  if (!text) {
+    qn__log(QN_LOG_WARN, "trace: %s: no memory", t->path);
+    return;
   }
-  if (file >= 0) close(file);
+  qn_graph_print(t->plan->graph, text, length + 1);
+  strcpy(text + length, length && text[length - 1] == '\n' ? "\n" : "\n\n");
+  qn__append("trace", t->path, text);
   qn__free(text);
 }
 
 static qn_status run(const qn_prepared *outer, const qn_launch *launch)
 {
   trace *t = outer->state;
-  const qn_part *part = t->plan->step[0].part;
   if (!atomic_exchange(&t->written, true)) write_plan(t);
-  return part->engine->run(&part->prepared, launch);
+  return t->run(t->inner, launch);
 }
 
 void qn__trace_wrap(qn_context *ctx, qn_plan *p)
@@ -66,6 +72,8 @@ void qn__trace_wrap(qn_context *ctx, qn_plan *p)
   }
   t->plan = p;
   t->outer.state = t;
+  t->run = p->step[0].run;
+  t->inner = p->step[0].prepared;
   p->step[0].prepared = &t->outer;
   p->step[0].run = run;
 }
@@ -74,6 +82,8 @@ void qn__trace_free(qn_plan *p)
 {
   if (!p->n_steps || p->step[0].run != run) return;
   trace *t = p->step[0].prepared->state;
+  p->step[0].run = t->run;
+  p->step[0].prepared = t->inner;
   qn__free(t->path);
   qn__free(t);
 }

@@ -255,7 +255,7 @@ static char *key_of(const qn__asker *who, const qn_request *request, bool pinned
   for (int i = 0; i < who->terms->n_backends; i++) qn__text_add(&t, ",%s", who->terms->backend[i]->name);
   if (pinned) qn__text_add(&t, ",engine=%s", who->terms->settings.text[QN_SET_ENGINE]);
   qn__text_add(&t, "\t");
-  qn__request_print(&t, request, NULL);
+  qn__request_print(&t, request, NULL, NULL);
   if (!t.failed) return t.s;
   qn__free(t.s);
   return NULL;
@@ -297,11 +297,12 @@ void qn__tune_remember(const qn__asker *who, const qn_request *request, const qn
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
-enum { ROUNDS = 9, TILE = 65536 };
+enum { ROUNDS = 9, TILE = 65536, LINE = 64 };
 #define TOO_SLOW 4.0                      /* an engine is dropped when its fastest run is this many times the best: one run may have met
                                            * other work on its processor, two in a row seldom do */
 #define HOPELESS 20.0                     /* dropped after its first run, if slower than this */
 #define LOADING 2e7                       /* ... with this allowance, in ns, for loading code */
+#define PATIENCE 1e9                      /* after so many ns of runs three rounds are enough */
 
 typedef struct trial { qn_part *part; double ns[ROUNDS], fastest; int n; bool out; } trial;
 
@@ -311,7 +312,8 @@ typedef struct bench {
   const qn_device *dev;
   void **ptr; uint32_t n_values;          /* private buffers, one for each value that a candidate uses */
   void  *workspace, *counters;
-  void  *flush; size_t flush_bytes;       /* written before each run, so that inputs come from memory, not cache */
+  void  *flush; size_t flush_bytes;       /* written before each run, so that inputs come from memory, not cache; NULL on a CPU, */
+  bool   evicts;                          /*   whose operands alone are evicted, unless they are larger than the cache */
   double *host;                           /* storage for values that are host scalars */
   void  *start, *stop;
 } bench;
@@ -345,6 +347,32 @@ static qn_status fill(const bench *b, const qn_request *r, uint32_t value)
   return status;
 }
 
+/* A CPU's cache may be that of a large server, of which this program has a share: writing twice its size takes longer than all runs. */
+#if defined(__x86_64__) && defined(__GNUC__)
+static bool can_evict(void) { return true; }
+
+static void evict(const char *p, uint64_t bytes)
+{
+  for (uint64_t at = 0; at < bytes; at += LINE) __builtin_ia32_clflush(p + at);
+  __builtin_ia32_mfence();
+}
+#else
+static bool can_evict(void) { return false; }
+static void evict(const char *p, uint64_t bytes) { (void)p, (void)bytes; }
+#endif
+
+static void evict_operands(const bench *b, const qn_request *r)
+{
+  uint64_t all = 0;
+  for (int turn = 0; turn < 2; turn++)
+    for (uint32_t i = 0; i < r->n_values && all < 2 * b->dev->cache; i++) {
+      const uint64_t bytes = (uint64_t)qn_extent_bytes(&r->value[i]);
+      if (r->value[i].flags & QN_VALUE_HOST || r->value[i].over >= 0) continue;
+      if (turn == 0) all += bytes;
+      else evict(b->ptr[i], bytes);
+    }
+}
+
 static qn_status allocate(bench *b, const qn_request *r, uint64_t workspace, uint64_t counters)
 {
   qn_status status = QN_OK;
@@ -361,7 +389,8 @@ static qn_status allocate(bench *b, const qn_request *r, uint64_t workspace, uin
   if (!status && workspace) status = b->ops->alloc(b->dev, workspace, &b->workspace);
   if (!status && counters && !(status = b->ops->alloc(b->dev, counters, &b->counters)))
     status = b->ops->fill(b->dev, b->counters, 0, counters, b->who->ctx->stream);
-  if (!status && b->ops->stream_create) {
+  b->evicts = can_evict() && !strcmp(b->dev->kind, "cpu");
+  if (!status && b->ops->stream_create && !b->evicts) {
     b->flush_bytes = 2 * (size_t)b->dev->cache;
     status = b->ops->alloc(b->dev, b->flush_bytes, &b->flush);
   }
@@ -389,9 +418,10 @@ static qn_status time_once(bench *b, trial *t, double *ns)
 {
   const qn_context *ctx = b->who->ctx;
   qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = b->ptr, .workspace = b->workspace,
-    .counters = b->counters, .device = b->dev, .threads = b->who->terms->demands.threads, .core = b->who->ctx,
+    .counters = b->counters, .device = b->dev, .threads = t->part->demands.threads, .core = b->who->ctx,
     .instance = t->part->backend->instance >= 0 ? ctx->instance[t->part->backend->instance] : NULL };
   qn_status status = b->flush ? b->ops->fill(b->dev, b->flush, 0, b->flush_bytes, ctx->stream) : QN_OK;
+  if (b->evicts) evict_operands(b, &t->part->request);
   if (!status) status = b->ops->event_record(b->dev, b->start, ctx->stream);
   if (!status) status = t->part->engine->run(&t->part->prepared, &launch);
   if (!status) status = b->ops->event_record(b->dev, b->stop, ctx->stream);
@@ -422,16 +452,17 @@ static bool timed(bench *b, trial *t, double *ns)
 /* All engines in turn, round by round, after one warm-up run. */
 static void race(bench *b, trial *t, int n)
 {
-  double least = 1e300, ns;
+  double least = 1e300, all = 0, ns;
   for (int i = 0; i < n; i++)
     if (timed(b, &t[i], &ns)) {
       t[i].out = ns > HOPELESS * least && ns > LOADING;
       if (ns < least) least = ns;
     }
-  for (int round = 0; round < ROUNDS; round++) {
+  for (int round = 0; round < ROUNDS && !(round >= 3 && all > PATIENCE); round++) {
     for (int i = 0; i < n; i++)
       if (!t[i].out && timed(b, &t[i], &ns)) {
         t[i].ns[t[i].n++] = ns;
+        all += ns;
         if (ns < least) least = ns;
       }
     for (int i = 0; i < n; i++)
@@ -455,6 +486,11 @@ qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *bes
   uint64_t workspace = 0, counters = 0;
   trial *t = qn__alloc((size_t)n * sizeof *t);
   qn_status status = QN_OK;
+  qn_text problem = {0}, now = {0};
+  qn__request_print(&problem, r, who->literal, NULL);
+  qn__text_add(&now, "measuring %d engine%s on %s", n, n == 1 ? "" : "s", problem.s ? problem.s : "a problem");
+  if (now.s) qn__progress(now.s);
+  qn__free(now.s);
   b.ptr = qn__alloc(r->n_values * sizeof *b.ptr);
   b.host = qn__alloc(r->n_values * sizeof *b.host);
   if (!t || !b.ptr || !b.host) status = qn__fail(QN_NO_MEMORY, "no memory to measure");
@@ -475,6 +511,11 @@ qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *bes
     if (*best < 0) status = qn__fail(QN_INTERNAL, "every engine failed as it was measured: %s", qn_last_error());
     else part[*best]->ns = median(&t[*best]) < 1 ? 1 : median(&t[*best]);
   }
+  qn__progress("");
+  if (status)
+    qn__log(QN_LOG_WARN, "tune: %s is not measured, and gets the engine that estimates choose: %s", problem.s ? problem.s : "a problem",
+            qn_last_error());
+  qn__free(problem.s);
   release(&b, r);
   qn__free(t);
   return status;

@@ -96,11 +96,39 @@ bad "quern-info: a command and --explain" both "$info" config --explain "$line"
 bad "quern-info: --device-model without --explain" "goes with --explain" "$info" --device-model h200
 bad "QUERN_ENGINE of a variant that is none" "no variant" env QUERN_ENGINE=matmul=cpu_ref/blocked:nonesuch "$info" --backend cpu_ref
 bad "QUERN_ENGINE of a family without engines of its own" "one by one" env QUERN_ENGINE=contraction=direct "$info" --backend cpu_ref
+bench_line() { timeout 60 env "$@" "$bench" --backend cpu_ref --time 0.01 --case "$line" >"$out" 2>"$err" </dev/null; }
+bench_line QUERN_OVERRIDE='engine=relu=direct threads=1' QUERN_LOG=info
+verdict "QUERN_OVERRIDE beats the program's own options" $? 0 any "cpu_ref/direct"
+bench_line QUERN_OVERRIDE='threads=1 threats=2'; verdict "QUERN_OVERRIDE of an option that is none" $? 2 1 'QUERN_OVERRIDE: "threats" is not an option'
+bench_line QUERN_OVERRIDE=math=sloppy; verdict "QUERN_OVERRIDE of a value that is none" $? 2 1 'QUERN_OVERRIDE: math: "sloppy"'
+bench_line QUERN_OVERRIDE=backend=nonesuch; verdict "QUERN_OVERRIDE of a backend that is not here" $? 2 1 nonesuch
+bench_line QUERN_BACKEND=nonesuch QUERN_LOG=info
+verdict "a variable that an option overrules is mentioned" $? 0 any "QUERN_BACKEND=nonesuch is overruled by an option"
+bad "an override as a program's option" "QUERN_OVERRIDE" "$info" --set override=threads=1 --explain "$line"
+good "QUERN_BACKEND that ends in any passes over what is not here" cpu_ref/ env QUERN_BACKEND=nonesuch,any "$info" --explain "$line"
+good "QUERN_BACKEND=any is what is here" cpu_ref/ env QUERN_BACKEND=any "$info" --explain "$line"
+bad "QUERN_BACKEND that has any before its end" any env QUERN_BACKEND=any,cpu_ref "$info" --explain "$line"
+for size in 16MiB 1g 64m 2G 4096B 1TiB; do
+  good "QUERN_WORKSPACE_LIMIT=$size" cpu_ref/ env QUERN_WORKSPACE_LIMIT=$size "$info" --backend cpu_ref --explain "$line"
+done
+for size in 16MX MiB 1gg 99999999999G; do
+  bad "QUERN_WORKSPACE_LIMIT=$size" "$size" env QUERN_WORKSPACE_LIMIT=$size "$info" --backend cpu_ref --explain "$line"
+done
+bench_line OMP_NUM_THREADS=1; verdict "quern-bench prints the spread beside each figure" $? 0 any "us spread  share"
+timeout 60 env OMP_WAIT_POLICY=active "$info" doctor >"$out" 2>"$err" </dev/null
+status=$?
+if grep -q "note   OpenMP: none" "$out"; then echo "OpenMP: OMP_WAIT_POLICY=active" >>"$out"; fi
+verdict "quern-info doctor says how OpenMP's threads wait" $status 0 any "OpenMP: OMP_WAIT_POLICY=active"
+bench_line QUERN_PROFILE=-; verdict "QUERN_PROFILE prints a table" $? 0 any "relu x=f32/4"
+bench_line QUERN_LOG=plan; verdict "QUERN_LOG=plan prints plans" $? 0 any "workspace=0 : relu x=f32/4"
+bench_line QUERN_LOG=plans; verdict "QUERN_LOG that is none" $? 2 1 "plans"
 plugins="$programs/tests/.libs"
 if [ -f "$plugins/quern_fake.so" ]; then
   fake="QUERN_PLUGIN_PATH=$(beside "$plugins")" settings="QUERN_DEVICE=1 QUERN_ENGINE=matmul=fake/three"
   good "the environment's device and engines of another kind of device" cpu_ref/ env "$fake" $settings "$info" --backend cpu_ref --explain "$line"
   bad "an option for an engine of another kind of device" "no engine" env "$fake" "$info" --backend cpu_ref --set engine=matmul=fake/three --explain "$line"
+  good "QUERN_BACKEND=A,B,any passes over a backend of another kind than the first" fake/ \
+    env "$fake" QUERN_BACKEND=fake,cpu_ref,any "$info" --explain 'matmul a=f32/4x4 b=f32/4x4'
   good "a device model that another device than the first knows" cpu_ref/tile_avx2 env "$fake" "$info" --device-model avx2 --explain "$line"
 fi
 bad "an option for a second CPU" "numbered from 0" "$info" --backend cpu_ref --set device=1 --explain "$line"

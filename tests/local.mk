@@ -71,6 +71,11 @@ tests_t_arguments_LDADD = $(QUERN_INSIDE)
 tests_t_arguments_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 EXTRA_DIST += docs/problem-lines.md
 
+# The checking device.
+check_PROGRAMS += tests/t_check
+TESTS += tests/t_check
+tests_t_check_SOURCES = tests/t_check.c tests/tap.h
+
 # Calls of one shape that differ in sharing.
 check_PROGRAMS += tests/t_calls
 TESTS += tests/t_calls

@@ -176,6 +176,36 @@ static qn_status traces(void)
   return status;
 }
 
+static qn_status profiles(void)
+{
+  static float a[6];
+  const char *const profiled[] = { "backend=cpu_ref", "profile=/dev/null", "log=plan", NULL };
+  qn_tensor ta = qn_tensor_2d(a, QN_F32, 2, 3);
+  qn_context *ctx = NULL;
+  qn_status status = qn_context_create(profiled, &ctx);
+  for (int i = 0; i < 2 && !status; i++) status = qn_sqrt(ctx, &ta, &ta);
+  qn_context_destroy(ctx);
+  return status;
+}
+
+static qn_status checks(void)
+{
+  static const char *const checking[] = { "backend=check", "threads=1", NULL };
+  float a[6] = { 1, 4, 9 };
+  void *p = NULL;
+  qn_context *ctx = NULL;
+  qn_status status = qn_context_create(checking, &ctx);
+  if (!status) status = qn_alloc(ctx, sizeof a, &p);
+  qn_tensor ta = qn_tensor_2d(p, QN_F32, 2, 3);
+  if (!status) status = qn_copy_to_device(ctx, p, a, sizeof a);
+  if (!status) status = qn_sqrt(ctx, &ta, &ta);
+  if (!status) status = qn_copy_to_host(ctx, a, p, sizeof a);
+  if (!status && a[2] != 3) status = QN_INTERNAL;
+  if (p) qn_free(ctx, p);
+  qn_context_destroy(ctx);
+  return status;
+}
+
 /* An engine that could not be measured for lack of memory is dropped and leaks nothing. */
 static qn_status measurements(void)
 {
@@ -202,6 +232,7 @@ static const struct scenario { const char *name; qn_status (*run)(void); bool co
   { "calls", calls, false, QN_NO_MEMORY }, { "a recording", recordings, false, QN_NOT_READY },
   { "explanations", explanations, false, QN_NO_MEMORY }, { "a timer and memory", timers, false, QN_NO_MEMORY },
   { "a trace", traces, false, QN_NO_MEMORY },
+  { "a profile", profiles, false, QN_NO_MEMORY }, { "the checking device", checks, false, QN_NO_MEMORY },
   { "measurements", measurements, false, QN_NO_MEMORY },
 };
 

@@ -1,5 +1,6 @@
 /* t_core.c -- the dispatcher: what the planner offers to engines, what demands exclude, recording,
  * delegation; on fake_backend.c, whose engines compute nothing, and on cpu_ref. */
+#include <quern/kit.h>
 #include <quern/tools.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -87,6 +88,87 @@ static void long_chain(void)
 }
 
 /* ---- demands ------------------------------------------------------------------------------------------------------ */
+
+static char warned[4096];
+static int  warnings;
+
+static void count_warnings(void *user, int level, const char *message)
+{
+  (void)user;
+  if (level == QN_LOG_WARN) snprintf(warned, sizeof warned, "%s", message), warnings++;
+}
+
+/* Of a context on cpu_ref with that limit: the plan's workspace, and the sum of what it writes; -1: no plan, with what it said. */
+static double sum_within(const char *limit, const char *more, const char *line, size_t *bytes)
+{
+  const char *const cpu[] = { "backend=cpu_ref", "tune=off", "threads=4", limit, more, NULL };
+  qn_context *ctx;
+  qn_graph *g = NULL;
+  qn_plan *p = NULL;
+  double sum = -1;
+  *last_plan = 0;
+  if (qn_context_create(cpu, &ctx)) return -1;
+  if (!qn_graph_parse(line, &g) && !qn_plan_create(ctx, g, &p)) {
+    const qn_graph_view *v = qn_graph_inspect(g);
+    void *ptr[8];
+    for (uint32_t i = 0; i < v->n_pointers; i++) {
+      const int64_t n = qn_elements(&v->value[v->pointer[i]]);
+      float *at = ptr[i] = aligned_alloc(64, (size_t)(n * 4 + 63) / 64 * 64);
+      for (int64_t k = 0; k < n; k++) at[k] = (float)(k % 13) - 6;
+    }
+    qn_plan_print(p, last_plan, sizeof last_plan);
+    *bytes = qn_plan_workspace(p);
+    if (!qn_plan_execute(ctx, p, ptr)) {
+      sum = 0;
+      for (int64_t k = 0; k < qn_elements(&v->value[v->pointer[v->n_pointers - 1]]); k++)
+        sum += ((float *)ptr[v->n_pointers - 1])[k] * (double)(k % 7 + 1);
+    }
+    for (uint32_t i = 0; i < v->n_pointers; i++) free(ptr[i]);
+  }
+  qn_plan_destroy(p);
+  qn_graph_destroy(g);
+  qn_context_destroy(ctx);
+  return sum;
+}
+
+/* A workspace for one thread is enough for the tuned engines; where none is left to take a large problem, the log says why. */
+static void limits(void)
+{
+  static const char *const line[] = { "conv_forward x=f32/2x32x28x28 w=f32/64x32x3x3 pad=1", "conv_forward x=f32/2x64x28x28 w=f32/64x1x3x3 pad=1 groups=64",
+    "conv_backward_filter x=f32/2x32x28x28 dy=f32/2x64x28x28 dw=f32/64x32x3x3 pad=1", "lrn x=f32/2x32x28x28",
+    "resample x=f32/2x32x28x28 size=51,51 mode=cubic", "pool_lp x=f32/2x32x56x56 window=3" };
+  char limit[64];
+  qn_set_log(count_warnings, NULL);
+  for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
+    size_t most = 0, one = 0, bytes = 0;
+    double all = sum_within("workspace_limit=", NULL, line[i], &most), few = sum_within("threads=1", NULL, line[i], &one);
+    if (one >= most) {
+      tap_ok(all == few, "%s wants no more for more threads: %zu bytes", line[i], most);
+      continue;
+    }
+    snprintf(limit, sizeof limit, "workspace_limit=%zu", (one + most) / 2);
+    double less = sum_within(limit, NULL, line[i], &bytes);
+    tap_ok(bytes <= (one + most) / 2 && strstr(last_plan, " tuned ") && less == all, "%s within fewer threads' workspace, %zu of %zu bytes: %g, %g",
+           line[i], bytes, most, less, all);
+    snprintf(limit, sizeof limit, "workspace_limit=%zu", one);
+    less = sum_within(limit, NULL, line[i], &bytes);
+    tap_ok(bytes <= one && strstr(last_plan, " tuned ") && less == all, "and within one thread's, %zu bytes", one);
+  }
+  tap_ok(warnings == 0, "none of which is worth a warning: %s", warned);
+  size_t bytes;
+  const char *conv = "conv_forward x=f32/1x16x24x24/nhwc w=f32/16x16x3x3/nhwc pad=1";
+  double all = sum_within("workspace_limit=", NULL, conv, &bytes), none = sum_within("workspace_limit=0", NULL, conv, &bytes);
+  tap_ok(none == all && warnings == 1 && strstr(warned, "generic engine cpu_ref/direct takes conv_forward x=f32/1x16x24x24/nhwc") &&
+         strstr(warned, "1.33 million multiplications") && strstr(warned, "over the limit; it is a limit of 0 bytes, needs "),
+         "a generic engine that takes a large problem is warned of, with what ruled out a tuned one: %d, %s", warnings, warned);
+  sum_within("workspace_limit=0", NULL, conv, &bytes);
+  tap_ok(warnings == 1, "once");
+  sum_within("workspace_limit=0", NULL, "conv_forward x=f32/1x16x12x12/nhwc w=f32/16x16x3x3/nhwc pad=1", &bytes);
+  tap_ok(warnings == 1, "not of a small one");
+  sum_within("workspace_limit=", "engine=conv_forward=direct", conv, &bytes);
+  tap_ok(warnings == 1, "nor where the engine was pinned");
+  qn_set_log(NULL, NULL);
+}
 
 static void demands(void)
 {
@@ -514,6 +596,7 @@ int main(void)
   deep();
   long_chain();
   demands();
+  limits();
   arena();
   allocators();
   instances();

@@ -84,6 +84,59 @@ static void keys(void)
   unlink(file);
 }
 
+static char logged[8192];
+
+static void keep(void *user, int level, const char *message)
+{
+  (void)user;
+  size_t n = strlen(logged);
+  if (level == QN_LOG_PLAN) snprintf(logged + n, sizeof logged - n, "%s\n", message);
+}
+
+/* The table of a context: what a graph calls its tensors, each problem once, calls counted. */
+static void profiled(void)
+{
+  char file[] = "/tmp/quern-t-profile-XXXXXX", option[64], text[4096] = "";
+  const char *const cpu[] = { "backend=cpu_ref", "tune=off", "log=plan", option, NULL };
+  static float x[64], y[64];
+  void *ptr[] = { x, y };
+  qn_tensor tx = qn_tensor_1d(x, QN_F32, 7), ty = qn_tensor_1d(y, QN_F32, 7);
+  qn_context *ctx;
+  qn_graph *g = NULL;
+  qn_plan *p = NULL, *same = NULL;
+  qn_recording *r = NULL;
+  int fd = mkstemp(file);
+  snprintf(option, sizeof option, "profile=%s", file);
+  qn_set_log(keep, NULL);
+  if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "a profile");
+  qn_status status = qn_graph_parse("in image f32/8x8\nhidden = softmax x=image\nout label = log_softmax x=hidden", &g);
+  if (!status) status = qn_plan_create(ctx, g, &p);
+  if (!status) status = qn_plan_create(ctx, g, &same);
+  if (!status) status = qn_plan_execute(ctx, p, ptr);
+  for (int i = 0; i < 3 && !status; i++) status = qn_relu(ctx, &tx, &ty);
+  if (!status) status = qn_record_begin(ctx);
+  if (!status) status = qn_plan_execute(ctx, p, ptr);
+  if (!status) status = qn_record_end(ctx, &r);
+  for (int i = 0; i < 2 && !status; i++) status = qn_recording_replay(ctx, r);
+  if (!status) status = qn_plan_execute(ctx, same, ptr);
+  tap_ok(!status, "a profiled context runs: %s", qn_last_error());
+  tap_ok(strstr(logged, "in image f32/8x8 | out hidden = softmax x=image") && strstr(logged, "relu x=f32/7"), "log=plan: %s", logged);
+  qn_recording_destroy(r);
+  qn_plan_destroy(p);
+  qn_plan_destroy(same);
+  qn_graph_destroy(g);
+  tap_ok(read(fd, text, sizeof text - 1) == 0, "nothing is written before the context's end");
+  qn_context_destroy(ctx);
+  ssize_t n = read(fd, text, sizeof text - 1);
+  const char *relu = n > 0 ? strstr(text, " relu x=f32/7\n") : NULL, *hidden = n > 0 ? strstr(text, "out hidden = softmax x=image\n") : NULL;
+  tap_ok(relu && hidden && strstr(text, "in 11 calls") && strstr(text, "\n       4 ") && strstr(text, "\n       3 ") &&
+         strstr(text, "out label = log_softmax x=hidden\n"), "the table of a context: %s", text);
+  tap_ok(hidden && !strstr(hidden + 1, "out hidden"), "has a row for each problem, whatever plans it stood in");
+  qn_set_log(NULL, NULL);
+  close(fd);
+  unlink(file);
+}
+
 /* A disk that becomes full within a line: no partial line may remain. */
 static void on_a_full_disk(void)
 {
@@ -115,6 +168,7 @@ int main(void)
   of_other_contexts();
   numbers();
   keys();
+  profiled();
   on_a_full_disk();
   return tap_done();
 }

@@ -247,6 +247,33 @@ static void forked(void)
   qn_context_destroy(ctx);
 }
 
+static char logged[2048];
+
+static void keep(void *user, int level, const char *message)
+{
+  (void)user;
+  if (level == QN_LOG_WARN) snprintf(logged, sizeof logged, "%s", message);
+}
+
+/* A problem whose operands do not fit into memory is planned, and the log says that it was not measured. */
+static void without_memory(void)
+{
+  const char *const cpu[] = { "backend=cpu_ref", "tune=measure", option, NULL };
+  qn_context *ctx;
+  int n;
+  unlink(file);
+  snprintf(option, sizeof option, "tune_cache=%s", file);
+  if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "measuring without memory");
+  qn_set_log(keep, NULL);
+  plan(ctx, "relu x=f32/1099511627776000", &n, NULL);
+  qn_set_log(NULL, NULL);
+  tap_ok(n == 1 && line_has(last_plan, 0, "cpu_ref/") && strstr(logged, "tune: relu x=f32/1099511627776000 is not measured") &&
+         strstr(logged, "memory ran out"), "what could not be measured is planned, and why is said: %s", logged);
+  plan(ctx, "relu x=f32/100000", &n, NULL);
+  tap_ok(n == 1 && strstr(contents(), "relu x=f32/100000"), "what could is remembered, on a CPU too");
+  qn_context_destroy(ctx);
+}
+
 int main(void)
 {
   char folder[] = "/tmp/quern-t-tune-XXXXXX", command[64];
@@ -262,6 +289,7 @@ int main(void)
   interrupted();
   forked();
   refused();
+  without_memory();
   snprintf(command, sizeof command, "rm -r %s", folder);
   if (system(command)) tap_note("%s is still there", folder);
   return tap_done();

@@ -235,8 +235,9 @@ static uint64_t choose(cpu_conv *c, int threads)
   const int64_t outs = y->dim[1] / groups, pixels = images * w->pixels;
   const bool whole = c->filter_dtype == QN_F32 || c->filter_dtype == QN_F64;
   const bool in_rows = whole && (lies_in_order(c, true) || lies_in_order(c, false));
-  /* y runs along channels: they are the columns, unless so few pixels that laying out the filter would cost more */
-  c->pixels_in_columns = y->stride[1] != 1 || y->dim[1] == 1 || (in_rows && pixels < outs && !c->must_follow_y);
+  /* y runs along channels: they are the columns, unless so few pixels that laying out the filter would cost more (the number of pixels
+   * decides the order of places then, so not where a batch of another size must have the same bits) */
+  c->pixels_in_columns = y->stride[1] != 1 || y->dim[1] == 1 || (in_rows && pixels < outs && !c->must_follow_y && !g->one_order);
   c->taps_fastest = c->pixels_in_columns && (!in_rows || lies_in_order(c, true));
   c->filter_in_place = c->pixels_in_columns && in_rows;
   c->source_in_place = !c->pixels_in_columns && reads_in_place(w);
@@ -340,6 +341,7 @@ void cpu_conv_ask(cpu_conv *c, const qn_request *request, const cpu_gemm_isa *is
   c->filter_is = request->value[c->filter_value];
   c->y_is = request->value[y];
   c->threads = request->demands->threads;
+  c->gemm.one_order = cpu_gemm_one_order(request);
   c->phases = 1;
   for (int32_t d = 2; backward && d < c->y_is.rank; d++)        /* beyond the limit the exact number does not matter */
     c->phases *= qn_min_i64(c->attr.stride[d - 2], CPU_CONV_PHASES + 1);

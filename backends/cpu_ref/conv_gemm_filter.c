@@ -172,6 +172,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   g->a = left_block;
   g->b = right_block;
   g->finish = finish;
+  g->one_order = cpu_gemm_one_order(request);
   out->workspace = cpu_gemm_plan(g, request->demands->threads);
   return cpu_keep(out, &p, sizeof p);
 }

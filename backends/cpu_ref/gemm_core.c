@@ -104,7 +104,7 @@ uint64_t cpu_gemm_plan(cpu_gemm *g, int threads)
 
   /* kc and split fix the order of summation, so they depend on the problem only; mc and nc just divide the work */
   const int64_t runs = qn_max_i64(1, qn_ceil_div(g->k, g->kc));
-  const int64_t parts = qn_min_i64((int64_t)(work < PARTS ? work : PARTS) / n_tiles(g), runs / PART_RUNS);
+  const int64_t parts = g->one_order ? 1 : qn_min_i64((int64_t)(work < PARTS ? work : PARTS) / n_tiles(g), runs / PART_RUNS);
   g->split = qn_ceil_div(runs, qn_ceil_div(runs, qn_max_i64(1, parts)));
 
   const int64_t most = threads > 1 ? (int64_t)threads * TILES_EACH : 1, wanted = work < (double)most ? (int64_t)work : most;
@@ -267,12 +267,15 @@ const cpu_gemm_isa *cpu_gemm_isa_of(const qn_device *device)
 
 qn_status cpu_gemm_choose(const qn_request *request, qn_prepared *p, const cpu_gemm_isa **isa)
 {
+  const qn_value *first = &request->value[request->op[0].arg[0]];
+  const bool exact = cpu_gemm_type(first->dtype) == CPU_GEMM_I16, any = exact || request->demands->determinism < QN_DET_PORTABLE;
   for (int i = 0; cpu_gemm_variants[i]; i++) {
-    const bool runs = (request->device->features & copies[i].feature) == copies[i].feature;
-    if (request->variant ? strcmp(request->variant, cpu_gemm_variants[i]) != 0 : !runs) continue;
+    const bool runs = (request->device->features & copies[i].feature) == copies[i].feature, portable = exact || !copies[i].feature;
+    if (request->variant ? strcmp(request->variant, cpu_gemm_variants[i]) != 0 : !runs || !(any || portable)) continue;
     if (!runs) break;
     *isa = copies[i].isa;
     p->variant = cpu_gemm_variants[i];
+    if (cpu_gemm_one_order(request)) p->traits |= QN_TRAIT_BATCH_INVARIANT | (portable ? QN_TRAIT_PORTABLE : 0);
     return QN_OK;
   }
   return qn_refuse(p, "the device lacks this variant's instruction set", "", request->variant, "%s", request->device->name);

@@ -9,6 +9,9 @@
  *   order      an element is summed by ascending k in runs of kc, which are then added one after another (with split > 1,
  *              in `split` such sums, added in order). Runs and split depend on the problem only, and tile sizes do not
  *              affect the order: the number of threads never changes a bit
+ *   demands    under `deterministic=batch` split is 1, so the order depends on k alone: a row has the bits that it has in any batch.
+ *              Under `portable` the copy without instruction-set extensions runs, whose products and sums are not fused, as no
+ *              two instruction sets fuse alike (whole numbers are exact in all)
  *   copies     gemm_kernel.c is compiled once per instruction set; the device description selects the one to run */
 #ifndef CPU_GEMM_CORE_H
 #define CPU_GEMM_CORE_H
@@ -38,9 +41,11 @@ typedef struct cpu_gemm_isa {
 } cpu_gemm_isa;
 extern const cpu_gemm_isa cpu_gemm_baseline, cpu_gemm_avx2, cpu_gemm_avx512;
 const cpu_gemm_isa *cpu_gemm_isa_of(const qn_device *device);       /* the widest that the device runs */
-/* The copies as variants of an engine; picks the requested one or the widest, and refuses one that the device lacks. */
+/* The copies as variants of an engine; picks the requested one or the widest that the demands allow, and refuses one that the device
+ * lacks. Adds the traits that the order of summation has under the demands. */
 extern const char *const cpu_gemm_variants[];
 qn_status cpu_gemm_choose(const qn_request *request, qn_prepared *p, const cpu_gemm_isa **isa);
+static inline bool cpu_gemm_one_order(const qn_request *request) { return request->demands->determinism >= QN_DET_BATCH; }
 
 /* ---- the product: gemm_core.c ------------------------------------------------------------- */
 
@@ -55,6 +60,7 @@ struct cpu_gemm {
   int64_t  mc, nc, kc;                    /* a tile's rows and columns, a run's length (even) */
   int64_t  split;
   int      threads;                       /* that the workspace is sized for */
+  bool     one_order;                     /* k is not split, whatever else there is: see demands */
   bool     b_ready;                       /* B is already laid out: no buffer is reserved for it */
   bool     keep_rows, keep_columns;       /* cut a tile's rows, or columns, last: laying out the other block is expensive.
                                            * With keep_rows a tile may be finished in strips of rows */

@@ -38,6 +38,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   const cpu_gemm_isa *isa;
   const qn_status status = cpu_gemm_choose(request, p, &isa);
   if (status) return status;
+  p->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);    /* the functions that follow have a copy per instruction set */
   fused *f = cpu_state(p, sizeof *f);
   if (!f) return QN_NO_MEMORY;
   qn_request counted;

@@ -125,6 +125,7 @@ uint64_t cpu_matmul_set(cpu_matmul *own, const qn_request *request, const cpu_ge
   g->a = left_block;
   g->b = right_block;
   g->finish = finish;
+  g->one_order = cpu_gemm_one_order(request);
   return cpu_gemm_plan(g, request->demands->threads);
 }
 

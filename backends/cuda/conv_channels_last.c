@@ -70,7 +70,8 @@ static qn_status prepare_conv(const qn_request *r, state *st, bool pad)
     .struct_size = sizeof part, .instance = r->instance, .op = &st->node, .n_ops = 1, .n_values = (uint32_t)st->n, .value = st->value
   };
   if (!pad) return r->host->part_prepare(r, &part, NULL, &st->conv);
-  const bool wgmma = r->device->arch_major == 9 && st->value[0].dtype != QN_F32;
+  const bool any_order = r->demands->determinism < QN_DET_BATCH || st->node.op == QN_OP_CONV_BACKWARD_FILTER;   /* else wgmma's tiles differ */
+  const bool wgmma = r->device->arch_major == 9 && st->value[0].dtype != QN_F32 && any_order;
   const bool groups = ((const qn_conv *)st->node.attr)->groups > 1;
   qn_status s = r->host->part_prepare(r, &part, groups ? "cuda/grouped" : wgmma ? "cuda/wgmma" : "cuda/mma", &st->conv);
   if (s && groups) s = r->host->part_prepare(r, &part, "cuda/by_group", &st->conv);
@@ -123,7 +124,7 @@ static qn_status attempt(const qn_request *r, bool pad, qn_prepared *out)
   out->estimate = answer->estimate > 0 ? answer->estimate + copied : 0;
   out->numerics = answer->numerics;
   out->math = answer->math;
-  out->traits = answer->traits & (QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES);
+  out->traits = answer->traits & (QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | QN_TRAIT_BATCH_INVARIANT);     /* copies round nothing */
   if ((double)st->scratch > 2 * bytes + (1 << 20))
     return qn_refuse(out, "copies of at most twice the operands", "x", "more channels a group", "%lld bytes", (long long)st->scratch);
   if (out->workspace > r->demands->workspace_limit)
@@ -138,7 +139,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
   qn_prepared padded = *out;
   const qn_status plain = attempt(r, false, out), s = attempt(r, true, &padded);
-  const bool take_padded = !s && (plain || (padded.estimate > 0 && out->estimate > padded.estimate));
+  const bool by_time = r->demands->determinism < QN_DET_BATCH;              /* estimates depend on the batch */
+  const bool take_padded = !s && (plain || (by_time && padded.estimate > 0 && out->estimate > padded.estimate));
   if (plain || take_padded) release(out);
   if (s || !take_padded) release(&padded);
   if (take_padded) *out = padded;

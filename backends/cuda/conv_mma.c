@@ -7,7 +7,8 @@
  *   backward filter  dw[k, r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
  *
  * Threads gather the windows into shared memory by cp.async (conv_mma.cuh). A filter gradient has few tiles and a long sum over
- * pixels, so the pixels are split among CTAs; the partial sums go to workspace and are added in a fixed order. One to three
+ * pixels, so the pixels are split among CTAs; the partial sums go to workspace and are added in a fixed order. Under
+ * `deterministic=batch` the other two take the first tile that fits, whatever the number of images. One to three
  * spatial dims, one group, channels in units of 16 bytes. */
 #include "conv_kernel.h"
 #include "conv_mma.h"
@@ -40,7 +41,8 @@ static int choose(const qn_request *r, const cuda_conv_problem *c, const cuda_co
 {
   double bytes = (double)qn_kit_bytes(c->x->dtype) * ((double)qn_elements(c->x) + (double)qn_elements(c->y) + (double)qn_elements(c->w));
   int best = -1;
-  for (int i = 0; i < CUDA_CONV_MMA_SIZES; i++) {
+  const bool one_order = r->demands->determinism >= QN_DET_BATCH && c->mode != CUDA_CONV_FILTER;
+  for (int i = 0; i < CUDA_CONV_MMA_SIZES && !(one_order && best >= 0); i++) {
     const cuda_conv_mma_kernel *kernel = &kernels[i];
     if (!kernel->function || (r->variant && strcmp(r->variant, names[i])) || kernel->shared > (int64_t)r->device->shared_per_block)
       continue;
@@ -159,6 +161,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!filter) cuda_conv_kernel_steps(launch, out, &chain, offsetof(cuda_conv_mma, steps), offsetof(cuda_conv_mma, out));
   else if (parts == 1) cuda_conv_kernel_pointer(launch, c.w_at, offsetof(cuda_conv_mma, out));
   else cuda_conv_kernel_parts(launch, out, &c, parts, dw, offsetof(cuda_conv_mma, out));
+  if (r->demands->determinism >= QN_DET_BATCH) out->traits |= QN_TRAIT_BATCH_INVARIANT;
   out->variant = names[best];
   out->estimate = least;
   return QN_OK;

@@ -530,7 +530,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   return st->parts > 1 ? cuda_conv_join(y, st->out_dtype, product, st->parts, q->filters * q->taps * q->channels, launch->stream) : QN_OK;
 }
 
-#define ROW(op_, mode) { .name = "wgmma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
+/* A gradient by the filter has no rows whose bits a batch could change. */
+#define ROW(op_, mode) { .name = "wgmma", .op = op_, .class_ = QN_CLASS_TUNED, \
+                         .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | (mode == CUDA_CONV_FILTER ? QN_TRAIT_BATCH_INVARIANT : 0), \
                          .variants = names[mode], .also = mode == CUDA_CONV_FORWARD ? cuda_chain_also : NULL, \
                          .prepare = prepare, .build = build, .run = run, .release = cuda_release }
 static const qn_engine rows[] = {

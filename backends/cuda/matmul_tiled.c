@@ -6,7 +6,8 @@
  *   simt   f32 on FP32 cores (math strict)
  *
  * Where there are fewer tiles than multiprocessors, k is split among CTAs (_k2, _k4, ...); the last CTA of a tile adds the parts
- * in order, so that results do not depend on timing. The kernels are in matmul_tiled.cuh. */
+ * in order, so that results do not depend on timing. Under `deterministic=batch` k is not split, and the first tile that fits is taken,
+ * whatever the number of rows. The kernels are in matmul_tiled.cuh. */
 #include "engines.h"
 #include "matmul_problem.h"
 #include "matmul_tiled.h"
@@ -85,13 +86,15 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
   int esize = (int)qn_kit_bytes(p->a.dtype), best = -1;
   int64_t batches = p->batch[0] * p->batch[1];
   double least = 0;
-  for (int v = 0; names[v]; v++) {
+  const bool one_order = r->demands->determinism >= QN_DET_BATCH;
+  for (int v = 0; names[v] && !(one_order && best >= 0); v++) {
     const cuda_tiled_kernel *k = &kernels[v / N_SPLITS];
     int splits = splits_of[v % N_SPLITS];
     int64_t tiles = qn_ceil_div(p->m, k->bm) * qn_ceil_div(p->n, k->bn) * batches, steps = qn_ceil_div(p->k, k->bk);
     bool rows[2] = { wants_rows(k, &p->a), wants_rows(k, &p->b) };
     int32_t bytes[2] = { copy_bytes(&p->a, p->k, esize, rows[0]), copy_bytes(&p->b, p->k, esize, rows[1]) };
     if (r->variant && strcmp(r->variant, names[v])) continue;
+    if (one_order && (splits > 1 || k->aligned_only)) continue;       /* a row alone may be aligned as the others are not */
     if (tiles * splits > INT32_MAX || (k->aligned_only && (!bytes[0] || !bytes[1]))) continue;
     if (k->shared[rows[0]][rows[1]] > (int64_t)r->device->shared_per_block) continue;
     if (splits > 1) {                                       /* every split needs a part of k, and workspace for its partial sums */
@@ -148,6 +151,7 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
   out->n_ops = chain.n_ops;
   out->variant = names[best];
   out->estimate = least;
+  if (one_order) out->traits |= QN_TRAIT_BATCH_INVARIANT;
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -182,6 +186,7 @@ static qn_status prepare_mma(const qn_request *r, qn_prepared *out)
                      p.a.align < 4 ? p.a.align : p.b.align);
   status = prepare_with(r, out, &p, kernels, mma_variants, 3000);
   if (status) return status;
+  if (p.a.dtype == QN_I8 && out->traits & QN_TRAIT_BATCH_INVARIANT && out->n_ops == 1) out->traits |= QN_TRAIT_PORTABLE;    /* exact */
   out->math = p.a.dtype != QN_F32 ? QN_MATH_STRICT : tf32 ? QN_MATH_TF32 : QN_MATH_F32;
   out->numerics.accumulator = p.a.dtype == QN_I8 ? QN_ACC_NATIVE : p.a.dtype != QN_F32 ? QN_ACC_F32_TC : tf32 ? QN_ACC_TF32 : QN_ACC_3XTF32;
   return QN_OK;

@@ -96,6 +96,10 @@ conv_forward x=f32/2x16x6x7x9/nhwc w=f32/72x16x3x2x3/nhwc pad=1:0,0:1,1 stride=2
 conv_forward x=bf16/2x16x9x9/nhwc w=bf16/64x16x3x3/nhwc pad=1 y=f32/2x64x9x9/nhwc
 conv_forward x=f16/1x512x5x5/nhwc w=f16/128x512x3x3/nhwc pad=1 y=f32/1x128x5x5/nhwc
 
+# Under `deterministic=batch` neither a long sum's split nor the order of a window's places depends on how many images there are.
+conv_forward x=f32/2x512x4x4 w=f32/16x512x3x3 pad=1 ; fill=signed
+conv_forward x=f32/6x5x2x2/nhwc w=f32/20x5x3x3 pad=1 ; fill=signed
+
 # long sums, many images, many positions
 conv_forward x=f32/1x512x3x3 w=f32/2x512x3x3 ; as=f16,bf16
 conv_forward x=f32/1x64x9x9 w=f32/8x64x3x3 pad=1 ; fill=ipos,pos as=f16,bf16

@@ -111,6 +111,9 @@ matmul a=f32/9x17 b=f32/17x10 alpha=f32 c=f32/9x10 beta=f32 ; alpha.is=0 beta.is
 matmul a=f32/9x17 b=f32/17x10 alpha=f32 c=f32/9x10 beta=f32 ; alpha.is=3 beta.is=0 c.fill=nan fill=int,signed
 matmul a=f32/9x17 b=f32/17x10 alpha=0 ; a.fill=nan fill=int
 
+# Under `deterministic=batch` a long sum is split for no number of rows.
+matmul a=f32/64x4096 b=f32/4096x64 ; fill=signed
+
 # c in y's memory
 matmul a=f32/17x19 b=f32/19x23 c=f32/17x23 beta=2 y=c ; as=f16,bf16,f64
 matmul a=f32/17x19 b=f32/19x23 c=f32/17x23 y=c ; as=bf16

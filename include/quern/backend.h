@@ -68,7 +68,8 @@ typedef struct qn_demands {
   uint32_t determinism;                   /* QN_DET_... */
   uint32_t math;                          /* QN_MATH_... */
   uint64_t workspace_limit;               /* bytes; UINT64_MAX: none */
-  int32_t  threads;                       /* of a CPU context, >= 1; a hint: results must not depend on it */
+  int32_t  threads;                       /* of a CPU context, >= 1: results must not depend on it. Core asks again with fewer where the
+                                             workspace is over the limit */
   int32_t  reserved;
 } qn_demands;
 enum { QN_DET_NONE = 0, QN_DET_RUN = 1, QN_DET_BATCH = 2, QN_DET_PORTABLE = 3 };
@@ -169,7 +170,7 @@ struct qn_launch {
   void        *workspace;                 /* 256-byte aligned */
   void        *counters;                  /* zero on entry; must be zero again when the work is done */
   const qn_device *device;
-  int32_t      threads;                   /* for a CPU engine, >= 1 */
+  int32_t      threads;                   /* for a CPU engine, >= 1: those of the demands that prepare accepted under */
   int32_t      reserved;
   void        *core;                      /* private to core, for delegation */
 };

@@ -14,6 +14,8 @@
  *             or a plugin's library takes is its own
  *   numbers   a CPU context computes in the calling thread's floating-point mode, which must be C's default: round to
  *             nearest, keep subnormals (a program linked with -ffast-math flushes them, and gets a warning)
+ *   busy CPU  a machine that other programs use too wants OMP_WAIT_POLICY=passive in the environment: OpenMP's waiting
+ *             threads spin otherwise, and a CPU context takes 8 to 20 times as long (`quern-info doctor` says so)
  *
  * A first program:
  *
@@ -116,7 +118,7 @@ int64_t   qn_tensor_elements(const qn_tensor *t);
 typedef struct qn_context qn_context;
 
 /* options: NULL, or an array of "key=value" strings ended by NULL. Each overrides the environment variable of the same
- * name ("backend=..." overrides QUERN_BACKEND); `quern-info config` lists them all. */
+ * name ("backend=..." overrides QUERN_BACKEND), and QUERN_OVERRIDE overrides both; `quern-info config` lists them all. */
 qn_status qn_context_create(const char *const options[], qn_context **ctx_p);
 void      qn_context_destroy(qn_context *ctx);            /* waits for its enqueued work; NULL is a no-op */
 qn_status qn_context_set(qn_context *ctx, const char *key, const char *value);  /* any key but backend, device, device_model, plugin_path */
@@ -233,7 +235,8 @@ void      qn_recording_destroy(qn_recording *recording);  /* also after its cont
 
 /* ---- log ---------------------------------------------------------------------------------- */
 
-enum { QN_LOG_ERROR = 0, QN_LOG_WARN = 1, QN_LOG_INFO = 2, QN_LOG_DEBUG = 3 };
+/* QN_LOG_PLAN: no level, but what QUERN_LOG=plan asks for beside a level, each plan's parts as it is made. */
+enum { QN_LOG_ERROR = 0, QN_LOG_WARN = 1, QN_LOG_INFO = 2, QN_LOG_DEBUG = 3, QN_LOG_PLAN = 4 };
 /* fn NULL: log to stderr. Messages above the level set by QUERN_LOG (default warn) are not produced. */
 void qn_set_log(void (*fn)(void *user, int level, const char *message), void *user);
 

@@ -62,6 +62,8 @@ const qn_op_info *qn_op_at(int i);                    /* i from 0; NULL past the
 const qn_op_info *qn_op_find(uint32_t kind);          /* NULL: no such op */
 const qn_op_info *qn_op_named(const char *name);      /* NULL: no such op, or name is NULL */
 const char       *qn_family_name(uint32_t family);    /* "?" if there is none */
+/* By convention, from shapes alone: a multiply-add is two. value: those that op's arg number; inferred. */
+double            qn_flops(const qn_node *op, const qn_value *value);
 
 /* ---- graphs as data ----------------------------------------------------------------------- */
 
@@ -135,7 +137,7 @@ const qn_engine *qn_backend_engine(const qn_backend *table, int i);
 typedef struct qn_setting_info {
   uint64_t    struct_size;
   const char *key, *variable;             /* "backend", "QUERN_BACKEND"; key "": a backend's own, set by environment only */
-  const char *value, *origin;             /* "default", "environment", "context" */
+  const char *value, *origin;             /* "default", "environment", "context", "override" */
   const char *text;                       /* its meaning and the values known */
 } qn_setting_info;
 qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *user, const qn_setting_info *), void *user);  /* ctx may be NULL */
