@@ -117,9 +117,9 @@ static const char *value_wanted(const char *key, const char *value)
 static bool check_setting(char *setting, const qn_graph_view *view, char *why, size_t bytes)
 {
   static const struct { const char *key; bool of_role, alone, of_output; } known[] = {
-    {"fill", true, true, false}, {"is", true, false, true}, {"within", true, false, true}, {"offset", true, false, true}, {"seed", false, true, false},
-    {"labels", false, true, false}, {"plain", false, true, false}, {"as", false, true, false}, {"tier", false, true, false},
-    {"kind", false, true, false}};
+    {"fill", true, true, false}, {"is", true, false, true}, {"within", true, false, true}, {"offset", true, false, true},
+    {"seed", false, true, false}, {"labels", false, true, false}, {"plain", false, true, false}, {"as", false, true, false},
+    {"tier", false, true, false}, {"kind", false, true, false}};
   char *equals = strchr(setting, '='), *value = equals ? equals + 1 : setting, *key = setting;
   if (equals) {
     *equals = 0;
@@ -141,7 +141,8 @@ static bool check_setting(char *setting, const qn_graph_view *view, char *why, s
     return false;
   }
   snprintf(why, bytes, "setting '%s%s%.80s%s%.80s' is not known: fill, ROLE.fill, ROLE.is, ROLE.within, ROLE.offset, seed, labels, "
-           "plain, as, tier, kind are", key > setting ? setting : "", key > setting ? "." : "", key, equals ? "=" : "", equals ? value : "");
+           "plain, as, tier, kind are", key > setting ? setting : "", key > setting ? "." : "", key, equals ? "=" : "",
+           equals ? value : "");
   return false;
 }
 

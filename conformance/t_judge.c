@@ -97,8 +97,8 @@ static void fills(void)
   qc_fill(&v, "large", 7, 0, 3);
   for (int i = 0; i < N; i++)
     highest = fmaxf(highest, fabsf(b[i])), least = fminf(least, fabsf(b[i]));
-  check(isfinite(highest) && highest > 3.3e38f && least > 8e37f && qc_fill(&v, "large:19", 7, 0, 3) && fabsf(b[0]) <= 1e19f && fabsf(b[0]) >= 2.4e18f,
-        "the large fills are finite and near what they say");
+  check(isfinite(highest) && highest > 3.3e38f && least > 8e37f && qc_fill(&v, "large:19", 7, 0, 3) && fabsf(b[0]) <= 1e19f &&
+        fabsf(b[0]) >= 2.4e18f, "the large fills are finite and near what they say");
   qc_fill(&v, "special", 7, 0, 3);
   int nans = 0, infs = 0, subnormal = 0;
   for (int i = 0; i < N; i++) {
@@ -266,7 +266,8 @@ static void guards(void)
     off += (uintptr_t)at % 32 != 0;
     qc_buffer_free(b);
   }
-  check(aligned && close > 4 && off > 4 && close + off == 32, "at the start, some are at the page and some at no larger alignment than theirs");
+  check(aligned && close > 4 && off > 4 && close + off == 32,
+        "at the start, some are at the page and some at no larger alignment than theirs");
 }
 
 int main(void)
