@@ -78,6 +78,7 @@ static long double mirrored(long double at, long double low, long double high, l
 static dim_taps taps_of(const qn_sampling *a, long double g, int64_t n)
 {
   dim_taps t = { 0 };
+  if (a->padding == QN_SAMPLE_REFLECTION) g -= 4 * rintl(g / 4);        /* its period, exactly: a far point keeps its digits */
   long double scale = a->align_corners ? (long double)(n - 1) / 2 : (long double)n / 2;
   long double at = a->align_corners ? (g + 1) / 2 * (long double)(n - 1) : ((g + 1) * (long double)n - 1) / 2;
   t.nan = isnan(g) || (isinf(g) && a->padding == QN_SAMPLE_REFLECTION);

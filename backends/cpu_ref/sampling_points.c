@@ -57,7 +57,9 @@ CPU_INLINE void axis_points(axis *to, const float *restrict g, int64_t count, in
       *restrict slope1 = to->slope[1];
 #pragma omp simd
   for (int64_t i = 0; i < count; i++) {
-    float p = corners ? (g[i] + 1) / 2 * last : ((g[i] + 1) * extent - 1) / 2, slope = steep;
+    /* reflection has a period of 4, taken off exactly: a far point keeps its digits */
+    const float at = padding == QN_SAMPLE_REFLECTION ? g[i] - 4 * rintf(g[i] / 4) : g[i];
+    float p = corners ? (at + 1) / 2 * last : ((at + 1) * extent - 1) / 2, slope = steep;
     if (padding == QN_SAMPLE_REFLECTION) p = mirrored(p, low, last - low, &slope);
     if (padding != QN_SAMPLE_ZEROS) {
       slope = p > 0 && p < last ? slope : 0;

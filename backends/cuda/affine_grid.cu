@@ -243,7 +243,7 @@ static affine affine_of(const void *attr, bool backward, const qn_value *in, con
     s.grid_stride[1 + d] = grid->stride[s.dims - d];
     s.scale[d] = affine_scale(n, corners);
   }
-  for (int d = 0; d < 2; d++) s.by[d] = cuda_divide_by(s.extent[d]);
+  for (int d = 0; d < 2; d++) s.by[d] = cuda_divide_by(qn_max_i64(1, s.extent[d]));       /* 0: no point's place is asked for */
   return s;
 }
 
@@ -257,6 +257,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!qn_is_packed(grid)) return qn_refuse(out, "the grid is packed", backward ? "dy" : "grid", "row-major without gaps", "%s", "strides");
   if (qn_elements(grid) > 1 << 30)
     return qn_refuse(out, "places are counted in 31 bits", backward ? "dy" : "grid", "fewer", "%lld", (long long)qn_elements(grid));
+  if (qn_elements(grid) == 0) return qn_refuse(out, "points to add up", backward ? "dy" : "grid", "1 or more", "%s", "none");
   st.s = affine_of(op->attr, backward, in, to);
   int64_t points = st.s.extent[0] * st.s.extent[1] * st.s.extent[2];
   st.chunks = (int32_t)qn_ceil_div(points, st.chunk);

@@ -18,9 +18,11 @@ template <class T> __device__ __forceinline__ T fn_times_sigmoid(T a, T x)
   return x < T(-30) ? fn_times_exp(a, x) : a * fn_ratio(x < T(0) ? e : T(1), T(1) + e);
 }
 template <class T> __device__ __forceinline__ T fn_sigmoid(T x) { return fn_times_sigmoid(T(1), x); }
-template <class T> __device__ __forceinline__ T fn_softplus(T x)           /* ln(1 + e^x) without overflow */
+/* ln(1 + e^(beta x)) / beta, without overflow: where beta x > 0 its first term is x. */
+template <class T> __device__ __forceinline__ T fn_softplus(T x, T beta = 1)
 {
-  return x != x ? x : (x > T(0) ? x : T(0)) + log1p(exp(-fabs(x)));
+  const T z = beta * x;
+  return (z > T(0) ? x : T(0)) + log1p(exp(-fabs(z))) / beta;
 }
 template <class T> __device__ __forceinline__ T fn_min(T a, T b) { return a != a || a <= b ? a : b; }
 template <class T> __device__ __forceinline__ T fn_max(T a, T b) { return a != a || a >= b ? a : b; }
@@ -73,8 +75,12 @@ template <class T> __device__ __forceinline__ T fn_gelu_tanh_derivative(T x)
   if (fabs(t) > (sizeof(T) == 8 ? T(760) : T(110))) return (x > T(0) ? T(1) : T(0)) + (x - x);
   return fn_sigmoid(t) + x * T(1.59576912160573071176) * (T(1) + T(0.134145) * x * x) * fn_sigmoid(t) * fn_sigmoid(-t);
 }
-/* x, with finite values clamped at -1000, so that a product with it does not overflow before e^x makes it 0. */
-template <class T> __device__ __forceinline__ T fn_bounded(T x) { return x < T(-1000) && x - x == T(0) ? T(-1000) : x; }
+/* x scale, clamped to +-3000 if x is finite: e^-1500 is 0, and neither x scale nor a product with it overflows before. */
+template <class T> __device__ __forceinline__ T fn_bounded(T x, T scale = 1)
+{
+  const T z = scale * x;
+  return x - x != T(0) ? z : z < T(-3000) ? T(-3000) : z > T(3000) ? T(3000) : z;
+}
 /* a b e^x for x far below 0, without overflow of a b. */
 template <class T> __device__ __forceinline__ T fn_product_exp(T a, T b, T x)
 {
@@ -82,9 +88,9 @@ template <class T> __device__ __forceinline__ T fn_product_exp(T a, T b, T x)
   return a * h * b * h;
 }
 /* dy s (1 + z (1 - s)), z = beta x, s = sigmoid(z) */
-template <class T> __device__ __forceinline__ T fn_silu_backward(T dy, T z)
+template <class T> __device__ __forceinline__ T fn_silu_backward(T dy, T x, T beta)
 {
-  T slope = T(1) + fn_bounded(z) * fn_sigmoid(-z);
+  const T z = fn_bounded(x, beta), slope = T(1) + z * fn_sigmoid(-z);
   return z < T(-30) ? fn_product_exp(dy, slope, z) : dy * fn_times_sigmoid(slope, z);
 }
 /* x tanh(softplus(x)): with e = e^x, tanh is (e^2 + 2e) / (e^2 + 2e + 2). */
@@ -131,8 +137,8 @@ template <class T> __device__ __forceinline__ T fn_unary(uint32_t op, T x, T alp
   case QN_OP_SILU:       return fn_times_sigmoid(x, beta * x);
   case QN_OP_SIGMOID:    return fn_sigmoid(x);
   case QN_OP_TANH:       return tanh(x);
-  case QN_OP_SOFTPLUS:   return fn_softplus(beta * x) / beta;
-  case QN_OP_HARDSWISH:  return x * fn_min(fn_max(x + T(3), T(0)), T(6)) / T(6);
+  case QN_OP_SOFTPLUS:   return fn_softplus(x, beta);
+  case QN_OP_HARDSWISH:  return x * (fn_min(fn_max(x + T(3), T(0)), T(6)) / T(6));
   case QN_OP_MISH:       return fn_mish(x);
   case QN_OP_CLIP:       return fn_min(fn_max(x, alpha), beta);
   default:               return x;                         /* cast */
@@ -152,10 +158,10 @@ template <class T> __device__ __forceinline__ T fn_binary(uint32_t op, T a, T b,
   case QN_OP_POW: return pow(a, b);
   case QN_OP_RELU_BACKWARD:       return b > T(0) ? a : T(0);
   case QN_OP_LEAKY_RELU_BACKWARD: return b > T(0) ? a : alpha * a;
-  case QN_OP_ELU_BACKWARD:        return b > T(0) ? a : fn_times_exp(alpha * a, b);
+  case QN_OP_ELU_BACKWARD:        return b > T(0) ? a : alpha * fn_times_exp(a, b);
   case QN_OP_GELU_BACKWARD:       return a * fn_gelu_derivative(b);
   case QN_OP_GELU_TANH_BACKWARD:  return a * fn_gelu_tanh_derivative(b);
-  case QN_OP_SILU_BACKWARD:       return fn_silu_backward(a, beta * b);
+  case QN_OP_SILU_BACKWARD:       return fn_silu_backward(a, b, beta);
   case QN_OP_SIGMOID_BACKWARD:    return fn_times_sigmoid(a * fn_sigmoid(fabs(b)), -fabs(b));
   case QN_OP_TANH_BACKWARD:       return a * fn_tanh_derivative(b);
   case QN_OP_SOFTPLUS_BACKWARD:   return fn_times_sigmoid(a, beta * b);

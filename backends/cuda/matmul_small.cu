@@ -207,7 +207,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!lies(&m.a, m.k, &rows_a) || !lies(&m.b, m.k, &rows_b))
     return qn_refuse(out, "operands with a contiguous dim", rows_a ? "a" : "b", "a stride of 1", "%s", "none");
   int64_t tiles_m = qn_ceil_div(m.m, TILE), tiles_n = qn_ceil_div(m.n, TILE), tiles = tiles_m * tiles_n * m.batch[0] * m.batch[1];
-  if (m.k > 1 << 29) return qn_refuse(out, "k beyond 2^29", "a", "at most 2^29", "%lld", (long long)m.k);
+  if (m.k > 1 << 20) return qn_refuse(out, "one running sum of each warp", "a", "k of at most 2^20", "%lld", (long long)m.k);
   if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "y", "", "%s", "more");
 
   state s = {};

@@ -6,12 +6,13 @@
  *
  *   long   near operand with k contiguous: a thread takes every 256th k of 4 rows; with few blocks k is split among several, and
  *          the last one to finish adds their parts in order
- *   wide   near operand with rows contiguous: a thread takes a row and a quarter of k */
+ *   wide   near operand with rows contiguous: a thread takes a row and a quarter of k, and keeps its sums of every BLOCK of k apart */
 #include "engines.h"
 #include "matmul_problem.h"
 #include "steps.cuh"
 
-enum { THREADS = 256, FEW = 16, ROWS = 4, LINES = 64, QUARTERS = THREADS / LINES, CHUNK = 64 };
+enum { THREADS = 256, FEW = 16, ROWS = 4, LINES = 64, QUARTERS = THREADS / LINES, CHUNK = 64,
+       BLOCK = 256 * CHUNK, LONGEST = 8192 };  /* LONGEST: terms of a running sum; wide: BLOCK / QUARTERS */
 
 struct side { const float *p; int64_t row, k, batch[2]; int32_t rows; };
 struct thin {
@@ -107,12 +108,15 @@ __global__ void __launch_bounds__(THREADS) matmul_long(const __grid_constant__ t
 
 __global__ void __launch_bounds__(THREADS) matmul_wide(const __grid_constant__ thin t)
 {
-  __shared__ float few[CHUNK][FEW], sums[QUARTERS - 1][FEW][LINES];
+  __shared__ float few[CHUNK][FEW], sums[QUARTERS - 1][FEW][LINES], blocks[FEW][THREADS];
   uint32_t batch = blockIdx.x / t.groups, row0 = (blockIdx.x - batch * t.groups) * LINES, b1 = batch / t.batch0, b0 = batch - b1 * t.batch0;
   int line = threadIdx.x % LINES, quarter = threadIdx.x / LINES, row = row0 + line;
   const float *near = matrix(t.near, b0, b1) + min(row, t.near.rows - 1) * t.near.row, *far = matrix(t.far, b0, b1);
   float sum[FEW] = {};
   for (int k0 = 0; k0 < t.k; k0 += CHUNK) {
+    if (k0 % BLOCK == 0 && k0)
+#pragma unroll
+      for (int n = 0; n < FEW; n++) blocks[n][threadIdx.x] = sum[n] + (k0 > BLOCK ? blocks[n][threadIdx.x] : 0), sum[n] = 0;
     __syncthreads();
     for (int i = threadIdx.x; i < CHUNK * FEW; i += THREADS) {
       int k = i / FEW, n = i % FEW;
@@ -132,6 +136,9 @@ __global__ void __launch_bounds__(THREADS) matmul_wide(const __grid_constant__ t
       for (int n = 0; n < FEW; n++) sum[n] = fmaf(a[i], few[quarter * (CHUNK / QUARTERS) + i][n], sum[n]);
     }
   }
+  if (t.k > BLOCK)
+#pragma unroll
+    for (int n = 0; n < FEW; n++) sum[n] += blocks[n][threadIdx.x];
   if (quarter)
 #pragma unroll
     for (int n = 0; n < FEW; n++) sums[quarter - 1][n][line] = sum[n];
@@ -195,9 +202,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int64_t groups = qn_ceil_div(near->rows, wide ? LINES : ROWS), units = groups * batches, blocks = units;
   if (!wide) {
     int64_t shares = qn_max_i64(1, qn_min_i64(qn_min_i64(r->device->units / units, 16), qn_ceil_div(m.k, 2 * THREADS)));
+    shares = qn_max_i64(shares, qn_ceil_div(m.k, THREADS * LONGEST));
     int64_t share = qn_round_up(qn_ceil_div(m.k, shares), THREADS);
     shares = qn_ceil_div(m.k, share);
     if (units > 1024 || (uint64_t)(units * shares * ROWS * FEW) * 4 > r->demands->workspace_limit) shares = 1, share = m.k;
+    if (share > THREADS * LONGEST)
+      return qn_refuse(out, "a thread's sums of at most 8192 terms, else parts of them in workspace", "a", "", "k of %lld", (long long)m.k);
     t->shares = (int32_t)shares, t->share = (int32_t)share;
     blocks = units * shares;
     if (shares > 1) out->workspace = (uint64_t)(blocks * ROWS * FEW) * 4, out->counters = (uint64_t)units * 4;

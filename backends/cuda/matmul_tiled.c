@@ -97,10 +97,10 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
     if (one_order && (splits > 1 || k->aligned_only)) continue;       /* a row alone may be aligned as the others are not */
     if (tiles * splits > INT32_MAX || (k->aligned_only && (!bytes[0] || !bytes[1]))) continue;
     if (k->shared[rows[0]][rows[1]] > (int64_t)r->device->shared_per_block) continue;
-    if (splits > 1) {                                       /* every split needs a part of k, and workspace for its partial sums */
-      if (qn_ceil_div(steps, splits) * (splits - 1) >= steps || tiles > 1024) continue;
-      if ((uint64_t)(tiles * splits) * k->bm * k->bn * 4 > r->demands->workspace_limit) continue;
-    }
+    /* every split needs a part of k, and workspace for its partial sums, as do sums of several blocks */
+    if (splits > 1 && (qn_ceil_div(steps, splits) * (splits - 1) >= steps || tiles > 1024)) continue;
+    if ((splits > 1 || p->k > cuda_tiled_block(esize)) && (uint64_t)(tiles * splits) * k->bm * k->bn * 4 > r->demands->workspace_limit)
+      continue;
     double t = launch + cost(p, k, splits, tiles * splits, bytes, r->device->units);
     if (best < 0 || t < least) best = v, least = t;
   }
@@ -136,6 +136,7 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
   t->k = (int32_t)p->k;
   t->splits = splits_of[best % N_SPLITS];
   t->share = (int32_t)(qn_ceil_div(qn_ceil_div(p->k, k->bk), t->splits) * k->bk);
+  t->block = cuda_tiled_block(esize);
   t->tiles_m = (int32_t)qn_ceil_div(p->m, k->bm);
   t->tiles_n = (int32_t)qn_ceil_div(p->n, k->bn);
   t->batch0 = (int32_t)p->batch[0];
@@ -144,10 +145,8 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
   int64_t tiles = (int64_t)t->tiles_m * t->tiles_n * batches;
   st.grid = (int32_t)(tiles * t->splits);
 
-  if (t->splits > 1) {
-    out->workspace = (uint64_t)st.grid * (uint64_t)(k->bm * k->bn * 4);
-    out->counters = (uint64_t)tiles * 4;
-  }
+  if (t->splits > 1 || t->share > t->block) out->workspace = (uint64_t)st.grid * (uint64_t)(k->bm * k->bn * 4);
+  if (t->splits > 1) out->counters = (uint64_t)tiles * 4;
   out->n_ops = chain.n_ops;
   out->variant = names[best];
   out->estimate = least;

@@ -13,7 +13,8 @@
  *   any                              accepts operands that cp.async cannot copy
  *   again                            recompute sums that are not finite in plain f32
  *
- * Partial sums of a split go to workspace; the CTA that arrives last adds them in the order of k.
+ * Partial sums of a split go to workspace; the CTA that arrives last adds them in the order of k. A CTA's sum of more than a block
+ * of k is made block by block, each added to those before, in the same place.
  * The epilogue goes through shared memory and applies the steps to eight elements per thread at a time. */
 #pragma once
 #include "matmul_tiled.h"
@@ -215,14 +216,32 @@ template <class Product> struct tiled_shape {
   static constexpr int shared = P::stages * stage_bytes > tile_bytes ? P::stages * stage_bytes : tile_bytes;
 };
 
+/* This thread's partial sums of a split of a tile in workspace, Product::threads apart. */
+template <class Product> __device__ __forceinline__ typename Product::number *tiled_partial(const cuda_tiled &g, int tile, int tiles, int split)
+{
+  constexpr int64_t size = (int64_t)(sizeof Product::sum / sizeof *Product::sum) * Product::threads;
+  return (typename Product::number *)g.partial + (tile + (int64_t)split * tiles) * size + threadIdx.x;
+}
+/* Adds the sums of the CTA's earlier blocks to those of a block; unless it is the last, they are kept and p begins anew. */
+template <class Product>
+__device__ __forceinline__ void tiled_block(Product &p, typename Product::number *kept, bool first, bool last)
+{
+  constexpr int count = sizeof p.sum / sizeof *p.sum, threads = Product::threads;
+#pragma unroll
+  for (int i = 0; i < count; i++) {
+    if (!first) p.sum[i] += kept[i * threads];
+    if (last) continue;
+    kept[i * threads] = p.sum[i];
+    p.sum[i] = 0;
+  }
+}
 /* Writes this CTA's partial sums to workspace. True for the CTA that arrives last: p then holds the total. */
 template <class Product> __device__ __forceinline__ bool tiled_join(const cuda_tiled &g, Product &p, int tile, int tiles, int split)
 {
   constexpr int count = sizeof p.sum / sizeof *p.sum, threads = Product::threads;
   __shared__ bool last;
   typedef typename Product::number number;
-  number *first = (number *)g.partial + ((int64_t)tile * count * threads + threadIdx.x),
-         *mine = first + (int64_t)split * tiles * count * threads;
+  number *first = tiled_partial<Product>(g, tile, tiles, 0), *mine = tiled_partial<Product>(g, tile, tiles, split);
 #pragma unroll
   for (int i = 0; i < count; i++) __stcg(mine + i * threads, p.sum[i]);
   __threadfence();
@@ -291,8 +310,18 @@ __global__ void __launch_bounds__(Product::threads, Product::resident) matmul_ti
   typename shape::operand_a a(g.a, u.m0, u.b0, u.b1);
   typename shape::operand_b b(g.b, u.n0, u.b0, u.b1);
   P p(threadIdx.x);
-  tiled_sum(p, a, b, ring, k, k_end);
-  if (g.splits > 1 && !tiled_join(g, p, batch * tiles + t, tiles * (int)(gridDim.x / tiles / g.splits), split)) return;
+  const int tile = batch * tiles + t, all = tiles * (int)(gridDim.x / tiles / g.splits);
+#pragma unroll 1
+  for (int from = k;;) {
+    const int to = min(k_end - from, g.block) + from;
+    tiled_sum(p, a, b, ring, from, to);
+    if (P::integer || k_end - k <= g.block) break;
+    tiled_block(p, tiled_partial<P>(g, tile, all, split), from == k, to == k_end);
+    if (to == k_end) break;
+    from = to;
+    __syncthreads();                      /* all have read the ring, which the next block fills */
+  }
+  if (g.splits > 1 && !tiled_join(g, p, tile, all, split)) return;
 
   __syncthreads();                        /* the ring's memory is reused for the tile */
   p.put((typename P::number *)shared, shape::pitch);

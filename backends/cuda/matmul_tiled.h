@@ -21,7 +21,9 @@ typedef struct cuda_tiled {               /* the kernel's parameter */
   int32_t  k, share;                      /* k in total, and of one split (a multiple of a stage's k) */
   int32_t  splits, tiles_m, tiles_n, batch0;
   int32_t  group;                         /* tile rows visited before advancing along N (L2 locality) */
-  float    *partial;                      /* splits > 1: partial sums, tile by tile */
+  /* partial sums, tile by tile: of the splits, if there are several, and of what a CTA has summed of a longer share, block by block */
+  float    *partial;
+  int32_t  block;                         /* k elements of one running sum (a multiple of a stage's) */
   uint32_t *ticket;                       /* splits > 1: arrivals of each tile */
   cuda_steps steps;
 } cuda_tiled;
@@ -34,6 +36,9 @@ typedef struct cuda_tiled_kernel {
   int32_t shared[2][2];                   /* bytes; [a has rows contiguous in shared memory][b has] */
   const void *function[2][2];
 } cuda_tiled_kernel;
+
+/* A running sum's rounding errors grow with its length, and Tensor Cores truncate: longer sums are made in blocks of so many terms. */
+static inline int32_t cuda_tiled_block(int esize) { return esize == 4 ? 8192 : esize == 2 ? 32768 : INT32_MAX; }
 
 /* Tiles of each kernel table below, largest first. */
 #define CUDA_TILED_TILES(X) X(128, 128) X(64, 64) X(16, 64)

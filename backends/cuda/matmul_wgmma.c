@@ -95,9 +95,10 @@ typedef struct problem {
 typedef struct state {
   cuda_gemm gemm;                         /* all but addresses */
   cuda_chain chain;
-  const cuda_gemm_kernel *kernel;
+  cuda_gemm_kernel kernel;
   const cuda_driver *driver;
   int32_t  grid, cluster, box_a, box_b;   /* box_*: rows of a TMA box */
+  uint64_t kept;                          /* offset in workspace of the sums of blocks of k */
   problem  problem;
 } state;
 
@@ -208,11 +209,23 @@ static double cost(const problem *p, const variant *v, const operand *a, const o
   return (work > memory ? work + 0.15 * memory : memory + (in_pairs(p, v) ? 0.11 : 0.15) * work) + packing(a) + packing(b);
 }
 
+/* Is the sum over k so long that it is made in blocks? */
+static bool in_blocks(const problem *p, const variant *v)
+{
+  return qn_ceil_div(qn_ceil_div(p->k * p->esize, 128), v->splits) > cuda_gemm_block(p->esize);
+}
+static uint64_t kept_bytes(const problem *p, const variant *v, int units_of_device)
+{
+  return in_blocks(p, v) ? (uint64_t)units_of_device * (uint64_t)(v->bm * v->bn * 4) : 0;
+}
+
 /* A split tile needs a cluster of its own, and at least one k step for each CTA in it. */
-static bool variant_fits(const problem *p, const variant *v, const operand *a, const operand *b, int units_of_device)
+static bool variant_fits(const problem *p, const variant *v, const cuda_gemm_kernel *kernel, const operand *a, const operand *b,
+                         int units_of_device)
 {
   int64_t steps = qn_ceil_div(p->k * p->esize, 128);
   int splits = v->splits;
+  if (in_blocks(p, v) && !kernel->in_blocks) return false;
   if (splits == 1) return true;
   int64_t tiles = qn_ceil_div(a->given.rows, v->bm) * qn_ceil_div(b->given.rows, v->bn) * p->batch[0] * p->batch[1];
   int64_t share = qn_ceil_div(steps, splits), room = units_of_device / splits - (splits > 2 ? units_of_device / 44 : 0);
@@ -251,7 +264,7 @@ static qn_status read_problem(const qn_request *r, problem *p, cuda_matmul *m, q
   return QN_OK;
 }
 
-typedef struct choice { int variant, class_bits; double ns; uint64_t workspace; } choice;
+typedef struct choice { int variant, class_bits; double ns; uint64_t packed, workspace; } choice;   /* packed: bytes of operands */
 
 /* Chooses the variant that was asked for, or the cheapest, and fills in p's operands. */
 static qn_status choose(const qn_request *r, const cuda_matmul *m, problem *p, choice *best, qn_prepared *out)
@@ -265,9 +278,9 @@ static qn_status choose(const qn_request *r, const cuda_matmul *m, problem *p, c
     if (r->variant && strcmp(r->variant, f->names[i])) continue;
     const cuda_matmul_side *on_left = v->swap ? &m->b : &m->a, *on_right = v->swap ? &m->a : &m->b;
     operand left = lay_out(on_left, p, false), right = lay_out(on_right, p, p->which == WGMMA_3XTF32);
-    if (!variant_fits(p, v, &left, &right, r->device->units)) continue;
+    if (!variant_fits(p, v, &kernels_of(p->which, on_left->dtype, on_right->dtype)[i / 2], &left, &right, r->device->units)) continue;
     right.offset = packed_bytes(&left);
-    const uint64_t bytes = right.offset + packed_bytes(&right);
+    const uint64_t packed = right.offset + packed_bytes(&right), bytes = packed + kept_bytes(p, v, r->device->units);
     if (bytes > r->demands->workspace_limit) {
       wanted = bytes;
       continue;
@@ -276,7 +289,7 @@ static qn_status choose(const qn_request *r, const cuda_matmul *m, problem *p, c
       problem by = *p;
       by.class_bits = bits;
       const double ns = cost(&by, v, &left, &right, r->device->units);
-      if (best->variant < 0 || ns < best->ns) *best = (choice){ i, bits, ns, bytes }, p->a = left, p->b = right;
+      if (best->variant < 0 || ns < best->ns) *best = (choice){ i, bits, ns, packed, bytes }, p->a = left, p->b = right;
       if (!bits) break;
     }
   }
@@ -312,13 +325,13 @@ static void describe_sums(const problem *p, const variant *v, const qn_value *to
   g->k_steps = (int32_t)steps;
   g->split_steps = (int32_t)qn_ceil_div(steps, v->splits);
   g->layout = p->a.rows_contiguous | p->b.rows_contiguous << 1;
-  g->tiles_n = (int32_t)qn_ceil_div(g->n, st->kernel->bn);
+  g->tiles_n = (int32_t)qn_ceil_div(g->n, st->kernel.bn);
   g->batch0 = (int32_t)p->batch[0];
   g->batch1 = (int32_t)p->batch[1];
   g->steps = st->chain.steps;
   g->along = g->out_stride[1] == 1 || g->n == 1 || g->out_stride[0] != 1 ? 0 : 1;
   g->store_map = cuda_chain_column_relu(&st->chain, &g->column, &factor, &g->relu) &&
-                 stored_by_map(g, &st->chain, to, st->kernel->bn / v->splits);
+                 stored_by_map(g, &st->chain, to, st->kernel.bn / v->splits);
 }
 
 /* Order of tiles, and what a step fetches of the operands; p->class_bits is final. */
@@ -336,9 +349,9 @@ static void describe_tiles(const problem *p, const variant *v, state *st)
   st->cluster = in_pairs(p, v) ? 2 : v->splits;
   g->group = st->cluster > 1 && p->class_bits ? 1 : 12;
   cuda_gemm_walk(g);
-  g->last_m = back && !p->a.rows_contiguous && rows > st->kernel->bm ? (int32_t)rows - st->kernel->bm : INT32_MAX;
-  g->last_n = back && !p->b.rows_contiguous && g->n > st->kernel->bn ? g->n - st->kernel->bn : INT32_MAX;
-  st->box_a = box_rows(p, &p->a, rows, st->kernel->bm), st->box_b = box_rows(p, &p->b, g->n, st->kernel->bn);
+  g->last_m = back && !p->a.rows_contiguous && rows > st->kernel.bm ? (int32_t)rows - st->kernel.bm : INT32_MAX;
+  g->last_n = back && !p->b.rows_contiguous && g->n > st->kernel.bn ? g->n - st->kernel.bn : INT32_MAX;
+  st->box_a = box_rows(p, &p->a, rows, st->kernel.bm), st->box_b = box_rows(p, &p->b, g->n, st->kernel.bn);
   g->stage_bytes = 128 * (st->box_a + st->box_b * (p->which == WGMMA_3XTF32 ? 2 : 1));
   g->low = (int32_t)(p->b.k / 2);
   if (p->esize == 4)
@@ -363,18 +376,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if ((status = cuda_matmul_chain(r, out, &m, &st.chain))) return status;
   const qn_value *to = &r->value[st.chain.out];
   p.out_dtype = to->dtype;
-  st.kernel = kernels_of(p.which, p.a.given.dtype, p.b.given.dtype) + best.variant / 2;
+  st.kernel = kernels_of(p.which, p.a.given.dtype, p.b.given.dtype)[best.variant / 2];
+  if (in_blocks(&p, v)) st.kernel.function = st.kernel.in_blocks;
   describe_sums(&p, v, to, &m, &st);
   if (st.gemm.store_map) p.class_bits = best.class_bits;
   describe_tiles(&p, v, &st);
   const int64_t tiles = (int64_t)st.gemm.tiles_m * st.gemm.tiles_n * st.gemm.batch0 * st.gemm.batch1,
-                most = r->device->units / st.kernel->splits;
+                most = r->device->units / st.kernel.splits;
   if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "y", "fewer rows, columns or batches", "%lld", (long long)tiles);
   st.grid = (int32_t)(qn_ceil_div((tiles < most ? tiles : most) * v->splits, st.cluster) * st.cluster);
   st.problem = p;
 
   out->n_ops = st.chain.n_ops;
   out->variant = f->names[best.variant];
+  st.kept = best.packed;
   out->workspace = best.workspace;
   out->estimate = best.ns;
   out->math = f->math;
@@ -442,7 +457,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
                      g->out_stride[0], p, g->out_stride + 2, p->class_bits, 128, 64);
   }
   if (s) return s;
-  return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared),
+  return cuda_check(cudaFuncSetAttribute(st->kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel.shared),
                     "cudaFuncSetAttribute");
 }
 
@@ -486,8 +501,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     g.again.a = launch->ptr[st->problem.a.given.value];
     g.again.b = launch->ptr[st->problem.b.given.value];
   }
+  g.kept = (float *)((char *)launch->workspace + st->kept);
   cuda_chain_bind(&g.steps, &st->chain, launch->ptr);
-  return cuda_gemm_launch(&g, st->kernel, st->grid, st->cluster, launch->stream, "matmul_wgmma");
+  return cuda_gemm_launch(&g, &st->kernel, st->grid, st->cluster, launch->stream, "matmul_wgmma");
 }
 
 #define ROW(name_, names, more) \

@@ -18,6 +18,9 @@
  *
  * 8-bit floats: the Tensor Core's sums keep 13 bits; `promoted` adds each stage's 128 terms to sums in f32.
  *
+ * `blocks`, for long sums: a CTA adds the Tensor Core's sums of every block of k in f32 to those of the blocks before, which wait in
+ * workspace.
+ *
  * Epilogues: (1) the plain one goes through shared memory in slices of 128 bytes, stored by TMA, which also clips at the edges;
  * (2) with steps, odd strides or alignments a slice is staged in f32 or i32, and each thread takes eight elements at a time
  * through the chain and stores them.
@@ -480,7 +483,19 @@ __device__ __forceinline__ void gemm_multiply_apart(gemm_ring<shape> &ring, floa
   } while (++i < count);
 }
 
-template <int kind, int BM, int BN, int splits, bool promoted = false>
+/* Adds this thread's sums of the earlier blocks of k to those of a block and, unless it is the last, keeps the total. */
+template <int count> __device__ __forceinline__ void gemm_block(const cuda_gemm &g, float (&d)[count], bool first, bool last)
+{
+  const int workers = (int)blockDim.x - 128;
+  float *const kept = g.kept + (int64_t)blockIdx.x * count * workers + threadIdx.x - 128;
+#pragma unroll
+  for (int i = 0; i < count; i++) {
+    if (!first) d[i] += kept[i * workers];
+    if (!last) kept[i * workers] = d[i];
+  }
+}
+
+template <int kind, int BM, int BN, int splits, bool promoted = false, bool blocks = false>
 __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __grid_constant__ cuda_gemm g)
 {
   typedef gemm_shape<kind, BM, BN, splits, promoted> shape;
@@ -517,17 +532,30 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
       gemm_unit u = gemm_unit_at(g, tile, BM, BN);
       acc d[BN / 2];
       int count = splits > 1 ? min(u.steps - first, g.split_steps) : u.steps;
-      if constexpr (kind == MMA_3XTF32 || promoted) {
-        gemm_multiply_apart<kind, BN>(ring, d, group, count);
-      } else if constexpr (shape::esize != 2) {
-        gemm_multiply<kind, BN, 0, 0>(ring, d, group, count);
-      } else {
-        switch (g.layout) {               /* every path multiplies, or ptxas would serialise the products */
-        case 3:  gemm_multiply<kind, BN, 1, 1>(ring, d, group, count); break;
-        case 2:  gemm_multiply<kind, BN, 0, 1>(ring, d, group, count); break;
-        case 1:  gemm_multiply<kind, BN, 1, 0>(ring, d, group, count); break;
-        default: gemm_multiply<kind, BN, 0, 0>(ring, d, group, count);
+      auto multiply = [&](int count) {
+        if constexpr (kind == MMA_3XTF32 || promoted) {
+          gemm_multiply_apart<kind, BN>(ring, d, group, count);
+        } else if constexpr (shape::esize != 2) {
+          gemm_multiply<kind, BN, 0, 0>(ring, d, group, count);
+        } else {
+          switch (g.layout) {             /* every path multiplies, or ptxas would serialise the products */
+          case 3:  gemm_multiply<kind, BN, 1, 1>(ring, d, group, count); break;
+          case 2:  gemm_multiply<kind, BN, 0, 1>(ring, d, group, count); break;
+          case 1:  gemm_multiply<kind, BN, 1, 0>(ring, d, group, count); break;
+          default: gemm_multiply<kind, BN, 0, 0>(ring, d, group, count);
+          }
         }
+      };
+      if constexpr (!blocks) multiply(count);
+      else {
+        constexpr int most = cuda_gemm_block(shape::esize);
+        int done = 0;
+        do {
+          const int some = min(count - done, most);
+          multiply(some);
+          gemm_block(g, d, done == 0, done + some == count);
+          done += some;
+        } while (done < count);
       }
 
       int row0 = u.m0 + group * 64;
@@ -549,4 +577,11 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
     }
     if (threadIdx.x % 128 == 0) tma_store_wait_read<0>();   /* the stores must have read shared memory before the CTA exits */
   }
+}
+
+/* The kernel of a tile for long sums; of large outputs the large tiles, of small ones the small. */
+template <int kind, int BM, int BN, int splits> constexpr const void *gemm_in_blocks()
+{
+  if constexpr (splits == 1 && (BM == 128 ? BN >= 128 : BN == 64 || BN == 16)) return (const void *)matmul_wgmma<kind, BM, BN, splits, false, true>;
+  return nullptr;
 }

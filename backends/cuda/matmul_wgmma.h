@@ -34,6 +34,7 @@ typedef struct cuda_gemm {                /* the kernel's parameter */
   int32_t  k_spare;                       /* elements by which the last step exceeds k */
   int32_t  split_steps;                   /* k steps of each CTA in a cluster */
   int32_t  low;                           /* 3xTF32: offset in k of b's low parts from its high parts */
+  float    *kept;                         /* sums over blocks of k: those of the blocks so far, a tile for each CTA */
   cuda_gemm_again again;
   cuda_steps steps;
 } cuda_gemm;
@@ -41,8 +42,16 @@ typedef struct cuda_gemm {                /* the kernel's parameter */
 typedef struct cuda_gemm_kernel {
   int32_t bm, bn, splits;                 /* splits: CTAs of a cluster share k; a cluster then has one tile */
   int32_t threads, shared;
-  const void *function;
+  const void *function, *in_blocks;       /* in_blocks: for sums of more than cuda_gemm_block steps; NULL: none */
 } cuda_gemm_kernel;
+
+/* Stages of k that one running sum of the Tensor Cores, which truncate, may have; INT32_MAX: any number. esize: of an element. */
+#ifdef __CUDACC__
+__host__ __device__ constexpr
+#else
+static inline
+#endif
+int32_t cuda_gemm_block(int esize) { return esize == 4 ? 256 : esize == 2 ? 512 : INT32_MAX; }
 
 /* Divisors for the tile walk: tiles of a batch, of a band of `group` tile rows, of a column of a full and of the last band. */
 static inline void cuda_gemm_walk(cuda_gemm *g)

@@ -4,7 +4,7 @@
 
 #define TILE(bm, bn, splits, ...)                                                                                       \
   { bm, bn, splits, gemm_shape<MMA_BF16, bm, bn, splits>::threads, gemm_shape<MMA_BF16, bm, bn, splits>::shared, \
-    (const void *)matmul_wgmma<MMA_BF16, bm, bn, splits> },
+    (const void *)matmul_wgmma<MMA_BF16, bm, bn, splits>, gemm_in_blocks<MMA_BF16, bm, bn, splits>() },
 
 const cuda_gemm_kernel cuda_gemm_bf16[] = {
   CUDA_GEMM_TILES_16(TILE)

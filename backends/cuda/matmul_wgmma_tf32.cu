@@ -5,7 +5,7 @@
 #define TILE(kind, bm, bn, splits)                                                                       \
   { bm, bn, splits, gemm_shape<kind, bm, bn, splits>::threads,                                     \
     gemm_shape<kind, bm, bn, splits>::shared,                                                      \
-    (const void *)matmul_wgmma<kind, bm, bn, splits> },
+    (const void *)matmul_wgmma<kind, bm, bn, splits>, gemm_in_blocks<kind, bm, bn, splits>() },
 #define ROUNDED(bm, bn, splits, ...) TILE(MMA_TF32, bm, bn, splits)
 #define SPLIT(bm, bn, splits, ...)   TILE(MMA_3XTF32, bm, bn, splits)
 

@@ -137,10 +137,10 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
     const int here = min(g, a.groups - 1);
     const moments all = a.parts == 1 ? gather<E>(a, b.told, b.count, here)
                                      : lanes_join_all(width, a.parts, [&](int i) { return moments::unpack(b.heard[i * a.groups + here]); });
-    const float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
     if ((t & (width - 1)) || g >= a.groups) continue;
-    b.known[g] = make_float2(all.mean, rstd);
-    if (m.rank == 0) a.leave(m.item, g, all, rstd);
+    const far_statistics of = a.statistics(m.item, g, all);
+    b.known[g] = make_float2(of.mean, of.rstd);
+    if (m.rank == 0) a.leave(m.item, g, of);
   }
   __syncthreads();
   if (!m.count) return;

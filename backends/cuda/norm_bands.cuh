@@ -4,6 +4,7 @@
 #include "cuda_backend.h"
 #include "divisor.h"
 #include "norm_activation.cuh"
+#include "norm_far.cuh"
 #include "norm_moments.cuh"
 #include "norm_nests.h"
 #include "sm90.cuh"
@@ -65,13 +66,20 @@ struct bands {
     return p[t] ? ((const float *)p[t])[place(item, t) + g * group_step[t]] : 0;
   }
   /* Writes the statistics that a forward pass outputs. */
-  __device__ __forceinline__ void leave(int item, int g, const moments &all, float rstd) const
+  __device__ __forceinline__ void leave(int item, int g, const far_statistics &of) const
   {
     if (!leaves) return;
-    put(MEAN, item, g, all.mean);
-    put(RSTD, item, g, rstd);
-    put(NEW_MEAN, item, g, (1 - momentum) * get(RUNNING_MEAN, item, g) + momentum * all.mean);
-    put(NEW_VAR, item, g, (1 - momentum) * get(RUNNING_VAR, item, g) + momentum * all.squares * unbiased);
+    put(MEAN, item, g, of.mean);
+    put(RSTD, item, g, of.rstd);
+    put(NEW_MEAN, item, g, (1 - momentum) * get(RUNNING_MEAN, item, g) + momentum * of.mean);
+    put(NEW_VAR, item, g, (1 - momentum) * get(RUNNING_VAR, item, g) + momentum * of.unbiased);
+  }
+  /* The statistics of the item's group g from its moments; one thread. */
+  __device__ __forceinline__ far_statistics statistics(int item, int g, const moments &all) const
+  {
+    if (far_out(all.squares) && dtype[X] != QN_F16)
+      return far_measure({ p[X], nullptr, dtype[X], lines, line_step[X], run }, place(item, X) + (int64_t)g * run, centred, eps, 1);
+    return { all.mean, 1 / sqrtf(all.squares * inverse + eps), all.squares * unbiased };
   }
   /* Sources of partial statistics in a block: rows of threads or, after shuffles, warps. */
   __host__ __device__ int tellers(int threads) const { return joins ? threads / 32 : rows; }
@@ -119,10 +127,11 @@ __device__ __forceinline__ void tell(const bands &a, float2 *to, const float (&m
     return;
   }
   const int here = min((int)E, (int)(cuda_quotient(first, a.by_run) + 1) * a.run - first);         /* elements of group 0 */
-  float m[2] = {}, s[2] = {};
+  float m[2] = {}, s[2] = {};             /* means, as distances from an element's, so that equal ones have it exactly */
+  const float about[2] = { finite_or_0(mean[0]), finite_or_0(mean[N - 1]) };
 #pragma unroll
-  for (int e = 0; e < N; e++) m[e < here ? 0 : 1] += mean[e];
-  m[0] *= 1 / (float)here, m[1] *= 1 / (float)max(1, E - here);
+  for (int e = 0; e < N; e++) m[e < here ? 0 : 1] += mean[e] - about[e < here ? 0 : 1];
+  m[0] = about[0] + m[0] / (float)here, m[1] = about[1] + m[1] / (float)max(1, E - here);
 #pragma unroll
   for (int e = 0; e < N; e++) {
     const float d = a.centred ? mean[e] - m[e < here ? 0 : 1] : 0;

@@ -9,6 +9,7 @@
  * Refused: rows up to 16384 elements (registers hold those), longer than 8 blocks' share, other layouts. */
 #include "cuda_backend.h"
 #include "engines.h"
+#include "norm_far.cuh"
 #include "norm_moments.cuh"
 #include "norm_nests.h"
 #include "shared_memory.h"
@@ -99,8 +100,12 @@ __global__ void __launch_bounds__(THREADS, full ? 6 : 5) norm_cluster(const __gr
     cluster_send(cluster_address(shared_address(&told[rank * WARPS + warp]), lane), ours.mean, ours.squares, ours.count, 0,
                  cluster_address(bar, lane));
   barrier_wait(bar, 0);
-  const moments all = warp_join_all(a.parts * WARPS, [&](int i) { return moments::unpack(told[i]); });
-  const float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
+  moments all = warp_join_all(a.parts * WARPS, [&](int i) { return moments::unpack(told[i]); });
+  float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
+  if (dtype != QN_F16 && far_out(all.squares)) {
+    const far_statistics far = far_measure({ a.p[X], nullptr, dtype, 1, 0, (int64_t)a.words * E }, row * a.step[X] * E, centred, a.eps, 32);
+    all.mean = far.mean, rstd = far.rstd;
+  }
 
   const uint4 *scale = (const uint4 *)a.p[SCALE] + first, *shift = (const uint4 *)a.p[SHIFT] + first;
   uint4 *y = (uint4 *)a.p[Y] + row * a.step[Y] + first;

@@ -48,40 +48,60 @@ __device__ static void put(const tensor &t, const int64_t *index, double v)
   if (t.p) t.store(broadcast(t, index), v);
 }
 
+/* Values of f64 whose squares overflow are measured again with this unit, a power of 2. */
+constexpr double FAR = 0x1p-600;
+
+/* Mean and variance of group i's elements times `unit`. The mean's own error, all that a constant group has, is taken off. */
+__device__ static void measure(const problem &a, int64_t i, double unit, double *mean, double *var)
+{
+  int64_t index[QN_MAX_RANK];
+  double sum = 0, beside = 0, squares = 0;
+  for (int64_t j = threadIdx.x; a.centred && j < a.n; j += THREADS) {
+    a.place(i, j, index);
+    sum += value(a.x, index, 0) * unit;
+  }
+  sum = a.centred ? block_sum<THREADS>(sum) / a.n : 0;
+  for (int64_t j = threadIdx.x; j < a.n; j += THREADS) {
+    a.place(i, j, index);
+    const double d = value(a.x, index, 0) * unit - sum;
+    beside += d;
+    squares += d * d;
+  }
+  beside = a.centred ? block_sum<THREADS>(beside) / a.n : 0;
+  if (!(fabs(beside) < INFINITY)) beside = 0;
+  *mean = sum + beside;
+  *var = block_sum<THREADS>(squares) / a.n - beside * beside;
+}
+
 __global__ static void __launch_bounds__(THREADS) norm_direct(const __grid_constant__ problem a)
 {
   int64_t index[QN_MAX_RANK];
   for (int64_t i = blockIdx.x; i < a.groups; i += gridDim.x) {
-    double mean = 0, var = 0;
+    double mean = 0, var = 0, unit = 1;
     a.place(i, 0, index);
     if (a.var.p) {
       mean = value(a.mean, index, 0);
       var = value(a.var, index, 0);
     } else {
-      for (int64_t j = threadIdx.x; a.centred && j < a.n; j += THREADS) {
-        a.place(i, j, index);
-        mean += value(a.x, index, 0);
+      for (bool again = false;; again = true) {
+        measure(a, i, unit, &mean, &var);
+        if (again || fabs(var) < INFINITY) break;
+        unit = FAR;
       }
-      mean = block_sum<THREADS>(mean) / a.n;
-      for (int64_t j = threadIdx.x; j < a.n; j += THREADS) {
-        a.place(i, j, index);
-        double d = value(a.x, index, 0) - mean;
-        var += d * d;
-      }
-      var = block_sum<THREADS>(var) / a.n;
     }
-    double rstd = 1 / sqrt(var + a.eps);
+    double rstd = 1 / sqrt(var + a.eps * unit * unit);
     for (int64_t j = threadIdx.x; j < a.n; j += THREADS) {
       a.place(i, j, index);
-      double h = (value(a.x, index, 0) - mean) * rstd;
+      double h = (value(a.x, index, 0) * unit - mean) * rstd;
       put(a.y, index, h * value(a.scale, index, 1) + value(a.shift, index, 0));
     }
     if (threadIdx.x == 0) {
       a.place(i, 0, index);
+      rstd *= unit, mean /= unit, var = var / unit / unit;
       if (!a.var.p) put(a.mean, index, mean);
       put(a.rstd, index, rstd);
       put(a.new_mean, index, (1 - a.momentum) * value(a.running_mean, index, 0) + a.momentum * mean);
-      put(a.new_var, index, (1 - a.momentum) * value(a.running_var, index, 0) + a.momentum * (a.n > 1 ? var * a.n / (a.n - 1) : var));
+      put(a.new_var, index, (1 - a.momentum) * value(a.running_var, index, 0) + a.momentum * (a.n > 1 ? var * ((double)a.n / (a.n - 1)) : var));
     }
   }
 }

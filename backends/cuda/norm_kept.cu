@@ -13,6 +13,7 @@
 #include "engines.h"
 #include "meet.cuh"
 #include "norm_activation.cuh"
+#include "norm_far.cuh"
 #include "norm_moments.cuh"
 #include "norm_nests.h"
 #include "shared_memory.h"
@@ -140,7 +141,8 @@ __device__ __forceinline__ void gather(float (&sum)[V], const float (&v)[V])
   for (int i = 0; i < V; i++) sum[i] += v[i];
 }
 
-/* Sums of a thread's vectors, in one (N = 1) or per channel; then sums of squared distances from the mean. */
+/* Sums of a thread's vectors, in one (N = 1) or per channel; then sums of distances from the mean, which correct it (all that a
+ * constant group has is the mean's own error), and of their squares. */
 template <int N, int whole, bool columns> __device__ __forceinline__ void add_up(const mine<whole, columns> &m, int stage, float (&sum)[N])
 {
 #pragma unroll 4
@@ -151,14 +153,18 @@ template <int N, int whole, bool columns> __device__ __forceinline__ void add_up
   }
 }
 template <int N, int whole, bool columns>
-__device__ __forceinline__ void add_squares(const mine<whole, columns> &m, int stage, const float (&mean)[N], float (&squares)[N])
+__device__ __forceinline__ void add_squares(const mine<whole, columns> &m, int stage, const float (&mean)[N], float (&beside)[N],
+                                            float (&squares)[N])
 {
 #pragma unroll 4
   for (int k = 0; k < m.count; k++) {
     float v[V];
     m.open(v, stage, k, 0);
 #pragma unroll
-    for (int i = 0; i < V; i++) v[i] = (v[i] - mean[i % N]) * (v[i] - mean[i % N]);
+    for (int i = 0; i < V; i++) v[i] -= mean[i % N];
+    gather(beside, v);
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] *= v[i];
     gather(squares, v);
   }
 }
@@ -167,12 +173,12 @@ __device__ __forceinline__ void add_squares(const mine<whole, columns> &m, int s
 template <int whole> __device__ __forceinline__ moments measure_row(const mine<whole, false> &m, int stage, float4 *of_warp)
 {
   const kept &a = m.a;
-  float sum[1] = {}, squares[1] = {}, n = warp_sum((float)(m.count * V)), mean[1];
+  float sum[1] = {}, beside[1] = {}, squares[1] = {}, n = warp_sum((float)(m.count * V)), mean[1];
   add_up(m, stage, sum);
   sum[0] = warp_sum(sum[0]);
   mean[0] = a.centred && n > 0 ? sum[0] / n : 0;
-  add_squares(m, stage, mean, squares);
-  moments warp = { mean[0], warp_sum(squares[0]), n };
+  add_squares(m, stage, mean, beside, squares);
+  moments warp = moments_about(mean[0], finite_or_0(warp_sum(beside[0])), warp_sum(squares[0]), n, a.centred);
   if (a.width == 32) return warp;
   int per_row = a.width / 32, first = threadIdx.x / a.width * per_row;
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = warp.pack();
@@ -182,13 +188,13 @@ template <int whole> __device__ __forceinline__ moments measure_row(const mine<w
 
 template <int whole> __device__ __forceinline__ void measure_columns(const mine<whole, true> &m, int stage, moments (&of)[V])
 {
-  float mean[V] = {}, squares[V] = {}, n = (float)m.count;
+  float mean[V] = {}, beside[V] = {}, squares[V] = {}, n = (float)m.count;
   add_up(m, stage, mean);
 #pragma unroll
   for (int i = 0; i < V; i++) mean[i] = m.a.centred && n > 0 ? mean[i] / n : 0;
-  add_squares(m, stage, mean, squares);
+  add_squares(m, stage, mean, beside, squares);
 #pragma unroll
-  for (int i = 0; i < V; i++) of[i] = { mean[i], squares[i], n };
+  for (int i = 0; i < V; i++) of[i] = moments_about(mean[i], finite_or_0(beside[i]), squares[i], n, m.a.centred);
 }
 
 /* Columns: tree reduction over the threads of a lane; then one thread for each group calls of(g, moments). */
@@ -220,14 +226,25 @@ template <class F> __device__ __forceinline__ void join_columns(const kept &a, m
   for (int g = threadIdx.x; g < a.groups; g += THREADS) {
     const float *from = exchange + 2 * g * a.channels;
     moments all = { 0, 0, n * (float)a.channels };
-    for (int c = 0; c < a.channels; c++) all.mean += from[2 * c];
-    all.mean = all.mean / (float)a.channels;
+    const float about = finite_or_0(from[0]);
+    for (int c = 0; c < a.channels; c++) all.mean += from[2 * c] - about;
+    all.mean = about + all.mean / (float)a.channels;
     for (int c = 0; c < a.channels; c++) all.squares += from[2 * c + 1] + n * (from[2 * c] - all.mean) * (from[2 * c] - all.mean);
     of(g, all);
   }
 }
 
-__device__ __forceinline__ float rstd_of(const kept &a, const moments &m) { return 1 / sqrtf(m.squares / (float)a.length + a.eps); }
+/* mean and rstd of group g of an item at offset x_at of x, by `width` lanes (far_measure). */
+template <int whole, bool columns>
+__device__ __forceinline__ float2 statistics(const kept &a, const moments &m, int64_t x_at, int g, int width)
+{
+  if (whole == QN_F16 || !far_out(m.squares)) return make_float2(m.mean, 1 / sqrtf(m.squares / (float)a.length + a.eps));
+  const bool before = a.inputs > 1 && a.before;
+  const far_group x = { before && a.sum ? a.sum : a.p[X], before && !a.sum ? a.second : nullptr, (uint32_t)whole,
+                        columns ? a.length / a.channels : 1, a.line_step[0], columns ? a.channels : a.length };
+  const far_statistics far = far_measure(x, x_at + (columns ? g * a.channels : 0), a.centred, a.eps, width);
+  return make_float2(far.mean, far.rstd);
+}
 
 /* ---- the kernel ------------------------------------------------------------------------------------------------------ */
 
@@ -303,13 +320,14 @@ __global__ void __launch_bounds__(THREADS, resident_blocks(columns)) norm_kept(c
       measure_columns(m, stage, of);
       join_columns(a, of, exchange, [&](int g, const moments &all) {
         if (a.parts > 1) part[rank * a.groups + g] = all.pack();
-        else statistic[2 * g] = all.mean, statistic[2 * g + 1] = rstd_of(a, all);
+        else *(float2 *)(statistic + 2 * g) = statistics<whole, true>(a, all, x_at, g, 1);
       });
       if (a.parts > 1) {
         blocks_meet(a.met + team, a.parts, turn + 1);
         for (int g = threadIdx.x / 32; g < a.groups; g += WARPS) {
           moments all = warp_join_all(a.parts, [&](int b) { return moments::unpack(__ldcg(&part[b * a.groups + g])); });
-          if (threadIdx.x % 32 == 0) statistic[2 * g] = all.mean, statistic[2 * g + 1] = rstd_of(a, all);
+          const float2 of = statistics<whole, true>(a, all, x_at, g, 32);
+          if (threadIdx.x % 32 == 0) *(float2 *)(statistic + 2 * g) = of;
         }
       }
       __syncthreads();
@@ -330,7 +348,8 @@ __global__ void __launch_bounds__(THREADS, resident_blocks(columns)) norm_kept(c
         blocks_meet(a.met + team, a.parts, turn + 1);
         all = warp_join_all(a.parts, [&](int b) { return moments::unpack(__ldcg(&part[b])); });
       }
-      mean[0] = all.mean, rstd[0] = rstd_of(a, all);
+      const float2 of = statistics<whole, false>(a, all, x_at, 0, 32);
+      mean[0] = of.x, rstd[0] = of.y;
       if (rank == 0 && p == 0 && there) {
         if (a.p[MEAN]) ((float *)a.p[MEAN])[a.place(item, MEAN)] = mean[0];
         if (a.p[RSTD]) ((float *)a.p[RSTD])[a.place(item, RSTD)] = rstd[0];

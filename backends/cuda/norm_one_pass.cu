@@ -8,6 +8,7 @@
 #include "chain.h"
 #include "cuda_backend.h"
 #include "engines.h"
+#include "norm_far.cuh"
 #include "norm_moments.cuh"
 #include "norm_nests.h"
 #include "vector.cuh"
@@ -97,27 +98,43 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) n
     }
   }
 
-  moments m = a.centred ? measure<dtype, true, threads>(x, mine, n, share) : measure<dtype, false, threads>(x, mine, n, share);
-  {
-    const float about = finite_or_0(__shfl_sync(~0u, m.mean, 0)), d = m.mean - about, s = n * d;
-    const float s1 = warp_sum(s), s2 = warp_sum(m.squares + s * d);
-    m = { about + s1 * all_share, s2 - s1 * s1 * all_share, all };
-  }
-  if (threads > 32) {
-    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = m.pack();
-    __syncthreads();
-    const float about = finite_or_0(of_warp[0].x);
-    float s1 = 0, s2 = 0;
-#pragma unroll
-    for (int w = 0; w < warps; w++) {
-      const moments b = moments::unpack(of_warp[w]);
-      const float d = b.mean - about, s = b.count * d;
-      s1 += s;
-      s2 += b.squares + s * d;
+  moments m;
+  float unit = 1;                         /* of x; less than 1 where squares overflow otherwise */
+#pragma unroll 1
+  for (;;) {
+    m = a.centred ? measure<dtype, true, threads>(x, mine, n, share) : measure<dtype, false, threads>(x, mine, n, share);
+    {
+      const float about = finite_or_0(__shfl_sync(~0u, m.mean, 0)), d = m.mean - about, s = n * d;
+      const float s1 = warp_sum(s), s2 = warp_sum(m.squares + s * d);
+      m = { about + s1 * all_share, s2 - s1 * s1 * all_share, all };
     }
-    m.mean = about + s1 * a.inverse, m.squares = s2 - s1 * s1 * a.inverse;
+    if (threads > 32) {
+      if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = m.pack();
+      __syncthreads();
+      const float about = finite_or_0(of_warp[0].x);
+      float s1 = 0, s2 = 0;
+#pragma unroll
+      for (int w = 0; w < warps; w++) {
+        const moments b = moments::unpack(of_warp[w]);
+        const float d = b.mean - about, s = b.count * d;
+        s1 += s;
+        s2 += b.squares + s * d;
+      }
+      m.mean = about + s1 * a.inverse, m.squares = s2 - s1 * s1 * a.inverse;
+    }
+    if (dtype == QN_F16 || unit < 1 || !far_out(m.squares)) break;
+    unit = FAR_UNIT;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      float v[E];
+      vector_open<dtype>(v, 0, x[k]);
+#pragma unroll
+      for (int e = 0; e < E; e++) v[e] *= FAR_UNIT;
+      x[k] = vector_close<dtype>(v, 0);
+    }
+    if (threads > 32) __syncthreads();    /* of_warp has been read */
   }
-  const float rstd = 1 / sqrtf(m.squares * a.inverse + a.eps);
+  const float rstd = 1 / sqrtf(m.squares * a.inverse + a.eps * unit * unit);
   uint4 *to = a.y + row * a.step[1] + t;
 #pragma unroll
   for (int k = 0; k < K; k++) {
@@ -143,8 +160,8 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) n
     }
     to[k * threads] = vector_close<dtype>(v, 0);
   }
-  if (t == 0 && a.mean) a.mean[row * a.mean_step] = m.mean;
-  if (t == 0 && a.rstd) a.rstd[row * a.rstd_step] = rstd;
+  if (t == 0 && a.mean) a.mean[row * a.mean_step] = m.mean / unit;
+  if (t == 0 && a.rstd) a.rstd[row * a.rstd_step] = rstd * unit;
 }
 
 /* ---- prepare, run ---------------------------------------------------------------------------------------------------------- */

@@ -340,7 +340,7 @@ struct state {
   pipeline    a;
   CUtensorMap x_map, dy_map;              /* aligned to 64 bytes, as the state is */
   const cuda_driver *driver;
-  int64_t  x_line_step, x_image_step, images, channels;
+  int64_t  images, channels;
   int32_t  number[TENSORS], dy;           /* value numbers of the request; -1: absent */
   const void *kernel;
   uint32_t shared;
@@ -377,7 +377,7 @@ static const char *read_layout(const qn_request *r, state *s)
     return "fewer than 2^30 elements in an image, and 2^21 groups";
   a.lines = (int32_t)walked.dim[0], a.run = (int32_t)run;
   a.line_step = walked.stride[Y][0], a.image_step = g > 0 ? outer.stride[Y][0] : 0;
-  s->x_line_step = walked.stride[X][0], s->x_image_step = g > 0 ? outer.stride[X][0] : 0;
+  a.x_step[0] = walked.stride[X][0], a.x_step[1] = g > 0 ? outer.stride[X][0] : 0;
   s->images = g > 0 ? outer.dim[0] : 1, s->channels = line;
   for (int t = MEAN; t < TENSORS; t++)
     a.means_step[t - MEAN][0] = g > 0 ? outer.stride[t][0] : 0, a.means_step[t - MEAN][1] = outer.stride[t][g];
@@ -487,8 +487,8 @@ static qn_status build(const qn_request *, qn_prepared *p)
   const pipeline &a = s->a;
   const bool words = a.dtype[X] == QN_F32;
   const cuuint64_t size = words ? 4 : 2, extent[4] = { (cuuint64_t)s->channels, (cuuint64_t)a.lines, (cuuint64_t)s->images, 1 };
-  const cuuint64_t lines = (cuuint64_t)s->x_line_step * size,
-                   images = s->images > 1 ? (cuuint64_t)s->x_image_step * size : lines * (cuuint64_t)a.lines;
+  const cuuint64_t lines = (cuuint64_t)a.x_step[0] * size,
+                   images = s->images > 1 ? (cuuint64_t)a.x_step[1] * size : lines * (cuuint64_t)a.lines;
   const cuuint64_t pitch[3] = { lines, images, images };
   const cuuint32_t box[4] = { (cuuint32_t)a.lanes * 16 / (cuuint32_t)size, (cuuint32_t)a.box, 1, 1 }, one[4] = { 1, 1, 1, 1 };
   qn_status status = cuda_driver_get(&s->driver);

@@ -2,6 +2,7 @@
  * combine the team's statistics. */
 #pragma once
 #include "norm_activation.cuh"
+#include "norm_far.cuh"
 #include "norm_moments.cuh"
 #include "shared_memory.h"
 #include "team.cuh"
@@ -17,7 +18,7 @@ enum { SLOTS = 8, SEGMENTS = 16, LANES = 8, LINE = 8 * LANES, MOST_PARTS = 64 };
 struct pipeline {
   void    *p[TENSORS];
   uint32_t dtype[TENSORS];
-  int64_t  line_step, image_step;         /* of y, in elements (x and dy are read by TMA) */
+  int64_t  line_step, image_step, x_step[2];      /* of y; of x, between lines, between images; in elements */
   int64_t  means_step[TENSORS - MEAN][2]; /* tensors with an element per group: between images, between groups */
   int32_t  items, bands;                  /* items of the launch; bands of an image */
   int32_t  lines, share;                  /* of an image; of a block's share of it */
@@ -125,16 +126,19 @@ __device__ __forceinline__ float2 of_sums(const block &b, float2 sum)
 __device__ __forceinline__ float2 of_moments(const block &b, const turn &now, int g, const moments &all, bool leaves)
 {
   const pipeline &a = b.a;
-  const float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
+  far_statistics of = { all.mean, 1 / sqrtf(all.squares * a.inverse + a.eps), all.squares * a.unbiased };
+  if (far_out(all.squares) && a.dtype[X] != QN_F16)
+    of = far_measure({ a.p[X], nullptr, a.dtype[X], a.lines, a.x_step[0], a.run },
+                     b.image(now.i) * a.x_step[1] + (int64_t)(b.band(now.i) * a.groups + g) * a.run, a.centred, a.eps, 1);
   if (leaves) {
     const auto get = [&](int t) { return a.p[t] ? ((const float *)a.p[t])[b.of_means(t, now.i, g)] : 0; };
     const auto put = [&](int t, float v) { if (a.p[t]) ((float *)a.p[t])[b.of_means(t, now.i, g)] = v; };
-    put(MEAN, all.mean);
-    put(RSTD, rstd);
-    put(NEW_MEAN, (1 - a.momentum) * get(RUNNING_MEAN) + a.momentum * all.mean);
-    put(NEW_VAR, (1 - a.momentum) * get(RUNNING_VAR) + a.momentum * all.squares * a.unbiased);
+    put(MEAN, of.mean);
+    put(RSTD, of.rstd);
+    put(NEW_MEAN, (1 - a.momentum) * get(RUNNING_MEAN) + a.momentum * of.mean);
+    put(NEW_VAR, (1 - a.momentum) * get(RUNNING_VAR) + a.momentum * of.unbiased);
   }
-  return make_float2(all.mean, rstd);
+  return make_float2(of.mean, of.rstd);
 }
 
 /* One thread: publishes the block's moments (or sums) of group g. A team of one block finishes the group here instead. */

@@ -10,6 +10,7 @@
 #include "divisor.h"
 #include "engines.h"
 #include "norm_activation.cuh"
+#include "norm_far.cuh"
 #include "norm_moments.cuh"
 #include "norm_nests.h"
 #include "shared_memory.h"
@@ -97,7 +98,11 @@ template <int whole, int pieces> __global__ void __launch_bounds__(THREADS, 2) n
     const int first = sub * a.width / 32;
     all = warp_join_all(a.width / 32, [&](int w) { return moments::unpack(of_warp[first + w]); });
   }
-  const float mean = all.mean, rstd = 1 / sqrtf(all.squares / (float)a.length + a.eps);
+  float mean = all.mean, rstd = 1 / sqrtf(all.squares / (float)a.length + a.eps);
+  if (whole != QN_F16 && far_out(all.squares) && there) {
+    const far_statistics far = far_measure({ a.p[X], nullptr, whole, 1, 0, a.length }, a.place(group, X), a.centred, a.eps, 32);
+    mean = far.mean, rstd = far.rstd;
+  }
   if (t == 0 && there && a.p[MEAN]) ((float *)a.p[MEAN])[a.place(group, MEAN)] = mean;
   if (t == 0 && there && a.p[RSTD]) ((float *)a.p[RSTD])[a.place(group, RSTD)] = rstd;
 

@@ -8,6 +8,7 @@
  * Refused: rows that fit one block's slice, other layouts. */
 #include "cuda_backend.h"
 #include "engines.h"
+#include "norm_far.cuh"
 #include "norm_moments.cuh"
 #include "norm_nests.h"
 #include "norm_parameters.cuh"
@@ -145,8 +146,10 @@ template <int E> __device__ __forceinline__ void tell_rows(const rings &a, news 
   }
 }
 
-template <int E, int N> __device__ __forceinline__ void hear_rows(const rings &a, news &n, const team_member &team, int rows, int hearer)
+template <int dtype, bool centred, int N>
+__device__ __forceinline__ void hear_rows(const rings &a, news &n, const team_member &team, int rows, int hearer)
 {
+  constexpr int E = vector_per_16<dtype>;
   float of[N];                            /* elements of the parts this lane reads */
 #pragma unroll
   for (int k = 0; k < N; k++) {
@@ -166,11 +169,16 @@ template <int E, int N> __device__ __forceinline__ void hear_rows(const rings &a
       s2 += v[k].y + s * d;
     }
     s1 = warp_sum(s1), s2 = warp_sum(s2);
+    const int64_t row = team.team + (int64_t)i * a.team.teams;
+    const float squares = s2 - s1 * s1 * a.inverse;
+    float mean = about + s1 * a.inverse, rstd = 1 / sqrtf(squares * a.inverse + a.eps);
+    if (dtype != QN_F16 && far_out(squares)) {
+      const far_statistics far = far_measure({ a.p[X], nullptr, dtype, 1, 0, (int64_t)a.words * E }, row * a.step[X] * E, centred, a.eps, 32);
+      mean = far.mean, rstd = far.rstd;
+    }
     if (threadIdx.x % 32) continue;
-    const float mean = about + s1 * a.inverse, rstd = 1 / sqrtf((s2 - s1 * s1 * a.inverse) * a.inverse + a.eps);
     n.statistic[i % TURNS] = make_float2(mean, rstd);
     barrier_arrive(turn_barrier(n.known, i));
-    const int64_t row = team.team + (int64_t)i * a.team.teams;
     if (team.rank == 0 && a.p[MEAN]) ((float *)a.p[MEAN])[row * a.step[MEAN]] = mean;
     if (team.rank == 0 && a.p[RSTD]) ((float *)a.p[RSTD])[row * a.step[RSTD]] = rstd;
   }
@@ -191,9 +199,9 @@ template <int dtype, bool centred> __global__ void __launch_bounds__(THREADS, 1)
   if (warp < WARPS) work<dtype, centred>(a, n, team, slots, rows);
   else if (warp == WARPS) tell_rows<E>(a, n, team, rows);
   else if (hearer >= a.hearers) {}
-  else if (a.team.parts <= 32) hear_rows<E, 1>(a, n, team, rows, hearer);
-  else if (a.team.parts <= 64) hear_rows<E, 2>(a, n, team, rows, hearer);
-  else hear_rows<E, MAX_PARTS / 32>(a, n, team, rows, hearer);
+  else if (a.team.parts <= 32) hear_rows<dtype, centred, 1>(a, n, team, rows, hearer);
+  else if (a.team.parts <= 64) hear_rows<dtype, centred, 2>(a, n, team, rows, hearer);
+  else hear_rows<dtype, centred, MAX_PARTS / 32>(a, n, team, rows, hearer);
   team.leave();
 }
 

@@ -10,6 +10,8 @@
 #include "cuda_backend.h"
 #include "eight.cuh"
 #include "engines.h"
+#include "norm_far.cuh"
+#include "norm_moments.cuh"
 #include "norm_parts.cuh"
 #include "shared_memory.h"
 #include "sm90.cuh"
@@ -114,6 +116,15 @@ template <int threads> __device__ __forceinline__ uint32_t row_enter(int parts, 
   return blockIdx.x;
 }
 
+/* The row's threads, in all its blocks, wait for one another. */
+template <int threads> __device__ __forceinline__ void row_sync(int parts)
+{
+#if __CUDA_ARCH__ >= 900
+  if (threads == 512 && parts > 1) return cluster_sync();
+#endif
+  group_sync(0, threads);
+}
+
 /* Sends each warp's four floats to all warps of the row, in all its blocks; returns how many there are. A row within a block uses
  * a named barrier. begun: the cluster has already synchronised since row_enter. */
 template <int threads> __device__ __forceinline__ int row_exchange(int parts, int rank, int barrier, bool begun, float4 *pairs, float4 mine)
@@ -147,7 +158,7 @@ __global__ void __launch_bounds__(row_block<threads>, whole ? 1024 / row_block<t
   int64_t at = r.place(row, X);
   int first = (rank * threads * K + t) * V, warp_first = first - t % 32 * V, count = 0;
   packet<whole> x[K];
-  float v[K][V], mean = 0, squares = 0;
+  float v[K][V], mean, squares;
 #pragma unroll
   for (int k = 0; k < K; k++) {
     int j = first + k * threads * V;
@@ -155,35 +166,53 @@ __global__ void __launch_bounds__(row_block<threads>, whole ? 1024 / row_block<t
     count += max(0, min(32 * V, (int)r.length - (warp_first + k * threads * V)));
   }
 #pragma unroll
-  for (int k = 0; k < K; k++) {
-    x[k].open(v[k]);
+  for (int k = 0; k < K; k++) x[k].open(v[k]);
+  float unit = 1;                         /* of x; less than 1 where squares overflow otherwise */
+#pragma unroll 1
+  for (bool again = false;; again = true) {
+    /* summed as distances from an element, so that a constant row has its value as mean and nothing else */
+    const float about = finite_or_0(__shfl_sync(~0u, v[0][0], 0));
+    mean = squares = 0;
 #pragma unroll
-    for (int i = 0; i < V; i++) mean += v[k][i];
-  }
-  mean = r.centred && count ? warp_sum(mean) / (float)count : 0;
+    for (int k = 0; k < K; k++) {
+      int n = left(r, first + k * threads * V);
 #pragma unroll
-  for (int k = 0; k < K; k++) {
-    int n = left(r, first + k * threads * V);
-#pragma unroll
-    for (int i = 0; i < V; i++) {
-      float d = inside<whole>(i, n) ? v[k][i] - mean : 0;
-      squares += d * d;
+      for (int i = 0; i < V; i++) mean += inside<whole>(i, n) ? v[k][i] - about : 0;
     }
-  }
-  squares = warp_sum(squares);
-  if (threads > 32) {                     /* each warp's squares are relative to its own mean (Chan, Golub, LeVeque) */
-    int lane = threadIdx.x % 32, n = row_exchange<threads>(r.parts, rank, 0, false, pairs, make_float4(mean, squares, (float)count, 0));
-    float sum = 0;
-    for (int i = lane; i < n; i += 32) sum += pairs[i].x * pairs[i].z;
-    mean = warp_sum(sum) / (float)r.length;
-    squares = 0;
-    for (int i = lane; i < n; i += 32) {
-      float d = pairs[i].x - mean;
-      squares += pairs[i].y + d * d * pairs[i].z;
+    mean = r.centred && count ? about + warp_sum(mean) / (float)count : 0;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      int n = left(r, first + k * threads * V);
+#pragma unroll
+      for (int i = 0; i < V; i++) {
+        float d = inside<whole>(i, n) ? v[k][i] - mean : 0;
+        squares += d * d;
+      }
     }
     squares = warp_sum(squares);
+    if (threads > 32) {                   /* each warp's squares are relative to its own mean (Chan, Golub, LeVeque) */
+      if (again) row_sync<threads>(r.parts);      /* all have read pairs */
+      int lane = threadIdx.x % 32,
+          n = row_exchange<threads>(r.parts, rank, 0, again, pairs, make_float4(mean, squares, (float)count, 0));
+      const float first_mean = finite_or_0(pairs[0].x);
+      float sum = 0;
+      for (int i = lane; i < n; i += 32) sum += (pairs[i].x - first_mean) * pairs[i].z;
+      mean = first_mean + warp_sum(sum) / (float)r.length;
+      squares = 0;
+      for (int i = lane; i < n; i += 32) {
+        float d = pairs[i].x - mean;
+        squares += pairs[i].y + d * d * pairs[i].z;
+      }
+      squares = warp_sum(squares);
+    }
+    if (whole == QN_F16 || again || !far_out(squares)) break;
+    unit = FAR_UNIT;
+#pragma unroll
+    for (int k = 0; k < K; k++)
+#pragma unroll
+      for (int i = 0; i < V; i++) v[k][i] *= FAR_UNIT;
   }
-  float rstd = 1 / sqrtf(squares / (float)r.length + r.eps);
+  const float rstd = 1 / sqrtf(squares / (float)r.length + r.eps * unit * unit);
   at = r.place(row, Y);
   int64_t scale_at = spread ? r.place(row, SCALE) : 0, shift_at = spread ? r.place(row, SHIFT) : 0;
 #pragma unroll
@@ -205,8 +234,8 @@ __global__ void __launch_bounds__(row_block<threads>, whole ? 1024 / row_block<t
     }
     store<whole>(v[k], r.p[Y], dtype3(r.dtype[Y]), at + j, n);
   }
-  if (rank == 0 && t == 0 && r.p[MEAN]) ((float *)r.p[MEAN])[r.place(row, MEAN)] = mean;
-  if (rank == 0 && t == 0 && r.p[RSTD]) ((float *)r.p[RSTD])[r.place(row, RSTD)] = rstd;
+  if (rank == 0 && t == 0 && r.p[MEAN]) ((float *)r.p[MEAN])[r.place(row, MEAN)] = mean / unit;
+  if (rank == 0 && t == 0 && r.p[RSTD]) ((float *)r.p[RSTD])[r.place(row, RSTD)] = rstd * unit;
 }
 
 /* ---- gradients ---------------------------------------------------------------------------------------------- */

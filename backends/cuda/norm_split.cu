@@ -12,6 +12,7 @@
 #include "cuda_backend.h"
 #include "eight.cuh"
 #include "engines.h"
+#include "norm_far.cuh"
 #include "norm_follow.cuh"
 #include "norm_moments.cuh"
 #include "norm_nests.h"
@@ -309,14 +310,22 @@ __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant_
     s.put(DSHIFT, g, all.dy);
     s.keep(g, mean, s.get(RSTD, g, 1), scale, s.centred ? p : 0, q);
   } else {
-    moments all = of_group<moments>(s, g);
+    const moments all = of_group<moments>(s, g);
+    if (threadIdx.x >= 32) return;
+    far_statistics of = { all.mean, 1 / sqrtf(all.squares / n + s.eps), all.squares / (s.n > 1 ? n - 1 : 1) };
+    for (int i = 0; i < TOGETHER; i++) {
+      const int64_t h = blockIdx.x * (int64_t)TOGETHER + i;
+      if (s.dtype[X] == QN_F16 || h >= s.groups || !far_out(__shfl_sync(~0u, all.squares, i))) continue;
+      const far_statistics far = far_measure({ s.p[X], nullptr, s.dtype[X], s.lines, s.line_step[X], s.line }, h * s.step[X], s.centred,
+                                             s.eps, 32);
+      if (threadIdx.x == i) of = far;
+    }
     if (threadIdx.x >= TOGETHER || g >= s.groups) return;
-    float var = all.squares / n, rstd = 1 / sqrtf(var + s.eps);
-    s.put(MEAN, g, all.mean);
-    s.put(RSTD, g, rstd);
-    s.put(NEW_MEAN, g, (1 - s.momentum) * s.get(RUNNING_MEAN, g, 0) + s.momentum * all.mean);
-    s.put(NEW_VAR, g, (1 - s.momentum) * s.get(RUNNING_VAR, g, 0) + s.momentum * (s.n > 1 ? all.squares / (n - 1) : var));
-    s.keep(g, all.mean, rstd, s.get(SCALE, g, 1), s.get(SHIFT, g, 0), 0);
+    s.put(MEAN, g, of.mean);
+    s.put(RSTD, g, of.rstd);
+    s.put(NEW_MEAN, g, (1 - s.momentum) * s.get(RUNNING_MEAN, g, 0) + s.momentum * of.mean);
+    s.put(NEW_VAR, g, (1 - s.momentum) * s.get(RUNNING_VAR, g, 0) + s.momentum * of.unbiased);
+    s.keep(g, of.mean, of.rstd, s.get(SCALE, g, 1), s.get(SHIFT, g, 0), 0);
   }
 }
 

@@ -109,9 +109,9 @@ norm_stream(const __grid_constant__ bands a, const __grid_constant__ course s)
     for (int g = t >> a.join_bits; g - (of_warp >> a.join_bits) < a.groups; g += apart) {      /* warps stay converged: shuffles follow */
       const moments all = gather<E>(a, b.told, b.count, min(g, a.groups - 1));
       if ((t & (width - 1)) || g >= a.groups) continue;
-      const float rstd = 1 / sqrtf(all.squares * a.inverse + a.eps);
-      b.known[g] = make_float4(all.mean, rstd, b.given[g].x, b.given[g].y);
-      a.leave(m.item, g, all, rstd);
+      const far_statistics of = a.statistics(m.item, g, all);
+      b.known[g] = make_float4(of.mean, of.rstd, b.given[g].x, b.given[g].y);
+      a.leave(m.item, g, of);
     }
     __syncthreads();
 

@@ -43,6 +43,22 @@ __device__ __forceinline__ int place_at(const sharing &s, int64_t at)
   return i == (int)i ? (int)i : -1;
 }
 
+/* The mean of a window, whose corners in an image are `begin` and `end`, taken again in double because its sum overflowed. Inlined: a
+ * call, though never made, costs kernels 5%. */
+template <class I> __device__ __forceinline__ double far_mean(const sharing &s, int64_t image, const I (&begin)[3], const I (&end)[3])
+{
+  constexpr double UNIT = 0x1p-64;
+  double sum = 0;
+#pragma unroll 1
+  for (int64_t a = begin[0]; a < end[0]; a++)
+#pragma unroll 1
+    for (int64_t b = begin[1]; b < end[1]; b++)
+#pragma unroll 1
+      for (int64_t c = begin[2]; c < end[2]; c++)
+        sum += element_load<double>(s.in, image + a * s.in_stride[2] + b * s.in_stride[3] + c * s.in_stride[4], s.in_dtype) * UNIT;
+  return sum / ((double)(end[0] - begin[0]) * (double)(end[1] - begin[1]) * (double)(end[2] - begin[2])) / UNIT;
+}
+
 template <class T, class I, int V, int L>
 __global__ static void __launch_bounds__(128) adaptive_forward(const __grid_constant__ sharing s, int64_t units)
 {
@@ -65,6 +81,7 @@ __global__ static void __launch_bounds__(128) adaptive_forward(const __grid_cons
 #pragma unroll 1
       for (I b = begin[1]; b < end[1]; b++) {
         int64_t row = from + a * s.in_stride[2] + b * s.in_stride[3];
+        T line[L][V] = {};                /* sums of a row, so that no running sum is long */
 #pragma unroll 1
         for (I c = begin[2]; c < end[2]; c++) {
           T v[L][V];
@@ -76,17 +93,37 @@ __global__ static void __launch_bounds__(128) adaptive_forward(const __grid_cons
           for (int l = 0; l < L; l++)
 #pragma unroll
             for (int i = 0; i < V; i++)
-              if (s.average) held[l][i] += v[l][i];
+              if (s.average) line[l][i] += v[l][i];
               else if (v[l][i] > held[l][i] || (v[l][i] != v[l][i] && held[l][i] == held[l][i])) held[l][i] = v[l][i], best[l][i] = here;
         }
+        if (s.average)
+#pragma unroll
+          for (int l = 0; l < L; l++)
+#pragma unroll
+            for (int i = 0; i < V; i++) held[l][i] += line[l][i];
       }
     T places = (T)((end[0] - begin[0]) * (end[1] - begin[1]) * (end[2] - begin[2]));
+    bool far = false;
+#pragma unroll
+    for (int k = 0; k < L * V; k++) {
+      if (!s.average) break;
+      held[k / V][k % V] /= places;
+      far |= !(fabs(held[k / V][k % V]) < INFINITY);
+    }
+#pragma unroll 1
+    for (int k = 0; far && k < L * V; k++) {      /* one copy of the code; constant indices keep the sums in registers */
+      T sum = 0;
+#pragma unroll
+      for (int e = 0; e < L * V; e++) sum = e == k ? held[e / V][e % V] : sum;
+      if (k / V >= layers || fabs(sum) < INFINITY) continue;
+      sum = (T)far_mean(s, from + k / V * s.in_layer + k % V * s.in_stride[1], begin, end);
+#pragma unroll
+      for (int e = 0; e < L * V; e++) held[e / V][e % V] = e == k ? sum : held[e / V][e % V];
+    }
     int64_t to = offset_of(at, s.out_stride, s.out_layer), number = offset_of(at, s.index_stride, s.index_layer);
 #pragma unroll
     for (int l = 0; l < L; l++) {
       if (l >= layers) break;
-#pragma unroll
-      for (int i = 0; i < V; i++) held[l][i] = s.average ? held[l][i] / places : held[l][i];
       store(held[l], s.out, s.out_dtype, to + l * s.out_layer);
       if (!s.indices) continue;
 #pragma unroll

@@ -98,21 +98,31 @@ __global__ static void __launch_bounds__(128) pool_max_backward_direct(const __g
   }
 }
 
+/* The mean of a window's taps times `unit`, a power of 2, in blocks of 4096 taps. */
+__device__ static double mean_of(const pooling &v, const int64_t at[5], double unit)
+{
+  double sum = 0, block = 0;
+  const int64_t taps = v.w.taps();
+  bool any = false;
+  for (int64_t tap = 0; tap < taps; tap++) {
+    int64_t r[3], from[3];
+    if (tap % 4096 == 0) sum += block, block = 0;
+    v.w.tap(tap, r);
+    if (!v.w.input(at + 2, r, from)) continue;
+    block += v.x.load<double>(v.x.at(at[0], at[1], from)) * unit;
+    any = true;
+  }
+  return any ? (sum + block) / divisor(v, at + 2) : 0;
+}
+
 __global__ static void __launch_bounds__(128) pool_average_direct(const __grid_constant__ pooling v)
 {
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < v.elements; i += (int64_t)gridDim.x * blockDim.x) {
-    int64_t at[5], taps = v.w.taps();
-    double sum = 0;
-    bool any = false;
+    int64_t at[5];
     place5(i, v.y.dim, at);
-    for (int64_t tap = 0; tap < taps; tap++) {
-      int64_t r[3], from[3];
-      v.w.tap(tap, r);
-      if (!v.w.input(at + 2, r, from)) continue;
-      sum += v.x.load<double>(v.x.at(at[0], at[1], from));
-      any = true;
-    }
-    v.y.store(v.y.at(at[0], at[1], at + 2), any ? sum / divisor(v, at + 2) : 0.0);
+    double mean = mean_of(v, at, 1);
+    if (!(fabs(mean) < INFINITY)) mean = mean_of(v, at, 0x1p-64) * 0x1p64;      /* the sum of f64 overflowed */
+    v.y.store(v.y.at(at[0], at[1], at + 2), mean);
   }
 }
 

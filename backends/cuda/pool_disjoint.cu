@@ -54,8 +54,9 @@ template <int dtype, bool max> struct giver {
       held = window, dy = edge_load<dtype>(p.dy, window);
       index = p.wide ? ((const int64_t *)p.indices)[window] : ((const int32_t *)p.indices)[window];
     }
-    const uint32_t here = place + i;
-    return index == (int64_t)(here < p.by_plane.by ? here : here - p.by_plane.by) ? dy : 0;
+    uint32_t here = place + i;
+    if (here >= p.by_plane.by) cuda_quotient(here, p.by_plane, &here);     /* of small planes a word has several */
+    return index == (int64_t)here ? dy : 0;
   }
 };
 
@@ -305,7 +306,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   /* k: windows per word, if they align with words */
   const int64_t wide = p->by_step[0].by,
                 k = v % wide == 0 && p->by_in[0].by % v == 0 && elements % v == 0 && dy->align >= 16 ? v / wide : 0;
-  if (max && k && r->value[s.indices].align >= 16) {
+  /* places are counted on from the word's first, so a word must not span planes; taps are not */
+  if (max && k && r->value[s.indices].align >= 16 && (r->value[s.indices].dtype == QN_U8 || p->by_plane.by % v == 0)) {
     p->by_units = cuda_divide_by(p->by_in[0].by / v),
     p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_step[1].by : (int64_t)1 << 31);
     p->words = (uint32_t)(qn_elements(dy) / k);

@@ -12,6 +12,7 @@
  * down columns would take fewer instructions, but store the indices of short rows in partial sectors.
  * Refused: other windows, widths and layouts, i32 indices, f32 gradients that do not count the padding. */
 #include "engines.h"
+#include "pool_far.cuh"
 #include "pool_peak.cuh"
 #include "words.cuh"
 
@@ -107,6 +108,12 @@ template <int dtype, bool average, int REST> __global__ void __launch_bounds__(T
     out[i] = join(join(begins[i] ? none : column[i], column[i + 1]), ends[i] ? none : column[i + 2]);
     if (average) out[i] *= p.inverse[p.include_pad ? SIZE * SIZE : rows[i] * (SIZE - begins[i] - ends[i])];
   }
+  if (average)
+    pool_mend<dtype>(out, min((int)E, p.total - at), [&](int i) {
+      uint32_t oy, ox;
+      const uint32_t plane = cuda_quotient(cuda_quotient(at + i, p.by_width, &ox), p.by_height, &oy);
+      return pool_far_mean(p, (int64_t)plane * width * p.in[1], 0, (int)oy, (int)ox);
+    });
   put<dtype>(p, at, out);
 }
 

@@ -9,7 +9,7 @@
  * Refused: indices, padding, dilation, planes above 1024 bytes. */
 #include <cuda_pipeline_primitives.h>
 #include "engines.h"
-#include "pool.cuh"
+#include "pool_far.cuh"
 
 /* bytes of a plane, bytes of shared memory of a block, pieces a lane reads at once */
 enum { LANES = 32, WARPS = 2, BYTES_MOST = 1024, SHARED = 48 << 10, BATCH = 4 };
@@ -72,7 +72,10 @@ template <int dtype, bool average, int G> __global__ void __launch_bounds__(LANE
       for (int e = 0; e < E; e++) f[b] = join(f[b], v[e]);
     }
   float v = join(join(f[0], f[1]), join(f[2], f[3]));
-  if (average) v /= (float)(p.pieces * E);
+  if (average) {
+    v /= (float)(p.pieces * E);
+    if (pool_far<dtype>(v)) v = pool_far_mean(p, (int64_t)(first + lane) * p.pieces * E, 0, 0, 0);
+  }
   element_store(p.y, first + lane, dtype, v);
 }
 

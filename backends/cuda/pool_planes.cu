@@ -8,10 +8,11 @@
  * other_windows: any window, separably: first each row of x to the columns of outputs (up to 32 lanes share a long row), then the
  *   rows of each output.
  * wide_windows: the same at stride 1, SWEEP outputs a thread (pool_sweep.cuh). */
+#include <type_traits>
 #include <cuda_pipeline_primitives.h>
 #include "cuda_backend.h"
 #include "engines.h"
-#include "pool.cuh"
+#include "pool_far.cuh"
 #include "pool_sweep.cuh"
 #include "shared_memory.h"
 
@@ -57,12 +58,19 @@ __device__ __forceinline__ void tap_store(float *y, float v) { *y = v; }
 __device__ __forceinline__ void tap_store(bf16_bits *y, float v) { y->h = float_to_bf16(v); }
 __device__ __forceinline__ void tap_store(f16_bits *y, float v) { y->h = float_to_f16(v); }
 
+/* The mean of the plane's window, from its sum's share. */
+template <class T> __device__ __forceinline__ float mended(const planes &p, uint32_t plane, int oy, int ox, float mean)
+{
+  if (std::is_same<T, f16_bits>::value || !pool_far<QN_F32>(mean)) return mean;
+  return pool_far_mean(p, (int64_t)plane * p.in[1] * p.in[2], 0, oy, ox);
+}
+
 template <class T, int mode> __device__ __forceinline__ void put(const planes &p, uint32_t plane, int oy, int ox, const found<mode> &f)
 {
   const int o[3] = { 0, oy, ox };
   const window w = window_of(p, o);
   int64_t to = ((int64_t)plane * p.out[1] + oy) * p.out[2] + ox;
-  tap_store((T *)p.y + to, mode == AVERAGE ? f.v / fmaxf(divisor_of(p, w), 1) : f.v);     /* no tap: 0 */
+  tap_store((T *)p.y + to, mode == AVERAGE ? mended<T>(p, plane, oy, ox, f.v / fmaxf(divisor_of(p, w), 1)) : f.v);     /* no tap: 0 */
   if (mode == MAX_INDEX)
     element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && f.tap >= 0 ? place_in_plane(p, w, f.tap) : f.tap);
 }
@@ -96,14 +104,17 @@ __device__ __forceinline__ void small_windows(const planes &p, const T *s, uint3
           else if (g.tap >= 0) f[i].take(g.v, (r - i * STEP) * SIZE + g.tap);
         }
     }
+    float v[STRIP];
     int across = mode == AVERAGE ? taps_beside(p, 2, x0, SIZE) : 0;
+#pragma unroll
+    for (int i = 0; i < STRIP; i++) v[i] = mode == AVERAGE ? f[i].v * p.inverse[across * taps_beside(p, 1, y0 + i * STEP, SIZE)] : f[i].v;
+    if (mode == AVERAGE && !std::is_same<T, f16_bits>::value)
+      pool_mend<QN_F32>(v, min((int)STRIP, o0 + rows - oy), [&](int i) { return mended<T>(p, plane0 + k, oy + i, ox, INFINITY); });
 #pragma unroll
     for (int i = 0; i < STRIP; i++) {
       if (oy + i >= o0 + rows) break;
       if (mode == MAX_INDEX) put<T, mode>(p, plane0 + k, oy + i, ox, f[i]);
-      else
-        tap_store((T *)p.y + ((int64_t)(plane0 + k) * p.out[1] + oy + i) * p.out[2] + ox,
-                  mode == AVERAGE ? f[i].v * p.inverse[across * taps_beside(p, 1, y0 + i * STEP, SIZE)] : f[i].v);
+      else tap_store((T *)p.y + ((int64_t)(plane0 + k) * p.out[1] + oy + i) * p.out[2] + ox, v[i]);
     }
   }
 }

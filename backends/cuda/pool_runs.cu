@@ -9,7 +9,7 @@
  * Refused: f32, indices, planes above 1 KB. */
 #include <cuda_pipeline_primitives.h>
 #include "engines.h"
-#include "pool.cuh"
+#include "pool_far.cuh"
 
 /* PLANES: of a block at most; ALIGNED: a multiple of so many planes starts at a multiple of 16 bytes */
 enum { THREADS = 128, OUTPUTS = 7, PLANES = 32, ALIGNED = 8 };
@@ -75,6 +75,7 @@ template <int dtype, bool average, int SIZE> __global__ void __launch_bounds__(T
         float v = column[2 * i + 1] + column[2 * i + 2];
         if (BEFORE) v += column[2 * i];
         v *= p.even ? p.share : p.inverse[down * taps_beside(p, 2, (ox + i) * STEP - BEFORE, SIZE)];
+        if (pool_far<dtype>(v)) v = pool_far_mean(p, (int64_t)(plane + k) * p.in[1] * p.in[2], 0, oy, ox + i);
         y[line * p.out[2] + ox + i] = dtype == QN_BF16 ? float_to_bf16(v) : float_to_f16(v);
       }
     } else {

@@ -11,7 +11,7 @@
  *   thread has several of those that are one row.
  * Refused: odd widths, dilation, unequal adaptive windows; strips with indices. */
 #include "engines.h"
-#include "pool.cuh"
+#include "pool_far.cuh"
 #include "pool_lp.cuh"
 #include <type_traits>
 
@@ -230,6 +230,9 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
       if (mode == AVERAGE && !p.even)
 #pragma unroll
         for (int n = 0; n < N; n++) v[n] *= p.inverse[down * (n == 0 ? left : n == N - 1 ? right : SIZE)];
+      if (N == 1) v[1] = 0;
+      if (mode == AVERAGE)
+        pool_mend<dtype>(v, min((int)N, p.out[2] - ox), [&](int n) { return pool_far_mean(p, from, 0, o0 + r, ox + n); });
       if (mode == NORM)
 #pragma unroll
         for (int n = 0; n < N; n++) plain &= v[n] > LP_LEAST && v[n] < INFINITY, v[n] = sqrtf(v[n]);
@@ -315,8 +318,10 @@ template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds
       for (int j = 1; j < V; j++) v = taken<mode>(v, f[t][j]);
       for (int apart = 1; apart < p.lanes; apart *= 2) v = taken<mode>(v, __shfl_down_sync(~0u, v, apart));
     }
-    if (mode == AVERAGE) v *= p.share;
     if (first) continue;
+    if (mode == AVERAGE) v *= p.share;
+    if (mode == AVERAGE && pool_far<dtype>(v))
+      v = pool_far_mean(p, (int64_t)k[t] * p.size[0] * p.in[1] * p.in[2], 0, o[t], vector[t] >> p.lane_bits);
     const int64_t to = (int64_t)q[t] * p.out[2] + (vector[t] >> p.lane_bits);
     element_put<dtype>(p.y, to, closed<dtype>(v));
     if (mode != MAX_INDEX) continue;

@@ -12,11 +12,11 @@
  * Packed NCHW planes have faster engines: pool_strips.cu, pool_flat.cu, pool_global.cu, pool_planes.cu. */
 #include <type_traits>
 #include "engines.h"
-#include "pool.cuh"
+#include "pool_far.cuh"
 #include "pool_sweep.cuh"
 #include "words.cuh"
 
-enum { MAX, MAX_INDEX, AVERAGE, THREADS = 128 };
+enum { MAX, MAX_INDEX, AVERAGE, THREADS = 128, BLOCK = 4096 };
 
 /* The reduction of a window's taps so far, for V channels; tap: -1 until one was seen; MAX_INDEX: the maximum's. */
 template <int V, int mode> struct found {
@@ -68,9 +68,12 @@ template <class I, int V> __device__ __forceinline__ void indices_store(const in
 template <int V, int mode, int whole>
 __device__ __forceinline__ void put(const pool &p, const place &at, const window &w, int many, float share, found<V, mode> &f)
 {
-  if (mode == AVERAGE)
+  if (mode == AVERAGE) {
 #pragma unroll
     for (int i = 0; i < V; i++) f.v[i] *= share;
+    const int64_t plane = at.n * p.x_stride[0] + at.c * p.x_stride[1];
+    pool_mend<whole ? whole : QN_F32>(f.v, many, [&](int i) { return pool_far_mean(p, plane + i * p.x_stride[1], at.o[0], at.o[1], at.o[2]); });
+  }
   int64_t to = at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
   if (whole) vector_store_whole<whole ? whole : QN_F32>(f.v, p.y, to);
   else vector_store(f.v, p.y, dtype_of<V>(p), to, 1, many);
@@ -106,8 +109,16 @@ template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS,
   place at = place_of<V>(p, here ? unit : 0);
   int many = whole ? V : min(V, (int)(p.c - at.c));
   const window w = window_of(p, at.o);
-  found<V, mode> f;
-  if (here) pool_taps<V, whole>(p, at, w, many, split, [&](const float (&v)[V], int tap) { f.take(v, tap); });
+  found<V, mode> f, blocks;               /* blocks: the sum of all blocks of BLOCK taps but the last */
+  int taken = 0;
+  if (here)
+    pool_taps<V, whole>(p, at, w, many, split, [&](const float (&v)[V], int tap) {
+      f.take(v, tap);
+      if (mode != AVERAGE || ++taken % BLOCK) return;
+      blocks.take(f.v, tap);
+      f = found<V, mode>();
+    });
+  if (mode == AVERAGE && taken >= BLOCK) f.take(blocks.v, blocks.tap[0]);
   if (mode != MAX_INDEX && p.splits > 1) {
 #pragma unroll
     for (int i = 0; i < V; i++) shared[threadIdx.x][i] = f.v[i];
@@ -325,6 +336,8 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
         const float share = mode == AVERAGE ? 1 / fmaxf((float)beside * (float)taps_beside(p, 1, y0 + r, p.size[1]), 1) : 1;
 #pragma unroll
         for (int c = 0; c < N; c++) f[r][c] *= share;
+        if constexpr (mode == AVERAGE)
+          pool_mend<whole>(f[r], N, [&](int i) { return pool_far_mean(p, base + k * V + i, 0, top + o + r, (int)ox); });
         vector_store_whole<whole>(f[r], p.y, to);
       }
     }

@@ -71,18 +71,26 @@ template <class T> __device__ static found<T> seen(uint32_t op, T v, int64_t j)
   }
 }
 
-__device__ static void finish(const reduction &r, int64_t to, found<double> f)
+/* A mean or norm of numbers so large that their sum or squares overflow is taken again of the numbers in this unit. */
+constexpr double FAR = 0x1p-600;
+__device__ static bool overflows(uint32_t op, double v)
+{
+  return (op == QN_OP_REDUCE_MEAN || op == QN_OP_REDUCE_NORM2) && !(fabs(v) < INFINITY);
+}
+__device__ static bool overflows(uint32_t, int64_t) { return false; }
+
+__device__ static void finish(const reduction &r, int64_t to, found<double> f, double unit)
 {
   switch (r.op) {
-  case QN_OP_REDUCE_MEAN: f.value /= (double)r.count; break;
-  case QN_OP_REDUCE_NORM2: f.value = sqrt(f.value); break;
+  case QN_OP_REDUCE_MEAN: f.value = f.value / (double)r.count / unit; break;
+  case QN_OP_REDUCE_NORM2: f.value = sqrt(f.value) / unit; break;
   case QN_OP_ARGMAX: case QN_OP_ARGMIN: r.y.store(to, f.where); return;
   default: break;
   }
   r.y.store(to, f.value);
 }
 
-__device__ static void finish(const reduction &r, int64_t to, found<int64_t> f)
+__device__ static void finish(const reduction &r, int64_t to, found<int64_t> f, int64_t)
 {
   element_store_wrapped(r.y.p, to, r.y.dtype, r.op == QN_OP_ARGMAX || r.op == QN_OP_ARGMIN ? f.where : f.value);
 }
@@ -93,21 +101,27 @@ template <class T> __global__ static void __launch_bounds__(THREADS) reduce_dire
   __shared__ int64_t where[THREADS];
   for (int64_t i = blockIdx.x; i < r.elements; i += gridDim.x) {
     int64_t from = place(r.x, r.y, i);    /* position 0 along the reduced dims, where y has size 1 */
-    found<T> f = nothing<T>(r.op, r.x.dtype);
-    for (int64_t j = threadIdx.x; j < r.count; j += THREADS)
-      f = join(r.op, f, seen(r.op, r.x.load<T>(from + inner_place(r, j)), j));
-    value[threadIdx.x] = f.value;
-    where[threadIdx.x] = f.where;
-    for (int half = THREADS / 2; half; half >>= 1) {
-      __syncthreads();
-      if (threadIdx.x < half) {
-        f = join(r.op, f, { value[threadIdx.x + half], where[threadIdx.x + half] });
-        value[threadIdx.x] = f.value;
-        where[threadIdx.x] = f.where;
+    found<T> f;
+    for (T unit = 1;; unit = (T)FAR) {
+      f = nothing<T>(r.op, r.x.dtype);
+      for (int64_t j = threadIdx.x; j < r.count; j += THREADS)
+        f = join(r.op, f, seen(r.op, (T)(r.x.load<T>(from + inner_place(r, j)) * unit), j));
+      value[threadIdx.x] = f.value;
+      where[threadIdx.x] = f.where;
+      for (int half = THREADS / 2; half; half >>= 1) {
+        __syncthreads();
+        if (threadIdx.x < half) {
+          f = join(r.op, f, { value[threadIdx.x + half], where[threadIdx.x + half] });
+          value[threadIdx.x] = f.value;
+          where[threadIdx.x] = f.where;
+        }
       }
+      __syncthreads();
+      const bool again = unit == 1 && overflows(r.op, value[0]);
+      if (threadIdx.x == 0 && !again) finish(r, place(r.y, r.y, i), f, unit);
+      __syncthreads();
+      if (!again) break;
     }
-    if (threadIdx.x == 0) finish(r, place(r.y, r.y, i), f);
-    __syncthreads();
   }
 }
 

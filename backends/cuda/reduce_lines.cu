@@ -14,8 +14,9 @@
 #include "sm90.cuh"
 #include "vector.cuh"
 
-/* RESIDENT: blocks on an SM; MOST_PARTS: blocks of a cluster; MOST_LINES: of a thread that takes whole columns */
-enum { V = 8, MAX_KEPT = 4, THREADS = 256, RESIDENT = 4, MOST_PARTS = 8, MOST_LINES = 64 };
+/* RESIDENT: blocks on an SM; MOST_PARTS: blocks of a cluster; MOST_LINES: of a thread that takes whole columns; MOST_TERMS: of one
+ * running sum, the rest is a tree over threads, and blocks where parts are needed */
+enum { V = 8, MAX_KEPT = 4, THREADS = 256, RESIDENT = 4, MOST_PARTS = 8, MOST_LINES = 64, MOST_TERMS = 4096 };
 /* |x| and -x (for min) are bit masks on input, and for min on output. Squares are summed in double, because they overflow f32.
  * PLACE: a 64-bit key whose upper word is ordered as x (NaN largest) and whose lower word falls with x's number, so that the
  * largest key is the first of the largest elements. */
@@ -132,17 +133,33 @@ template <int kind, class A> __device__ __forceinline__ A join_warp(A v, int lan
   return v;
 }
 
-template <class A> __device__ __forceinline__ void finish(const lines &l, uint32_t result, A v)
+/* The mean of numbers whose sum overflows, or among which is an infinity or a NaN. Inlined: a call, though never made, costs 5%. */
+__device__ __forceinline__ double far_mean(const lines &l, uint32_t result)
+{
+  constexpr double UNIT = 0x1p-64;
+  const int64_t from = l.place(result, l.x_stride);
+  double sum = 0;
+#pragma unroll 1
+  for (uint32_t run = 0; run < l.runs; run++)
+#pragma unroll 1
+    for (int64_t i = 0; i < l.length && sum == sum; i++)
+      sum += element_load<double>(l.x, from + run * l.repeat_stride + i * l.line_stride, l.x_dtype) * UNIT;
+  return sum / (double)l.count / UNIT;
+}
+
+template <int kind, class A> __device__ __forceinline__ void finish(const lines &l, uint32_t result, A v)
 {
   if (l.op == QN_OP_REDUCE_MEAN) v /= (A)l.count;
+  if constexpr (kind == SUM)
+    if (l.op == QN_OP_REDUCE_MEAN && !(fabs(v) < INFINITY)) v = (A)far_mean(l, result);
   if (l.op == QN_OP_REDUCE_NORM2) v = sqrt(v);
   element_store(l.y, l.place(result, l.y_stride), l.y_dtype, l.flip ? -v : v);
 }
-__device__ __forceinline__ void finish(const lines &l, uint32_t result, uint64_t v)
+template <int kind> __device__ __forceinline__ void finish(const lines &l, uint32_t result, uint64_t v)
 {
   element_store_wrapped(l.y, l.place(result, l.y_stride), l.y_dtype, (uint32_t)~v);
 }
-__device__ __forceinline__ void finish(const lines &l, uint32_t result, int64_t v)
+template <int kind> __device__ __forceinline__ void finish(const lines &l, uint32_t result, int64_t v)
 {
   element_store_wrapped(l.y, l.place(result, l.y_stride), l.y_dtype, v);
 }
@@ -310,7 +327,7 @@ template <int kind, class A> __device__ void join_parts(const lines &l, uint32_t
     __syncthreads();
     if (g < groups) v = join<kind>(v, shared[threadIdx.x + groups * wide]);
   }
-  if (g == 0 && t < n) finish(l, first + t, v);
+  if (g == 0 && t < n) finish<kind>(l, first + t, v);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------ */
@@ -344,7 +361,7 @@ reduce_rows(const __grid_constant__ lines l)
     for (int w = 1; w < THREADS / 32; w++) v = join<kind>(v, shared[w]);
   }
   if (l.parts == 1) {
-    if (here && t == 0) finish(l, result, v);
+    if (here && t == 0) finish<kind>(l, result, v);
     return;
   }
   if (t == 0) ((A *)l.partial)[part * l.results + result] = v;      /* with parts, a row takes the whole block */
@@ -390,7 +407,7 @@ __global__ void __launch_bounds__(whole ? 2 * THREADS : THREADS, 1) reduce_colum
 #pragma unroll
     for (int i = 0; i < V; i++) shared[t * V + i] = sum[i];
     __syncthreads();
-    for (uint32_t c = t; c < wide && first + c < l.dim[0]; c += blockDim.x) finish(l, result + c, shared[c]);
+    for (uint32_t c = t; c < wide && first + c < l.dim[0]; c += blockDim.x) finish<kind>(l, result + c, shared[c]);
     return;
   }
 #pragma unroll
@@ -405,7 +422,7 @@ __global__ void __launch_bounds__(whole ? 2 * THREADS : THREADS, 1) reduce_colum
     v = shared[t];
 #pragma unroll 8
     for (uint32_t w = 1; w < blockDim.x / 32; w++) v = join<kind>(v, shared[w * wide + t]);
-    if (l.parts == 1) finish(l, result + t, v);
+    if (l.parts == 1) finish<kind>(l, result + t, v);
     else if (!l.clustered) ((A *)l.partial)[blockIdx.y * l.results + result + t] = v;
   }
   if (l.parts == 1) return;
@@ -419,7 +436,7 @@ __global__ void __launch_bounds__(whole ? 2 * THREADS : THREADS, 1) reduce_colum
     if (t < some && first + c < l.dim[0]) {
       v = brought[t];
       for (int k = 1; k < l.parts; k++) v = join<kind>(v, brought[k * some + t]);
-      finish(l, result + c, v);
+      finish<kind>(l, result + c, v);
     }
     return;
   }
@@ -456,7 +473,8 @@ static bool fill_device(lines *l, state *st, const qn_device *device)
   blocks = qn_ceil_div(l->dim[0], lanes * V) * outer;
   while (cuda_has_clusters(device) && parts < MOST_PARTS && blocks * parts * 4 < units * 3) parts *= 2;
   int64_t work = l->length * lanes / parts;
-  if (lanes * V >= 2 * (int64_t)l->dim[0] || blocks * parts * 4 < units * (parts == 1 ? 3 : 1) || (parts > 1 && work < 4 * THREADS))
+  if (lanes * V >= 2 * (int64_t)l->dim[0] || blocks * parts * 4 < units * (parts == 1 ? 3 : 1) || (parts > 1 && work < 4 * THREADS) ||
+      work > (int64_t)MOST_TERMS * THREADS)
     return false;
   l->lanes = (uint32_t)lanes, l->parts = parts, l->clustered = parts > 1;
   st->threads = blocks * parts > units || work < 8 * THREADS ? THREADS : 2 * THREADS;
@@ -553,9 +571,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
       if (l.lanes <= 8 || parts <= 16) break;
     }
     parts = qn_min_i64(parts, (whole ? l.length : l.items) * l.lanes / THREADS / 4);
+    parts = qn_max_i64(parts, qn_ceil_div(l.items * l.lanes, (int64_t)THREADS * MOST_TERMS));
   } else {
     /* a packet of f64 is four words, so fewer rows suffice for a warp each */
-    l.lanes = l.items > 64 && l.results < (x->dtype == QN_F64 ? 4 : 16) * r->device->units ? THREADS : 32;
+    l.lanes = (l.items > 64 && l.results < (x->dtype == QN_F64 ? 4 : 16) * r->device->units) || l.items > 32 * MOST_TERMS ? THREADS : 32;
     /* fewer lanes where each would have few packets and the rows still occupy all resident threads */
     while (l.lanes <= 32 && l.lanes > 4 && l.items < 8 * l.lanes &&
            l.results * l.lanes / 2 >= RESIDENT * THREADS * (int64_t)r->device->units)
@@ -563,6 +582,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     blocks = qn_ceil_div(l.results, THREADS / l.lanes);
     parts = l.lanes < THREADS || blocks >= r->device->units ? 1
                                                             : qn_min_i64(qn_ceil_div(2 * r->device->units, blocks), l.items / THREADS / 4);
+    if (l.lanes == THREADS) parts = qn_max_i64(parts, qn_ceil_div(l.items, (int64_t)THREADS * MOST_TERMS));
   }
   int64_t part_bytes = l.results * accumulator_bytes(l.op, l.x_dtype);
   if (!l.clustered) {
@@ -570,10 +590,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if ((uint64_t)(parts * part_bytes) > r->demands->workspace_limit) parts = 1;
     if (parts > 1) out->workspace = (uint64_t)(parts * part_bytes), out->counters = (uint64_t)blocks * 4;
   }
+  const int64_t share = qn_ceil_div(l.length, parts), threads = st.threads / (columns ? l.lanes : THREADS / l.lanes),
+                terms = columns && whole ? runs * qn_ceil_div(share, threads) : qn_ceil_div(l.items, parts * threads);
+  if (sum && !wide && terms > MOST_TERMS)
+    return qn_refuse(out, "sums in parts of 4096 terms, which need workspace if there are more than 4096 for each thread", "x", "",
+                     "%lld of %d threads", (long long)l.count, (int)threads);
   st.blocks[0] = (unsigned)(blocks / outer);
   st.blocks[2] = (unsigned)outer;
   l.parts = (int32_t)parts;
-  l.share = (uint32_t)qn_ceil_div(l.length, parts);
+  l.share = (uint32_t)share;
   l.keep = l.op == QN_OP_REDUCE_NORM1 || l.op == QN_OP_REDUCE_AMAX ? 0x7fffffffu : ~0u;
   l.flip = l.op == QN_OP_REDUCE_MIN || l.op == QN_OP_ARGMIN ? 0x80000000u : 0;
   l.none = l.op == QN_OP_REDUCE_PROD ? 1 : l.flip ? INFINITY : l.op == QN_OP_REDUCE_MAX || l.op == QN_OP_ARGMAX ? -INFINITY : 0;

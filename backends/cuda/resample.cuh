@@ -83,6 +83,7 @@ static inline ruler ruler_of(const qn_resampling *a, int64_t x, int64_t y)
   if (a->grid == QN_GRID_HALF_PIXEL) r.first = x - y, r.step = 2 * x, r.under = 2 * y;
   else if (a->grid == QN_GRID_ALIGN_CORNERS) r.step = y > 1 ? x - 1 : 0, r.under = y > 1 ? y - 1 : 1;
   if (a->mode == QN_RESAMPLE_NEAREST && a->grid != QN_GRID_ASYMMETRIC) r.first = 2 * r.first + r.under, r.step *= 2, r.under *= 2;
+  if (!r.under) r.under = 1;              /* no outputs: nothing is sampled */
   r.inverse = (float)(1 / (double)r.under);
   r.by = cuda_divide_by(r.under), r.by_step = cuda_divide_by(r.step ? r.step : 1);
   return r;

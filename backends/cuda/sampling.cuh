@@ -39,6 +39,7 @@ template <class T> __device__ __forceinline__ T mirrored(T at, T low, T high, T 
 template <class T, class I> __device__ __forceinline__ axis<T, I> axis_of(const points &s, T g, I n)
 {
   axis<T, I> a = {};
+  if (s.padding == QN_SAMPLE_REFLECTION) g -= 4 * rint(g / 4);       /* its period, exactly: a far point keeps its digits */
   T last = (T)(n - 1), p = s.align_corners ? (g + 1) / 2 * last : ((g + 1) * (T)n - 1) / 2;
   a.slope = s.align_corners ? last / 2 : (T)n / 2;
   if (s.padding == QN_SAMPLE_REFLECTION)

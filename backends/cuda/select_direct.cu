@@ -48,6 +48,8 @@ __device__ __forceinline__ int64_t line_begin(const tensor &t, int axis, int64_t
   return offset;
 }
 
+enum { BLOCK = 4096 };                    /* terms of one running sum; longer sums are made in blocks */
+
 #define FOR_EACH(i, n) \
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (n); i += (int64_t)gridDim.x * blockDim.x)
 
@@ -57,18 +59,19 @@ __global__ static void __launch_bounds__(128) scatter_add_direct(const __grid_co
 {
   FOR_EACH(i, s.count) {
     int64_t at[QN_MAX_RANK], from = 0;
-    double sum = 0;
+    double sum = 0, blocks = 0;
     place_in(i, s.y, at);
     for (int d = 0; d < s.y.rank; d++)
       if (d != s.axis) from += at[d] * s.x.stride[d < s.axis ? d : d + s.indices.rank - 1];
     for (int64_t j = 0; j < s.places; j++) {
       int64_t named[QN_MAX_RANK], source = from;
+      if (j % BLOCK == 0) blocks += sum, sum = 0;
       place_in(j, s.indices, named);
       if (s.indices.load<int64_t>(offset_in(s.indices, named)) != at[s.axis]) continue;
       for (int d = 0; d < s.indices.rank; d++) source += named[d] * s.x.stride[s.axis + d];
       sum += s.x.load<double>(source);
     }
-    s.y.store(offset_in(s.y, at), sum);
+    s.y.store(offset_in(s.y, at), blocks + sum);
   }
 }
 
@@ -196,12 +199,13 @@ template <class T> __global__ static void __launch_bounds__(128) cumsum_direct(c
   int64_t n = s.x.dim[s.axis];
   FOR_EACH(line, s.count) {
     int64_t from = line_begin(s.x, s.axis, line), to = line_begin(s.y, s.axis, line);
-    T sum = 0;
+    T sum = 0, blocks = 0;
     for (int64_t j = 0; j < n; j++) {
       int64_t at = s.reverse ? n - 1 - j : j;
-      if (s.exclusive) store_sum(s.y, to + at * s.y.stride[s.axis], sum);
+      if (j % BLOCK == 0) blocks += sum, sum = 0;
+      if (s.exclusive) store_sum(s.y, to + at * s.y.stride[s.axis], (T)(blocks + sum));
       sum += s.x.load<T>(from + at * s.x.stride[s.axis]);
-      if (!s.exclusive) store_sum(s.y, to + at * s.y.stride[s.axis], sum);
+      if (!s.exclusive) store_sum(s.y, to + at * s.y.stride[s.axis], (T)(blocks + sum));
     }
   }
 }

@@ -497,6 +497,7 @@ static qn_status cumsum_prepare(const qn_request *r, qn_prepared *out)
     int64_t threads = (int64_t)(s.count / s.dim[0]) * qn_ceil_div(s.dim[0], BESIDE);
     if (threads > 1 << 30) return qn_refuse(out, "fewer than 2^31 lines", "x", "2^31", "%u", s.count);
     int64_t wanted = qn_max_i64(1, qn_min_i64((1 << 18) / threads, s.n / (4 * STEPS)));
+    wanted = qn_max_i64(wanted, qn_ceil_div(s.n, 4096));    /* and none so long that its running sum loses digits */
     s.part = (uint32_t)qn_ceil_div(s.n, wanted);
     s.parts = (uint32_t)qn_ceil_div(s.n, s.part);
     if (s.parts > 1) out->workspace = (size_t)s.count * s.parts * 4;

@@ -140,8 +140,8 @@ static qn_status gather_run(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- scatter_add ------------------------------------------------------------------------------------------- */
 
-/* AT_ONCE: loads of a thread in flight */
-enum { SCATTER_THREADS = 512, SCATTER_WARPS = SCATTER_THREADS / 32, MOST_ROWS = 2048, NOTED = 2048, AT_ONCE = 4 };
+/* AT_ONCE: loads of a thread in flight; BLOCK: places of a running sum */
+enum { SCATTER_THREADS = 512, SCATTER_WARPS = SCATTER_THREADS / 32, MOST_ROWS = 2048, NOTED = 2048, AT_ONCE = 4, BLOCK = 4096 };
 
 struct scattering {
   const void *dy, *indices;
@@ -208,19 +208,25 @@ template <> struct quad<0> {
   __device__ __forceinline__ float open(int i) const { return held[i]; }
 };
 
-/* Adds places j..last-1 of a row in order. */
+/* Adds places j..last-1 of a row in order, in blocks, so that no running sum is long. */
 template <int whole>
 __device__ __noinline__ float4 add_places(const scattering &s, int64_t x, int n, const uint32_t *sorted, uint32_t j, uint32_t last,
                                           float4 sum)
 {
 #pragma unroll 1
-  for (; j < last; j += AT_ONCE) {
-    quad<whole> v[AT_ONCE];
+  for (uint32_t end; j < last; j = end) {
+    float4 part = {};
+    end = min(last, j + BLOCK);
+#pragma unroll 1
+    for (; j < end; j += AT_ONCE) {
+      quad<whole> v[AT_ONCE];
 #pragma unroll
-    for (int k = 0; k < AT_ONCE; k++) v[k].load(s, x, sorted[min(j + k, last - 1)], n);
+      for (int k = 0; k < AT_ONCE; k++) v[k].load(s, x, sorted[min(j + k, end - 1)], n);
 #pragma unroll
-    for (int k = 0; k < AT_ONCE; k++)
-      if (j + k < last) sum.x += v[k].open(0), sum.y += v[k].open(1), sum.z += v[k].open(2), sum.w += v[k].open(3);
+      for (int k = 0; k < AT_ONCE; k++)
+        if (j + k < end) part.x += v[k].open(0), part.y += v[k].open(1), part.z += v[k].open(2), part.w += v[k].open(3);
+    }
+    sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
   }
   return sum;
 }

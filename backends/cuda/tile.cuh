@@ -5,11 +5,11 @@
  *   row(m), column(n)                 what a thread can precompute for all k
  *   a(row, k, &there), b(column, k)   elements; where a is absent (padding) nothing is added, whatever b is
  *   store(m, n, sum)
- * Each sum is computed by one thread in the order of k, so results are deterministic. */
+ * Each sum is computed by one thread in the order of k, in blocks of TILE_BLOCK, so results are deterministic. */
 #pragma once
 #include "direct.cuh"
 
-enum { TILE = 64, TILE_K = 16, TILE_THREADS = 256 };
+enum { TILE = 64, TILE_K = 16, TILE_THREADS = 256, TILE_BLOCK = 256 * TILE_K };
 
 template <class T, class Problem> __global__ void __launch_bounds__(TILE_THREADS) tile_product(const __grid_constant__ Problem given)
 {
@@ -21,11 +21,14 @@ template <class T, class Problem> __global__ void __launch_bounds__(TILE_THREADS
   for (int64_t tile = blockIdx.x; tile < tiles * p.batch; tile += gridDim.x) {
     p.enter(tile / tiles);
     int64_t m0 = tile % tiles / tiles_n * TILE, n0 = tile % tiles_n * TILE, k_end = p.depth();
-    T sum[4][4] = {};
+    T sum[4][4] = {}, blocks[4][4] = {};
     typename Problem::row_state row[4];
     for (int i = 0; i < 4; i++) row[i] = p.row(m0 + ty + 16 * i < p.m ? m0 + ty + 16 * i : 0);
     typename Problem::column_state column = p.column(n0 + t % 64 < p.n ? n0 + t % 64 : 0);
     for (int64_t k0 = 0; k0 < k_end; k0 += TILE_K) {
+      if (k0 % TILE_BLOCK == 0)
+#pragma unroll
+        for (int i = 0; i < 16; i++) blocks[i / 4][i % 4] += sum[i / 4][i % 4], sum[i / 4][i % 4] = 0;
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         bool ok = k0 + tx < k_end && m0 + ty + 16 * i < p.m;
@@ -56,7 +59,7 @@ template <class T, class Problem> __global__ void __launch_bounds__(TILE_THREADS
 #pragma unroll
       for (int j = 0; j < 4; j++) {
         int64_t m = m0 + ty * 4 + i, n = n0 + tx * 4 + j;
-        if (m < p.m && n < p.n) p.store(m, n, sum[i][j]);
+        if (m < p.m && n < p.n) p.store(m, n, blocks[i][j] + sum[i][j]);
       }
   }
 }

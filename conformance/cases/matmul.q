@@ -215,3 +215,11 @@ matmul a=f32/20x9/3:1 b=f32/9x6 ; plain=1
 # one whole tile: what is read beyond it is the next page
 matmul a=f32/8x8 b=f32/8x8 ; fill=int plain=1
 matmul a=f32/16x16 b=f32/16x16 ; fill=int plain=1
+# sums over so many products of one sign that they are made in blocks
+matmul a=f32/3x70000 b=f32/70000x5 ; fill=const:0.1 plain=1 tier=full as=f64,bf16,f16
+matmul a=f32/24x100000 b=f32/100000x40 ; fill=const:0.1 plain=1 tier=full kind=cuda
+matmul a=f32/24x100000/t b=f32/100000x40 ; fill=const:0.1 plain=1 tier=full kind=cuda
+matmul a=bf16/130x150000 b=bf16/150000x136 ; fill=const:0.1 plain=1 tier=full kind=cuda
+matmul a=f16/64x150000 b=f16/150000x64 y=f32/64x64 ; fill=const:0.1 plain=1 tier=full kind=cuda
+matmul a=bf16/130x300000 b=bf16/300000x136 y=f32/130x136 ; fill=const:0.1 plain=1 tier=full kind=cuda
+matmul a=f32/2x1048576 b=f32/1048576x2 ; fill=const:0.1 plain=1 tier=full kind=cuda

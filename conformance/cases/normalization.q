@@ -349,3 +349,35 @@ batch_norm_backward dy=f32/2x8x4x3 x=f32/2x8x4x3 scale=f32/1x8x4x3 mean=f32/1x8x
 
 # a first element far from all others: a shift by it would leave the mean few digits
 layer_norm x=bf16/1200x8x8x5/320:8:1:64 scale=bf16/1x8x8x1 shift=bf16/1x8x8x1 mean=? rstd=? axis=2,3 ; fill=special plain=1
+
+# groups of one value: 0, and nothing but the rounding of the mean, in any layout
+layer_norm x=f32/3x100 mean=? rstd=? ; fill=zero x.is=123457 y.is=0 plain=1 as=bf16,f64
+layer_norm x=f32/2x10000 mean=? rstd=? ; fill=zero x.is=3000.7 y.is=0 plain=1 as=bf16,f64
+layer_norm x=f32/3x1024 mean=? rstd=? ; fill=zero x.is=3000.7 y.is=0 plain=1 as=bf16
+layer_norm x=f32/5x2000 ; fill=zero x.is=3000.7 y.is=0 plain=1 as=bf16,f64
+batch_norm x=f32/8x4x32x32/nhwc mean=? rstd=? ; fill=zero x.is=100.3 y.is=0 plain=1 as=bf16
+batch_norm x=f32/8x4x32x32 mean=? rstd=? ; fill=zero x.is=100.3 y.is=0 plain=1 as=bf16
+batch_norm x=f32/64x6x7x7 mean=? rstd=? running_mean=f32/1x6x1x1 running_var=f32/1x6x1x1 new_mean=? new_var=? momentum=1 ; fill=zero x.is=1.7 y.is=0 plain=1
+batch_norm x=f32/4x64x14x14/nhwc mean=? rstd=? running_mean=f32/1x64x1x1 running_var=f32/1x64x1x1 new_mean=? new_var=? momentum=1 ; fill=zero x.is=1.7 y.is=0 plain=1
+layer_norm x=f32/8x32x8x196 axis=2,3 scale=f32/1x32x8x1 shift=f32/1x32x8x1 ; fill=zero x.is=1.7 y.is=0.5 scale.is=2 shift.is=0.5 plain=1 as=bf16
+layer_norm x=f32/8x32x8x196/50176:8:1:256 axis=2,3 scale=f32/1x32x8x1 shift=f32/1x32x8x1 ; fill=zero x.is=1.7 y.is=0.5 scale.is=2 shift.is=0.5 plain=1 as=bf16
+layer_norm x=f32/8x32x3x196/18816:3:1:96 axis=2,3 scale=f32/1x32x3x1 shift=f32/1x32x3x1 ; fill=zero x.is=1.7 y.is=0.5 scale.is=2 shift.is=0.5 plain=1 as=bf16
+
+# finite values whose squares overflow
+layer_norm x=f32/2x4 mean=? rstd=? ; fill=zero x.is=1e30,2e30,3e30,4e30 y.is=-1.3416408,-0.4472136,0.4472136,1.3416408 y.within=1e-6 mean.is=2.5e30 mean.within=1e-6 rstd.is=8.94427191e-31 rstd.within=1e-36 plain=1
+layer_norm x=f32/3x1024 ; fill=zero x.is=1e30,2e30,3e30,4e30 y.is=-1.3416408,-0.4472136,0.4472136,1.3416408 y.within=1e-6 plain=1
+layer_norm x=f32/3x5000 ; fill=zero x.is=1e30,2e30,3e30,4e30 y.is=-1.3416408,-0.4472136,0.4472136,1.3416408 y.within=1e-6 plain=1
+layer_norm x=bf16/3x1024 ; fill=zero x.is=-1e30,1e30 y.is=-1,1 y.within=1e-6 plain=1
+rms_norm x=f32/2x4 rstd=? ; fill=zero x.is=1e30,2e30,3e30,4e30 y.is=0.36514837,0.73029674,1.0954451,1.4605935 y.within=1e-6 plain=1
+rms_norm x=f32/2x1024 rstd=? ; fill=zero x.is=1e30,2e30,3e30,4e30 y.is=0.36514837,0.73029674,1.0954451,1.4605935 y.within=1e-6 plain=1
+layer_norm x=f64/2x4 ; fill=zero x.is=1e200,2e200,3e200,4e200 y.is=-1.3416407864998738,-0.4472135954999579,0.4472135954999579,1.3416407864998738 y.within=1e-14 plain=1
+batch_norm x=f32/8x4x32x32/nhwc mean=? rstd=? ; fill=zero x.is=-1e30,-1e30,-1e30,-1e30,1e30,1e30,1e30,1e30 plain=1
+batch_norm x=f32/8x4x32x32 mean=? rstd=? ; fill=zero x.is=-1e30,1e30 y.is=-1,1 y.within=1e-6 plain=1
+layer_norm x=f32/8x32x8x196 axis=2,3 scale=f32/1x32x8x1 shift=f32/1x32x8x1 ; fill=zero x.is=-1e30,1e30 y.is=-1,1 y.within=1e-6 scale.is=1 shift.is=0 plain=1 as=bf16
+layer_norm x=f32/8x32x8x196/50176:8:1:256 axis=2,3 scale=f32/1x32x8x1 shift=f32/1x32x8x1 ; fill=zero x.is=-1e30,1e30 y.is=-1,1 y.within=1e-6 scale.is=1 shift.is=0 plain=1 as=bf16
+
+# the same of rows too long for a block's registers
+layer_norm x=bf16/2x24576 mean=? rstd=? ; fill=zero x.is=3000.7 y.is=0 plain=1 kind=cuda as=f32
+layer_norm x=bf16/2x24576 mean=? rstd=? ; fill=zero x.is=-1e30,1e30 y.is=-1,1 y.within=1e-6 plain=1 kind=cuda as=f32
+layer_norm x=bf16/2x262144 scale=bf16/1x262144 shift=bf16/1x262144 mean=? rstd=? ; fill=zero x.is=1.7 y.is=0.5 scale.is=2 shift.is=0.5 plain=1 kind=cuda
+layer_norm x=bf16/2x262144 scale=bf16/1x262144 shift=bf16/1x262144 mean=? rstd=? ; fill=zero x.is=-1e30,1e30 y.is=-1,1 y.within=1e-6 scale.is=1 shift.is=0 plain=1 kind=cuda

@@ -363,3 +363,72 @@ gelu_tanh_backward dy=f32/6 x=f32/6 ; dy.is=1,-1,2,1,1,1 x.is=7.6,-7.6,100,-1000
 tanh_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
 silu_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
 mish_backward dy=f32/2053 x=f32/2053 ; fill=bits plain=1
+
+# values near the largest: a result that can be represented comes out, whatever a product on the way to it would be
+exp x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+exp x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+log x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+log x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+sqrt x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+sqrt x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+rsqrt x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+rsqrt x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+reciprocal x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+reciprocal x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+erf x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+erf x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+relu x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+relu x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+elu x=f64/15 alpha=3 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+elu x=f32/15 alpha=3 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+gelu x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+gelu x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+gelu_tanh x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+gelu_tanh x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+silu x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+silu x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+silu x=f64/15 beta=2.5 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+silu x=f32/15 beta=2.5 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+silu x=f64/15 beta=-2.5 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+silu x=f32/15 beta=-2.5 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+sigmoid x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+sigmoid x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+tanh x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+tanh x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+softplus x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+softplus x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+softplus x=f64/15 beta=2.5 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+softplus x=f32/15 beta=2.5 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+softplus x=f64/15 beta=-2.5 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+softplus x=f32/15 beta=-2.5 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+hardswish x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+hardswish x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+mish x=f64/15 ; fill=zero x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+mish x=f32/15 ; fill=zero x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+elu_backward dy=f64/90 x=f64/90 alpha=3 ; fill=zero dy.is=1,-2,1e300,-1e308,0.3,1e-300,7 x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+elu_backward dy=f32/90 x=f32/90 alpha=3 ; fill=zero dy.is=1,-2,1e30,-3e38,0.3,1e-30,7 x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+gelu_backward dy=f64/90 x=f64/90 ; fill=zero dy.is=1,-2,1e300,-1e308,0.3,1e-300,7 x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+gelu_backward dy=f32/90 x=f32/90 ; fill=zero dy.is=1,-2,1e30,-3e38,0.3,1e-30,7 x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+gelu_tanh_backward dy=f64/90 x=f64/90 ; fill=zero dy.is=1,-2,1e300,-1e308,0.3,1e-300,7 x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+gelu_tanh_backward dy=f32/90 x=f32/90 ; fill=zero dy.is=1,-2,1e30,-3e38,0.3,1e-30,7 x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+silu_backward dy=f64/90 x=f64/90 ; fill=zero dy.is=1,-2,1e300,-1e308,0.3,1e-300,7 x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+silu_backward dy=f32/90 x=f32/90 ; fill=zero dy.is=1,-2,1e30,-3e38,0.3,1e-30,7 x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+silu_backward dy=f64/90 x=f64/90 beta=2.5 ; fill=zero dy.is=1,-2,1e300,-1e308,0.3,1e-300,7 x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+silu_backward dy=f32/90 x=f32/90 beta=2.5 ; fill=zero dy.is=1,-2,1e30,-3e38,0.3,1e-30,7 x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+sigmoid_backward dy=f64/90 x=f64/90 ; fill=zero dy.is=1,-2,1e300,-1e308,0.3,1e-300,7 x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+sigmoid_backward dy=f32/90 x=f32/90 ; fill=zero dy.is=1,-2,1e30,-3e38,0.3,1e-30,7 x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+tanh_backward dy=f64/90 x=f64/90 ; fill=zero dy.is=1,-2,1e300,-1e308,0.3,1e-300,7 x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+tanh_backward dy=f32/90 x=f32/90 ; fill=zero dy.is=1,-2,1e30,-3e38,0.3,1e-30,7 x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+softplus_backward dy=f64/90 x=f64/90 ; fill=zero dy.is=1,-2,1e300,-1e308,0.3,1e-300,7 x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+softplus_backward dy=f32/90 x=f32/90 ; fill=zero dy.is=1,-2,1e30,-3e38,0.3,1e-30,7 x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+softplus_backward dy=f64/90 x=f64/90 beta=2.5 ; fill=zero dy.is=1,-2,1e300,-1e308,0.3,1e-300,7 x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+softplus_backward dy=f32/90 x=f32/90 beta=2.5 ; fill=zero dy.is=1,-2,1e30,-3e38,0.3,1e-30,7 x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+hardswish_backward dy=f64/90 x=f64/90 ; fill=zero dy.is=1,-2,1e300,-1e308,0.3,1e-300,7 x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+hardswish_backward dy=f32/90 x=f32/90 ; fill=zero dy.is=1,-2,1e30,-3e38,0.3,1e-30,7 x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+mish_backward dy=f64/90 x=f64/90 ; fill=zero dy.is=1,-2,1e300,-1e308,0.3,1e-300,7 x.is=1e308,-1e308,1.7e308,-1.7e308,1e200,-1e200,1e160,-1e160,1e20,-1e20,1e5,-1e5,1e-300,-1e-310,0 plain=1
+mish_backward dy=f32/90 x=f32/90 ; fill=zero dy.is=1,-2,1e30,-3e38,0.3,1e-30,7 x.is=3e38,-3e38,1.2e38,-1.2e38,1e30,-1e30,2e19,-2e19,1e13,-1e13,1e5,-1e5,1e-37,-1e-40,0 plain=1 as=bf16
+hardswish x=f64/2 ; fill=zero x.is=1e308,-1e308 y.is=1e308,0 plain=1
+softplus x=f64/4 beta=2 ; fill=zero x.is=1e308,-1e308,1.7e308,0 y.is=1e308,0,1.7e308,0.34657359027997264 y.within=1e-15 plain=1
+hardswish x=f32/2 ; fill=zero x.is=3e38,-3e38 y.is=3e38,0 plain=1 as=bf16
+softplus x=f32/4 beta=2 ; fill=zero x.is=3e38,-3e38,2e38,0 y.is=3e38,0,2e38,0.34657359 y.within=1e-6 plain=1
+silu_backward dy=f32/2 x=f32/2 beta=2 ; fill=zero dy.is=1 x.is=3e38,-3e38 dx.is=1,0 plain=1

@@ -174,3 +174,16 @@ pool_max_backward dy=bf16/7x24x5x5/nhwc x=bf16/7x24x9x9/nhwc window=3 stride=2 p
 pool_average_backward dy=bf16/5x3x6x1 dx=bf16/5x3x6x1 window=3 stride=1 pad=1 include_pad=0 ; as=f16
 pool_average_backward dy=bf16/3x5x1x7 dx=bf16/3x5x1x7 window=3 stride=1 pad=1 include_pad=0 ; dy.fill=special as=f16
 pool_average_backward dy=bf16/9x61x5x3 dx=bf16/9x61x5x3 window=3 stride=1 pad=1 include_pad=0
+
+# planes of one element, and of fewer than a vector's: a vector spans several, each with places of its own
+pool_max_backward dy=f32/2x3x1 indices=i64/2x3x1 dx=f32/2x3x1 window=3 stride=4 pad=1 ceil_mode=1 ; fill=zero dy.is=1,2,3,4,5,6 indices.is=0 dx.is=1,2,3,4,5,6 plain=1 as=bf16,f16
+pool_max_backward dy=f32/5x7x1x1 indices=i32/5x7x1x1 dx=f32/5x7x1x1 window=1 ; labels=0..0 as=bf16,f16
+pool_max_backward dy=f32/5x8x1x1 indices=i32/5x8x1x1 dx=f32/5x8x1x2 window=1,2 ; labels=0..1 as=bf16,f16
+pool_max_backward dy=f32/5x8x1 indices=i64/5x8x1 dx=f32/5x8x3 window=3 ; labels=0..2 as=bf16,f16
+pool_max_backward dy=f32/4x9x3 indices=i64/4x9x3 dx=f32/4x9x6 window=2 ; labels=0..5 as=bf16,f16
+pool_max_backward dy=f32/4x8x3 indices=i32/4x8x3 dx=f32/4x8x6 window=2 ; labels=0..5 as=bf16,f16
+pool_max_backward dy=f32/4x8x5 indices=i64/4x8x5 dx=f32/4x8x5 window=1 ; labels=0..4 as=bf16,f16
+pool_max_backward dy=f32/4x8x1 indices=u8/4x8x1 dx=f32/4x8x2 window=2 ; labels=0..1 as=bf16,f16
+pool_adaptive_max_backward dy=f32/5x7x1x1 indices=i64/5x7x1x1 dx=f32/5x7x1x1 ; labels=0..0 as=bf16
+pool_max_backward dy=f32/5x7x1x1 x=f32/5x7x1x1 window=1 ; as=bf16
+pool_average_backward dy=f32/5x7x1x1 dx=f32/5x7x1x1 window=3 stride=1 pad=1 ; as=bf16

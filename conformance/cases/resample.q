@@ -57,3 +57,8 @@ resample x=bf16/1x2x15x5x50 size=3,10,99 mode=linear
 
 # sums of weighted taps that overflow
 resample x=f32/2x16x6x5/nhwc y=f32/2x16x12x10/nhwc mode=cubic ; fill=bits plain=1
+
+# no gradients to add up: 0
+resample_backward dy=f32/2x3x0 dx=f32/2x3x4 ; dx.is=0 plain=1 as=f64,bf16
+resample_backward dy=f32/2x3x0x5 dx=f32/2x3x4x5 mode=linear ; dx.is=0 plain=1
+resample_backward dy=f32/2x8x0x0/nhwc dx=f32/2x8x4x6/nhwc mode=cubic grid=align_corners ; dx.is=0 plain=1

@@ -98,3 +98,12 @@ grid_sample x=f32/7x3x160x162 grid=f32/7x128x160x2
 grid_sample_backward_grid dy=f32/1x19x96x95 x=f32/1x19x40x36 grid=f32/1x96x95x2 ; as=f16,bf16
 # sums that are subnormal before the factor of the image's width
 grid_sample_backward_grid dy=f32/1x3x70x72 x=f32/1x3x160x152 grid=f32/1x70x72x2
+
+# reflection repeats every 4 of a coordinate, exactly: points so far out that a position in elements would have lost its digits
+grid_sample x=f64/1x1x4x5 grid=f64/1x2x2x2 padding=reflection ; fill=zero x.is=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19 grid.is=1e+30,1.2676506002282294e+30,4503599627370496.0,-4503599627370495.5,3e+300,-1e+17,2251799813685250.0,1.0000000000000002e+16 y.is=9.5,14.5,9.5,9.5 y.within=1e-14 plain=1
+grid_sample x=f32/1x1x4x5 grid=f32/1x2x2x2 padding=reflection ; fill=zero x.is=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19 grid.is=1.0000000150474662e+30,1.2676506002282294e+30,1048576.5,-1048575.5,3.0000000054977558e+38,-9.999999843067494e+16,2097153.75,16777218.0 y.is=9.5,15.75,9.5,10.125 y.within=1e-06 plain=1
+grid_sample x=f64/1x1x4x5 grid=f64/1x2x2x2 padding=reflection align_corners=1 mode=nearest ; fill=zero x.is=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19 grid.is=1e+30,1.2676506002282294e+30,4503599627370496.0,-4503599627370495.5,3e+300,-1e+17,2251799813685250.0,1.0000000000000002e+16 y.is=12,12,12,12 plain=1
+
+# no points to add up: 0
+affine_grid_backward dy=f32/2x3x0x2 ; dtheta.is=0 plain=1 as=f64,bf16
+affine_grid_backward dy=f32/2x0x4x5x3 ; dtheta.is=0 plain=1

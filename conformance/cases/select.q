@@ -94,3 +94,8 @@ pad_backward dy=bf16/2x7x4102 pad=0,1,5:1 mode=reflect ; as=f32
 pad_backward dy=f32/3x300x39 pad=0,40:2,4:3 mode=reflect ; as=bf16
 pad_backward dy=f32/3x90x45@4 pad=0,2:0,1:4 mode=replicate ; as=f16 dy.offset=1
 pad_backward dy=bf16/2x60x83 pad=0,1,2:1 ; as=f32
+
+# sums of so many terms of one sign that they are made in blocks
+scatter_add dy=f32/300000x4 indices=i32/300000 dx=f32/2x4 ; dy.fill=const:0.1 labels=0..0 plain=1 tier=full as=f64
+cumsum x=f32/300000 ; fill=const:0.1 plain=1 tier=full as=f64
+cumsum x=f32/300000x4 axis=0 ; fill=const:0.1 plain=1 tier=full
