@@ -235,6 +235,7 @@ static void look_forward(const work *w, int64_t plane, int64_t chunk)
       fold(sum, rest, n, p->wide);
     }
     for (int64_t k = 0; k < groups && p->centred; k++) {
+      if (!isfinite(mean[g + k])) continue;
       const real off = sum[k] / count, moved = mean[g + k] + off;
       squares[g + k] -= count * off * off;
       mean[g + k] = moved;

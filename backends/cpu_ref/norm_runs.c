@@ -295,7 +295,7 @@ static statistics statistics_of(const place *w, const real *whole, real by, real
     if (p->centred) add_spread_about(&rest, &squares, x, about, n);
     else add_squares(&squares, x, n);
   }
-  const double off = total_of(&rest) / n_all;
+  const double off = isfinite(about) ? total_of(&rest) / n_all : 0;
   return (statistics){ (double)about + off, norm_var(total_of(&squares) / n_all, off), by };
 }
 
