@@ -19,7 +19,8 @@ enum { SPAN = 4096 / sizeof(real),        /* elements of a piece */
        ROOM = SPAN + 128 / sizeof(real),  /* of its buffer: neighbours a page apart would wait for each other's stores */
        SHORTEST_RUN = 16,                 /* elements, where a group has several */
        COLUMNS = 256,                     /* of a block of dscale and dshift */
-       SHARES = 16, LEAST_SHARE = 16 };   /* of groups whose dscale and dshift are summed separately; groups per share */
+       SHARES = 16,                       /* of groups whose dscale and dshift are summed separately, */
+       LEAST_SHARE = 16, MOST_SHARE = 2048 };     /*   and groups of one */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
 
 typedef struct problem {
@@ -555,7 +556,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     prepared->workspace = (uint64_t)(p.groups * 2 * p.runs) * sizeof(double);
   }
   if (p.along && wanted) {
-    p.shares = p.groups >= 2 * LEAST_SHARE ? qn_min_i64(SHARES, p.groups / LEAST_SHARE) : 0;
+    p.shares = p.groups >= 2 * LEAST_SHARE ? qn_max_i64(qn_min_i64(SHARES, p.groups / LEAST_SHARE), p.groups / MOST_SHARE) : 0;
     prepared->workspace = (uint64_t)(p.shares * 2 * p.length) * sizeof(real);
   }
 
