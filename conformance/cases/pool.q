@@ -196,3 +196,13 @@ pool_max x=f32/3x11x14x14 ; as=bf16,f16
 pool_average x=f32/2x40x2x5x3 ; as=bf16,f16
 pool_max x=f32/2x3x250 ; x.fill=special
 pool_adaptive_average x=bf16/3x30x6x7 size=1
+
+# averages of values near the largest, and of many
+pool_average x=f32/2x3x16x16 window=2 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 as=bf16 plain=1
+pool_average x=f32/2x3x16x16/nhwc window=3 pad=1 include_pad=0 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 as=bf16 plain=1
+pool_adaptive_average x=f32/2x3x16x16 size=5 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 plain=1
+pool_average x=f32/1x2x512x512 ; fill=const:0.1,pos plain=1
+pool_average x=f32/1x2x512x512/nhwc ; fill=const:0.1,pos plain=1
+pool_average x=f32/1x1x20000 window=9000 stride=500 dilation=2 ; fill=const:0.1,pos plain=1
+pool_adaptive_average x=f32/1x2x512x512 size=1 ; fill=const:0.1,pos plain=1
+pool_adaptive_average x=f32/1x2x512x512/nhwc size=1 ; fill=const:0.1,pos plain=1

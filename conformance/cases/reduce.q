@@ -224,3 +224,7 @@ reduce_sum x=bf16/70000x24 axis=1 ; plain=1
 # sums that overflow in one order and not in another; overlapping rows
 reduce_mean x=bf16/64x5 axis=0 ; fill=bits plain=1
 reduce_sum x=f32/9x7/2:1 axis=1 ; plain=1
+
+# means of values near the largest
+reduce_mean x=f32/3x1000 axis=1 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 plain=1
+reduce_mean x=f32/1000x3 axis=0 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 plain=1

@@ -94,3 +94,6 @@ pad_backward dy=bf16/2x7x4102 pad=0,1,5:1 mode=reflect ; as=f32
 pad_backward dy=f32/3x300x39 pad=0,40:2,4:3 mode=reflect ; as=bf16
 pad_backward dy=f32/3x90x45@4 pad=0,2:0,1:4 mode=replicate ; as=f16 dy.offset=1
 pad_backward dy=bf16/2x60x83 pad=0,1,2:1 ; as=f32
+
+# many additions to one place
+scatter_add dy=f32/70000x3 indices=i32/70000 dx=f32/2x3 ; labels=0..0 fill=const:0.1,pos as=bf16 plain=1
