@@ -320,6 +320,9 @@ static const golden resamplings[] = {
 };
 
 static const golden neighbours[] = {
+  { "squares beyond the range", "lrn x=f32/1x2x1 size=1 alpha=1 beta=0.5 k=1", "0x1p100 -0x1p127", "1 -1" },
+  { "and their gradient, which is that of 1/sqrt(k + x^2)", "lrn_backward dy=f32/1x1x1 x=f32/1x1x1 size=1 alpha=1 beta=1 k=0", "0x1p100 | 0x1p70",
+    "-0x1p-40" },
   { "across: a window of three channels, cut at the ends", "lrn x=f16/1x3x1 size=3 alpha=3 beta=1", "1 2 3",
     "0.16666666 0.13333334 0.21428572" },
   { "an even window reaches ahead", "lrn x=f16/1x3 size=2 alpha=2 beta=1 k=0", "1 2 3", "0.2 0.15384616 0.33333334" },
