@@ -197,19 +197,28 @@ static void normalize_far(const normalizer *s, float *y, const float *x, float *
   memcpy(y, to, (size_t)n * sizeof *y);
 }
 
-/* y = x, or dx = dy, in place; a, b: scratch. */
-static void normalize(const normalizer *s, float *y, float *x, float *a, float *b, int64_t n)
+/* a: the sums of squares; b: scratch */
+static void finish(const normalizer *s, float *y, float *x, float *a, float *b, int64_t n)
 {
-  squares(a, x, n);
-  sum_windows(s, &a, &b, false, n);
-  if (!all_finite(a, n)) normalize_far(s, y, x, b, n);
-  else if (s->backward) {
+  if (s->backward) {
     spread(s, y, x, a, n);
     sum_windows(s, &a, &b, true, n);
     gather(2 * s->alpha * s->beta, y, x, a, n);
   } else {
     scale(s, y, a, n);
   }
+}
+
+/* y = x, or dx = dy, in place; a, b: scratch. */
+static void normalize(const normalizer *s, float *y, float *x, float *a, float *b, int64_t n)
+{
+  squares(a, x, n);
+  sum_windows(s, &a, &b, false, n);
+  const bool plain = all_finite(a, n);
+  const int64_t slab = plain ? n : s->n[0] * s->inner[0];  /* elements that have windows in common */
+  for (int64_t i = 0; i < n; i += slab)
+    if (plain || all_finite(a + i, slab)) finish(s, y + i, x + i, a + i, b + i, slab);
+    else normalize_far(s, y + i, x + i, b + i, slab);
 }
 
 /* The same with means, in whose place dmeans is stored. */

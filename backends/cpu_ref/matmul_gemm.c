@@ -82,7 +82,7 @@ static void tile(const product *p, int64_t t)
   /* if y runs along m, tell BLAS columns: the same memory, no transpose */
   const enum CBLAS_ORDER order = p->y.column == 1 ? CblasRowMajor : CblasColMajor;
   int64_t k0 = 0;
-  do {                                    /* BLAS adds a dot product's terms in few sums, however long */
+  do {
     const blasint k = (blasint)qn_min_i64(p->kc, p->k - k0);
     if (e->type == CPU_GEMM_F32)
       cblas_sgemm(order, p->a.order, p->b.order, m, n, k, (float)e->alpha, (const float *)a, p->a.ld, (const float *)b,
@@ -103,7 +103,9 @@ static void tile(const product *p, int64_t t)
 #define TILE_WORK (4 << 20)               /* products that justify a call of their own */
 #define SIDE 64                           /* least side of a tile when cutting for threads */
 #define SIDE_MAX 1024                     /* longest side: beyond it a call is no faster */
-#define LONGEST 4096                      /* terms of one call's sums */
+#define LONGEST 4096                      /* terms of one call's sums if y is small or a vector, which OpenBLAS does not block, */
+#define LONGEST_BLOCKED 65536             /*   and else */
+#define SMALL 1024                        /* elements of such a y */
 #define STEP 16                           /* sides are multiples of OpenBLAS's kernel sizes */
 
 /* Accepts a matrix whose rows, or columns, are contiguous and do not overlap. */
@@ -128,7 +130,8 @@ static void cut(product *p, int64_t batch)
 {
   const double work = (double)p->m * (double)p->n * (double)p->k * (double)batch;
   const int64_t wanted = work / TILE_WORK < 1 ? 1 : work / TILE_WORK < TILES ? (int64_t)(work / TILE_WORK) : TILES;
-  p->kc = qn_ceil_div(p->k, qn_max_i64(1, qn_ceil_div(p->k, LONGEST)));
+  const int64_t longest = p->m == 1 || p->n == 1 || p->m * p->n <= SMALL ? LONGEST : LONGEST_BLOCKED;
+  p->kc = qn_ceil_div(p->k, qn_max_i64(1, qn_ceil_div(p->k, longest)));
   p->mc = qn_min_i64(p->m, SIDE_MAX);
   p->nc = qn_min_i64(p->n, SIDE_MAX);
   while (batch * qn_ceil_div(p->m, p->mc) * qn_ceil_div(p->n, p->nc) < wanted

@@ -119,8 +119,9 @@ static void pool_plane_of(const pooling *v, const qn_launch *launch, int64_t n, 
       if (!v->maximum) window_average(v, s, (float)(size_of(v, 0, pd) * size_of(v, 1, ph)));
       else if (numbered) window_argmax(s, v->out[2]);
       else window_max(s, v->out[2]);
-      for (int64_t p = 0; small && p < v->out[2]; p++) s->best[p] /= POOL_SMALL;
-      row_from_f32(tensor_at(&v->y, launch, n, c, pd, ph, 0), s->best, v->y.dtype, v->out[2]);
+      char *to = tensor_at(&v->y, launch, n, c, pd, ph, 0);
+      if (small) pool_mend(&v->y, to, s->best, v->out[2], s->wide);
+      row_from_f32(to, s->best, v->y.dtype, v->out[2]);
       if (numbered) put_indices(tensor_at(&v->indices, launch, n, c, pd, ph, 0), v->indices.dtype, s->number, v->out[2]);
     }
 }

@@ -90,19 +90,19 @@ static real divisor(const pooling *v, int64_t pd, int64_t ph, int64_t pw)
 static void window(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span taps[3], bool small)
 {
   const bool numbered = v->indices.value >= 0;
-  real narrow[BAND];
+  real narrow[BAND], wide[BAND];
   int32_t number[BAND];
   for (int64_t c = 0; c < v->c; c += BAND) {
     const int64_t n = qn_min_i64(BAND, v->c - c);
     char *to = tensor_at(&v->y, launch, at[SN], c, at[SD], at[SH], at[SW]);
-    real *y = v->y.dtype == CPU_REAL ? (real *)(void *)to : narrow;
+    real *y = v->y.dtype == CPU_REAL && !small ? (real *)(void *)to : narrow;
     pool(v, &v->x, launch, at, taps, c, n, v->indices.dtype, small, y, numbered ? number : NULL);
     if (!v->maximum) {
       const real by = divisor(v, at[SD], at[SH], at[SW]);
 #pragma omp simd
       for (int64_t i = 0; i < n; i++) y[i] = y[i] / by;
-      for (int64_t i = 0; small && i < n; i++) y[i] /= POOL_SMALL;
     }
+    if (small) pool_mend(&v->y, to, y, n, wide);
     if (y == narrow) row_from_real(to, y, v->y.dtype, n);
     if (numbered) put_indices(tensor_at(&v->indices, launch, at[SN], c, at[SD], at[SH], at[SW]), v->indices.dtype, number, n);
   }

@@ -219,8 +219,9 @@ static void pool_plane_of(const pooling *v, const qn_launch *launch, int64_t n, 
     for (int64_t ph = 0; ph < v->out[1]; ph++) {
       pool_rows(v, &v->x, plane, pd, ph, numbered, v->indices.dtype, small, s);
       if (!v->maximum) divide(v, s->best, pd, ph, s->count);
-      for (int64_t i = 0; small && i < v->out[2]; i++) s->best[i] /= POOL_SMALL;
-      row_from_real(tensor_at(&v->y, launch, n, c, pd, ph, 0), s->best, v->y.dtype, v->out[2]);
+      char *to = tensor_at(&v->y, launch, n, c, pd, ph, 0);
+      if (small) pool_mend(&v->y, to, s->best, v->out[2], s->wide);
+      row_from_real(to, s->best, v->y.dtype, v->out[2]);
       if (numbered) put_indices(tensor_at(&v->indices, launch, n, c, pd, ph, 0), v->indices.dtype, s->number, v->out[2]);
     }
 }

@@ -308,6 +308,13 @@ static inline bool pool_is_odd(const pool_tensor *y, const char *at, int64_t run
   return found;
 }
 
+/* made: averages of x times POOL_SMALL, which replace those of n stored ones that are odd. */
+static inline void pool_mend(const pool_tensor *y, char *at, real *made, int64_t n, real *buffer)
+{
+  const real *stored = pool_wide(y, at, n, buffer);
+  for (int64_t i = 0; i < n; i++) made[i] = isfinite(stored[i]) ? stored[i] : made[i] / POOL_SMALL;
+}
+
 static inline bool pool_plane_is_odd(const pooling *v, const qn_launch *launch, int64_t n, int64_t c)
 {
   bool found = false;
