@@ -107,13 +107,8 @@ static void gradient(real *dx, const real *dy, const real *x, const real *mean, 
 }
 
 /* Adds the sums of each group's columns to total. */
-static void fold(real *total, const real *sum, int64_t n, int64_t wide)
+CPU_INLINE void fold_by(real *total, const real *sum, int64_t n, int64_t wide)
 {
-  if (wide == 1) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) total[i] += sum[i];
-    return;
-  }
   for (int64_t i = 0; i < n; i += wide) {
     double s = 0;
     for (int64_t k = i; k < qn_min_i64(i + wide, n); k++) s += (double)sum[k];
@@ -121,11 +116,33 @@ static void fold(real *total, const real *sum, int64_t n, int64_t wide)
   }
 }
 
+static void fold(real *total, const real *sum, int64_t n, int64_t wide)
+{
+  switch (n % wide ? 0 : wide) {
+  case 1: fold_by(total, sum, n, 1); return;
+  case 2: fold_by(total, sum, n, 2); return;
+  case 4: fold_by(total, sum, n, 4); return;
+  case 8: fold_by(total, sum, n, 8); return;
+  default: fold_by(total, sum, n, wide); return;
+  }
+}
+
 /* Repeats each group's number for its columns: n columns from the i-th on. */
+CPU_INLINE void repeat(real *to, const real *number, int64_t n, int64_t wide)
+{
+  for (int64_t k = 0; k < n; k += wide, number++)
+    for (int64_t j = k; j < k + wide; j++) to[j] = *number;
+}
+
 static const real *spread(const real *number, int64_t i, int64_t n, int64_t wide, real *buffer)
 {
-  if (wide == 1) return number + i;
   number += i / wide;
+  switch (i % wide || n % wide ? 0 : wide) {
+  case 1: return number;
+  case 2: repeat(buffer, number, n, 2); return buffer;
+  case 4: repeat(buffer, number, n, 4); return buffer;
+  case 8: repeat(buffer, number, n, 8); return buffer;
+  }
   for (int64_t k = 0, in = i % wide; k < n; in = 0, number++) {
     const int64_t end = qn_min_i64(k + wide - in, n);
     for (; k < end; k++) buffer[k] = *number;
@@ -269,8 +286,9 @@ static void write(const work *w, int64_t plane, int64_t chunk)
   for (int64_t i = 0; i < p->columns; i += BAND) {
     const int64_t n = qn_min_i64(BAND, p->columns - i);
     const real *scale = by_column(w, plane, 0) + i, *shift = by_column(w, plane, 1) + i, *by[STATISTICS] = { NULL };
-    for (int k = 0; k < (p->backward ? STATISTICS : BY_POWER + 1); k++) by[k] = spread(by_group(w, plane, k), i, n, p->wide, buffer[k]);
-    const bool far = !p->backward && !all_are_1(by[BY_POWER], n);
+    const int64_t g = i / p->wide, groups = (i + n - 1) / p->wide + 1 - g;
+    const bool far = !p->backward && !all_are_1(by_group(w, plane, BY_POWER) + g, groups);
+    for (int k = 0; k < (p->backward ? STATISTICS : BY_POWER + far); k++) by[k] = spread(by_group(w, plane, k), i, n, p->wide, buffer[k]);
     EACH_ROW(p, chunk, row) {
       char *out = (char *)w->ptr[p->value[Y]] + (at.offset[Y] + row.offset[Y] + i) * qn_kit_bytes(p->dtype[Y]);
       real *y = p->dtype[Y] == CPU_REAL ? (real *)(void *)out : to;

@@ -45,7 +45,7 @@ static void rows_argmax(float *column, int32_t *place, const float *row, int32_t
 }
 
 /* Combines the rows of windows (pd, ph), times POOL_SMALL if small, into s->column, for maxima with their positions. */
-static void fold_rows(const pooling *v, const char *plane, int64_t pd, int64_t ph, bool numbered, bool small, scratch *s)
+CPU_INLINE void fold_rows(const pooling *v, const char *plane, int64_t pd, int64_t ph, bool numbered, bool small, scratch *s)
 {
   int64_t terms = 1;
   const int64_t d0 = start_of(v, 0, pd), h0 = start_of(v, 1, ph), depth = size_of(v, 0, pd), height = size_of(v, 1, ph), n = v->in[2];
@@ -109,7 +109,7 @@ static void window_argmax(const scratch *s, int64_t windows)
   }
 }
 
-static void pool_plane_of(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, bool small, scratch *s)
+CPU_INLINE void pool_plane_of(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, bool small, scratch *s)
 {
   const bool numbered = v->indices.value >= 0;
   const char *plane = tensor_at(&v->x, launch, n, c, 0, 0, 0);

@@ -56,7 +56,7 @@ static void add_divided(real *dx, const real *dy, real by, bool first, int64_t n
 /* ---- forward: one window, a band of channels ------------------------------------------------------------------ */
 
 /* Pools into y x, times POOL_SMALL if small, and for maxima into number if wanted. */
-static void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch, const int64_t at[AXES], const span taps[3],
+CPU_INLINE void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch, const int64_t at[AXES], const span taps[3],
                  int64_t c, int64_t n, uint32_t numbers, bool small, real *y, int32_t *number)
 {
   real buffer[BAND];
@@ -87,7 +87,7 @@ static real divisor(const pooling *v, int64_t pd, int64_t ph, int64_t pw)
   return by > 0 ? by : 1;
 }
 
-static void window(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span taps[3], bool small)
+CPU_INLINE void window(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span taps[3], bool small)
 {
   const bool numbered = v->indices.value >= 0;
   real narrow[BAND], wide[BAND];

@@ -151,7 +151,7 @@ static void combine_argmax(real *best, int32_t *number, const real *row, const i
 }
 
 /* Row (pd, ph) of windows over plane x, times POOL_SMALL if small, into s->best, for maxima also s->number. */
-static void pool_rows(const pooling *v, const pool_tensor *x, const char *plane, int64_t pd, int64_t ph, bool numbered,
+CPU_INLINE void pool_rows(const pooling *v, const pool_tensor *x, const char *plane, int64_t pd, int64_t ph, bool numbered,
                       uint32_t numbers, bool small, scratch *s)
 {
   int64_t terms = 0;
@@ -210,7 +210,7 @@ static bool one_average(const pooling *v)
   return !v->maximum && v->in[0] * v->in[1] == 1 && pool_whole(v, 0) && pool_whole(v, 1) && pool_whole(v, 2);
 }
 
-static void pool_plane_of(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, bool small, scratch *s)
+CPU_INLINE void pool_plane_of(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, bool small, scratch *s)
 {
   const bool numbered = v->indices.value >= 0;
   const char *plane = tensor_at(&v->x, launch, n, c, 0, 0, 0);
