@@ -12,7 +12,7 @@
 #include "cpu_ref.h"
 #include "norm_range.h"
 
-enum { BAND = 3584 / sizeof(real),        /* columns at a time; less than a page, in which bands would evict each other */
+enum { BAND = 4096 / sizeof(real),        /* columns at a time */
        CHUNK = 16384, LEAST_ROWS = 8, MOST_ROWS = 2048,       /* elements of a chunk; rows, however long or short */
        TOGETHER = 4,                      /* rows that are added at a time */
        UNIT = 64,                         /* columns whose chunks are merged at a time, or one larger group */
@@ -118,12 +118,14 @@ CPU_INLINE void fold_by(real *total, const real *sum, int64_t n, int64_t wide)
 
 static void fold(real *total, const real *sum, int64_t n, int64_t wide)
 {
-  switch (n % wide ? 0 : wide) {
-  case 1: fold_by(total, sum, n, 1); return;
-  case 2: fold_by(total, sum, n, 2); return;
-  case 4: fold_by(total, sum, n, 4); return;
-  case 8: fold_by(total, sum, n, 8); return;
-  default: fold_by(total, sum, n, wide); return;
+  if (wide == 1)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) total[i] += sum[i];
+  else switch (n % wide ? 0 : wide) {
+  case 2: fold_by(total, sum, n, 2); break;
+  case 4: fold_by(total, sum, n, 4); break;
+  case 8: fold_by(total, sum, n, 8); break;
+  default: fold_by(total, sum, n, wide);
   }
 }
 

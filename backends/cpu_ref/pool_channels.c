@@ -129,7 +129,8 @@ static void find(const pooling *v, const qn_launch *launch, const int64_t at[AXE
 {
   real y[BAND];
   for (int64_t c = 0; c < v->c; c += BAND)
-    pool(v, &v->seen, launch, at, taps, c, qn_min_i64(BAND, v->c - c), QN_I32, false, y, found_at(v, launch, at[SN], at[SD], at[SH], at[SW]) + c);
+    pool(v, &v->seen, launch, at, taps, c, qn_min_i64(BAND, v->c - c), QN_I32, false, y,
+         found_at(v, launch, at[SN], at[SD], at[SH], at[SW]) + c);
 }
 
 /* Adds to dx the share of a window in which this element has number `here`. */

@@ -227,8 +227,8 @@ static inline const real *pool_wide(const pool_tensor *t, const char *at, int64_
 
 /* ---- sums ------------------------------------------------------------------------------------
  *
- * In real for up to POOL_BURST terms (or as many per lane), and these in double. An average that is not finite is made once more, of x times POOL_SMALL,
- * since the sum of a window may leave the range that its mean is in. */
+ * In real for up to POOL_BURST terms (or as many per lane), and these in double. An average that is not finite is made once more,
+ * of x times POOL_SMALL, since the sum of a window may leave the range that its mean is in. */
 static const real POOL_SMALL = (real)0x1p-40;
 
 CPU_INLINE real pool_lanes_sum(const real *x, int64_t n)

@@ -188,7 +188,8 @@ static qn_status amp_update(const qn_prepared *prepared, const qn_launch *launch
   const qn_loss_scaling *attr = (const qn_loss_scaling *)k->attr;
   scaling a = { direct_tensor(k, launch, QN_ROLE_AMP_UPDATE_SCALE, 0), direct_tensor(k, launch, QN_ROLE_AMP_UPDATE_GOOD, 0),
                 direct_tensor(k, launch, QN_ROLE_AMP_UPDATE_FOUND, 0), direct_tensor(k, launch, QN_ROLE_AMP_UPDATE_NEW_SCALE, 0),
-                direct_tensor(k, launch, QN_ROLE_AMP_UPDATE_NEW_GOOD, 0), attr->growth, attr->backoff, QN_LEAST_LOSS_SCALE, 0, attr->interval };
+                direct_tensor(k, launch, QN_ROLE_AMP_UPDATE_NEW_GOOD, 0), attr->growth, attr->backoff, QN_LEAST_LOSS_SCALE, 0,
+                attr->interval };
   a.largest = a.new_scale.dtype == QN_F64 ? 1.7976931348623157e308 : 3.4028234663852886e38;
   training_scale_direct<<<1, 1, 0, (cudaStream_t)launch->stream>>>(a);
   return direct_launched("training_scale_direct");
