@@ -4,7 +4,7 @@
  * gradient goes where its index says; if indices are not given they are first recomputed, into workspace. */
 #include "pool_window.h"
 
-enum { BAND = 1024 };                     /* channels at a time */
+enum { BAND = 4096 / sizeof(real) };      /* channels at a time */
 
 /* ---- a tap -------------------------------------------------------------------------------------------------- */
 
