@@ -78,7 +78,7 @@ static void row_errors(const struct loss *s, int64_t row, double *of_lse, double
     size += fabs(s->x->y[first + j * s->inner]);
     inexact += s->x->e[first + j * s->inner];
   }
-  bool known = label >= 0 && label < s->classes;
+  bool known = label >= 0 && label < s->classes && smoothing < 1;
   double at = known ? s->x->y[first + label * s->inner] : 0, e = known ? s->x->e[first + label * s->inner] : 0;
   double spread = smoothing > 0 ? smoothing * total / n : 0;
   *loss = lse - (1 - smoothing) * at - spread;

@@ -1,5 +1,5 @@
 /* t_cpu_ref -- the CPU backend within a host program: results independent of the thread count, calls from inside a parallel
- * region, OpenMP settings unchanged, memory and its alignment, device models. */
+ * region, OpenMP settings unchanged, memory and its alignment, device models; constants, long sums and large values, on every engine. */
 #include <quern/kit.h>
 #include <quern/tools.h>
 #include <fenv.h>
@@ -175,6 +175,99 @@ static void test_narrowed(void)
   qn_context_destroy(ctx);
 }
 
+/* Float inputs all of `value` (scalars 1), indices 0: each element of the first output is `expected`, relative to max(it, 1). */
+typedef struct uniform { const char *line; double value, expected, within; } uniform;
+static const uniform uniforms[] = {
+  { "batch_norm x=f32/8x4x32x32/nhwc", 100.3, 0, 0 }, { "batch_norm x=f32/8x4x32x32/nhwc", 1.7, 0, 0 },
+  { "batch_norm x=f32/8x4x32x32", 100.3, 0, 0 }, { "batch_norm x=f64/900x3", 3000.7, 0, 0 }, { "batch_norm x=f32/500x5", 3e38, 0, 0 },
+  { "layer_norm x=f32/2x10000", 3000.7, 0, 0 }, { "layer_norm x=f32/3x100", 123457, 0, 0 }, { "layer_norm x=f64/2x10000", 3000.7, 0, 0 },
+  { "layer_norm x=bf16/3x100", 3e38, 0, 0 }, { "layer_norm x=f16/3x100", 65504, 0, 0 },
+  { "layer_norm x=f32/2x32x2x300/19200:2:1:64 axis=2,3", 100.3, 0, 0 }, { "layer_norm x=f32/2x4x8x300 axis=2,3", 100.3, 0, 0 },
+  { "rms_norm x=f32/2x1000", 3e38, 1, 1e-6 }, { "rms_norm x=f32/1000x3 axis=0 eps=0", 1e-30, 1, 1e-6 },
+  { "pool_average x=f32/1x2x512x512/nhwc", 0.1, 0.1, 1e-6 }, { "pool_average x=f32/1x2x512x512", 0.1, 0.1, 1e-6 },
+  { "pool_average x=f32/1x1x20000x3 window=9000,2 stride=9000,1", 0.1, 0.1, 1e-6 },
+  { "pool_average x=f32/1x1x20000 window=9000 stride=500 dilation=2", 0.1, 0.1, 1e-6 },
+  { "pool_adaptive_average x=f32/1x2x512x512/nhwc y=f32/1x2x1x1", 0.1, 0.1, 1e-6 },
+  { "pool_adaptive_average x=f32/1x2x512x512 y=f32/1x2x1x1", 0.1, 0.1, 1e-6 },
+  { "pool_lp x=f32/1x2x256x512/nhwc p=1", 0.1, 13107.2, 1e-6 },
+  { "pool_lp x=f32/1x2x20000x3 window=16384,1 stride=1 p=1", 0.1, 1638.4, 1e-6 },
+  { "pool_average x=f32/1x3x16x16 window=2", 3e38, 3e38, 1e-6 },
+  { "pool_average x=f32/1x3x16x16/nhwc window=3 pad=1 include_pad=0", 3e38, 3e38, 1e-6 },
+  { "pool_average x=bf16/1x3x16x16", 3e38, 3e38, 4e-3 }, { "pool_average x=f64/1x3x16x16/nhwc", 1e306, 1e306, 1e-12 },
+  { "pool_adaptive_average x=f32/1x3x16x16 y=f32/1x3x5x5", 3e38, 3e38, 1e-6 },
+  { "pool_adaptive_average x=f32/1x3x16x16/nhwc y=f32/1x3x5x5/nhwc", 3e38, 3e38, 1e-6 },
+  { "reduce_mean x=f32/2x300000 axis=1", 0.1, 0.1, 1e-6 }, { "reduce_mean x=f32/300000x2 axis=0", 0.1, 0.1, 1e-6 },
+  { "reduce_mean x=f32/3x1000 axis=1", 3e38, 3e38, 1e-6 }, { "reduce_mean x=f32/1000x3 axis=0", 3e38, 3e38, 1e-6 },
+  { "scatter_add dy=f32/16781312 indices=i32/16781312 dx=f32/1", 1, 16781312, 0 },
+  { "scatter_add dy=bf16/70000x3 indices=i32/70000 dx=bf16/1x3", 1, 70144, 0 },
+  { "matmul a=f32/1x300000 b=f32/300000x1", 0.1, 3000, 1e-5 },
+};
+
+enum { MOST_ENGINES = 32 };
+typedef struct names { int n; char name[MOST_ENGINES][64]; } names;
+static void keep_engine(void *user, const qn_verdict *v)
+{
+  names *all = user;
+  if (v->part == 0 && v->status == QN_OK && !strcmp(v->backend, "cpu_ref") && all->n < MOST_ENGINES)
+    snprintf(all->name[all->n++], sizeof *all->name, "%s", v->engine);
+}
+
+/* NaN if it did not run; else the worst element's distance over what is allowed, at most 1 if all is well. */
+static double farthest(const uniform *u, const char *engine)
+{
+  char pin[128];
+  const char *const options[] = { "backend=cpu_ref", "threads=2", pin, NULL };
+  snprintf(pin, sizeof pin, "engine=%.*s=%s", (int)strcspn(u->line, " "), u->line, engine);
+  qn_context *ctx = NULL;
+  qn_graph *graph = NULL;
+  qn_plan *plan = NULL;
+  double worst = NAN;
+  void *at[8] = { NULL };
+  if (qn_context_create(options, &ctx) || qn_graph_parse(u->line, &graph) || qn_plan_create(ctx, graph, &plan)) {
+    tap_note("%s", qn_last_error());
+    goto done;
+  }
+  const qn_graph_view *view = qn_graph_inspect(graph);
+  for (uint32_t k = 0; k < view->n_pointers; k++) {
+    const qn_value *v = &view->value[view->pointer[k]];
+    const int64_t bytes = qn_kit_bytes(v->dtype);
+    int64_t n = 1;                        /* with gaps */
+    for (int32_t d = 0; d < v->rank; d++) n += (v->dim[d] - 1) * v->stride[d];
+    if (!(at[k] = calloc((size_t)n, (size_t)bytes))) goto done;
+    for (int64_t i = 0; qn_is_float(v->dtype) && i < n; i++) qn_store_f64((char *)at[k] + i * bytes, v->dtype, u->value);
+  }
+  if (qn_plan_execute(ctx, plan, at)) goto done;
+  const qn_value *y = &view->value[view->pointer[view->n_ins]];
+  worst = 0;
+  for (int64_t i = 0; i < qn_elements(y); i++) {           /* y is packed */
+    const double got = qn_load_f64((char *)at[view->n_ins] + i * qn_kit_bytes(y->dtype), y->dtype);
+    const double off = fabs(got - u->expected), most = u->within * fmax(fabs(u->expected), 1);
+    if (!(off <= most)) worst = fmax(worst, isfinite(off) ? off / fmax(most, 1e-9) + 1 : INFINITY);
+  }
+done:
+  for (int k = 0; k < 8; k++) free(at[k]);
+  qn_plan_destroy(plan);
+  qn_graph_destroy(graph);
+  qn_context_destroy(ctx);
+  return worst;
+}
+
+static void test_uniform(const uniform *u)
+{
+  static const char *const options[] = { "backend=cpu_ref", NULL };
+  names all = { 0 };
+  qn_graph *graph = NULL;
+  if (!qn_graph_parse(u->line, &graph)) qn_explain(options, NULL, graph, keep_engine, &all);
+  qn_graph_destroy(graph);
+  int good = all.n > 1;
+  for (int i = 0; i < all.n; i++) {
+    const double worst = farthest(u, all.name[i]);
+    if (!(worst <= 1)) tap_note("%s: %g times what is allowed", all.name[i], worst);
+    good &= worst <= 1;
+  }
+  tap_ok(good, "%s of %g gives %g, on %d engines", u->line, u->value, u->expected, all.n);
+}
+
 int main(void)
 {
   test_mode("", "");
@@ -188,5 +281,6 @@ int main(void)
   test_memory();
   test_models();
   test_narrowed();
+  for (size_t i = 0; i < sizeof uniforms / sizeof *uniforms; i++) test_uniform(&uniforms[i]);
   return tap_done();
 }

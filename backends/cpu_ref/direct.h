@@ -146,6 +146,7 @@ static inline int cpu_window(const cpu_windows *w, const int64_t x[3], const int
  * integers is exact, and wraps when stored. */
 typedef struct cpu_sum {
   double   high, low;
+  long double wide;                       /* the plain sum, for where high leaves double's range */
   uint64_t integer;
 } cpu_sum;
 
@@ -154,6 +155,7 @@ static inline void cpu_sum_add(cpu_sum *s, double x)
   const double sum = s->high + x, part = sum - s->high;
   s->low += (s->high - (sum - part)) + (x - part);
   s->high = sum;
+  s->wide += x;
 }
 
 static inline void cpu_sum_add_product(cpu_sum *s, double a, double b)
@@ -166,7 +168,8 @@ static inline void cpu_sum_add_product(cpu_sum *s, double a, double b)
 
 /* Once high is Inf or NaN the compensation is NaN and must be ignored. */
 static inline double cpu_sum_low(const cpu_sum *s) { return isfinite(s->high) ? s->low : 0; }
-static inline double cpu_sum_value(const cpu_sum *s) { return s->high + cpu_sum_low(s); }
+static inline long double cpu_sum_total(const cpu_sum *s) { return isfinite(s->high) ? (long double)s->high + s->low : s->wide; }
+static inline double cpu_sum_value(const cpu_sum *s) { return isfinite(s->high) ? s->high + s->low : (double)s->wide; }
 
 /* s += the sum of n products of elements of a and b, from these offsets in these steps, in the arithmetic of the dtypes. */
 static inline void cpu_sum_products(cpu_sum *s, int64_t n, const cpu_tensor *a, int64_t a_at, int64_t a_step,

@@ -18,6 +18,7 @@
 #define TILE_LEAST 96                     /* a shorter tile takes longer to lay out than to compute */
 #define PARTS 12                          /* of all tiles together, if k is long and tiles are few */
 #define PART_RUNS 2                       /* minimum of a part, in runs: its sums are written and read once more */
+#define MOST_RUNS 4096                    /* maximum: a sum is one of runs, whose roundings add up */
 #define TILES_EACH 6                      /* so that threads end together, if there is enough work */
 #define TILE_WORK (1 << 20)               /* products that justify a tile of their own */
 #define THREADS_EACH 8                    /* products that justify one more thread */
@@ -105,7 +106,8 @@ uint64_t cpu_gemm_plan(cpu_gemm *g, int threads)
   /* kc and split fix the order of summation, so they depend on the problem only; mc and nc just divide the work */
   const int64_t runs = qn_max_i64(1, qn_ceil_div(g->k, g->kc));
   const int64_t parts = g->one_order ? 1 : qn_min_i64((int64_t)(work < PARTS ? work : PARTS) / n_tiles(g), runs / PART_RUNS);
-  g->split = qn_ceil_div(runs, qn_ceil_div(runs, qn_max_i64(1, parts)));
+  const int64_t least = g->type == CPU_GEMM_I16 ? 1 : qn_ceil_div(runs, MOST_RUNS);
+  g->split = qn_ceil_div(runs, qn_ceil_div(runs, qn_max_i64(least, parts)));
 
   const int64_t most = threads > 1 ? (int64_t)threads * TILES_EACH : 1, wanted = work < (double)most ? (int64_t)work : most;
   for (;;) {                              /* halve the longer side, or the one that may be cut */

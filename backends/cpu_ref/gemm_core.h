@@ -60,7 +60,7 @@ struct cpu_gemm {
   int64_t  mc, nc, kc;                    /* a tile's rows and columns, a run's length (even) */
   int64_t  split;
   int      threads;                       /* that the workspace is sized for */
-  bool     one_order;                     /* k is not split, whatever else there is: see demands */
+  bool     one_order;                     /* k is split by its length alone, whatever else there is: see demands */
   bool     b_ready;                       /* B is already laid out: no buffer is reserved for it */
   bool     keep_rows, keep_columns;       /* cut a tile's rows, or columns, last: laying out the other block is expensive.
                                            * With keep_rows a tile may be finished in strips of rows */

@@ -19,6 +19,7 @@ cpu_ref_copies = \
   backends/cpu_ref/pointwise_f32.c \
   backends/cpu_ref/pointwise_whole.c \
   backends/cpu_ref/softmax_rows.c \
+  backends/cpu_ref/norm_range.h \
   backends/cpu_ref/norm_runs.c \
   backends/cpu_ref/norm_runs_f64.c \
   backends/cpu_ref/norm_columns.c \

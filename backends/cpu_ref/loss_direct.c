@@ -43,7 +43,7 @@ static long double row_loss(const problem *v, int64_t row)
     if (m == -INFINITY) m = 0;
     for (int64_t j = 0; j < v->classes; j++) s += expl(logit(v, index, j) - m);
     lse = m + logl(s);
-    loss = lse - (label >= 0 && label < v->classes ? (1 - v->a->smoothing) * logit(v, index, label) : 0);
+    loss = lse - (label >= 0 && label < v->classes && v->a->smoothing < 1 ? (1 - v->a->smoothing) * logit(v, index, label) : 0);
     for (int64_t j = 0; j < v->classes && v->a->smoothing > 0; j++) cpu_sum_add(&all, (double)logit(v, index, j));
     if (v->a->smoothing > 0) loss -= v->a->smoothing * cpu_sum_value(&all) / v->classes;
   }

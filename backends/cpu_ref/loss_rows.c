@@ -19,12 +19,16 @@ typedef struct problem {
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
 
-static real sum_of(const real *x, int64_t n)
+/* In double if real has not the range. */
+static double sum_of(const real *x, int64_t n)
 {
   real s = 0;
 #pragma omp simd reduction(+: s)
   for (int64_t i = 0; i < n; i++) s += x[i];
-  return s;
+  if (isfinite(s)) return (double)s;
+  double wide = 0;
+  for (int64_t i = 0; i < n; i++) wide += (double)x[i];
+  return wide;
 }
 
 /* ---- a row ------------------------------------------------------------------------------------------------- */
@@ -48,11 +52,11 @@ static double forward_row(const place *w)
       const real *x = span_of(w, i, n, buffer), next = logits_largest(x, m, n), from = next == -INFINITY ? 0 : next;
       s = (s == 0 ? 0 : s * exp((double)m - from)) + (double)logits_sum_of_exp(x, from, n);
       m = next;
-      if (p->a.smoothing > 0) sum += (double)sum_of(x, n);
+      if (p->a.smoothing > 0) sum += sum_of(x, n);
     }
     lse = (m == -INFINITY ? 0 : m) + log(s);
     loss = lse;
-    if (label >= 0 && label < p->classes)
+    if (label >= 0 && label < p->classes && p->a.smoothing < 1)
       loss -= (1 - p->a.smoothing) * qn_load_f64(w->at[X] + label * qn_kit_bytes(p->dtype[X]), p->dtype[X]);
     if (p->a.smoothing > 0) loss -= p->a.smoothing / (double)p->classes * sum;
   }

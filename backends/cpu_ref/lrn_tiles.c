@@ -151,11 +151,55 @@ static void gather(float by, float *restrict g, const float *restrict x, const f
   for (int64_t i = 0; i < n; i++) g[i] -= by * (x[i] * sum[i]);       /* in this order: by x may be 0 where sum is infinite */
 }
 
-/* y = x, or dx = dy, in place; a, b: scratch. */
-static void normalize(const normalizer *s, float *y, float *x, float *a, float *b, int64_t n)
+/* ---- where squares leave f32's range: element by element, in double ------------------------------------------------ */
+
+static bool all_finite(const float *x, int64_t n)
 {
-  squares(a, x, n);
-  sum_windows(s, &a, &b, false, n);
+  int others = 0;
+#pragma omp simd reduction(|: others)
+  for (int64_t i = 0; i < n; i++) others |= x[i] - x[i] != 0;
+  return !others;
+}
+
+static double over_window(const normalizer *s, const float *x, const float *dy, int64_t i, bool mirrored);
+static double base_at(const normalizer *s, const float *x, int64_t i)
+{
+  return (double)s->k + (double)s->alpha * over_window(s, x, NULL, i, false);
+}
+
+/* The sum of x^2 over the window at i; with dy, of dy x b^-(beta+1), b being that at each place. */
+static double over_window(const normalizer *s, const float *x, const float *dy, int64_t i, bool mirrored)
+{
+  const int64_t before = mirrored ? s->after : s->before, after = mirrored ? s->before : s->after;
+  int64_t low[3] = { 0 }, high[3] = { 0 }, step[3] = { 0 };
+  for (int d = 0; d < s->dims; d++) {
+    const int64_t at = i / s->inner[d] % s->n[d];
+    low[d] = -qn_min_i64(before, at), high[d] = qn_min_i64(after, s->n[d] - 1 - at), step[d] = s->inner[d];
+  }
+  double sum = 0;
+  for (int64_t o = low[0]; o <= high[0]; o++)
+    for (int64_t p = low[1]; p <= high[1]; p++)
+      for (int64_t q = low[2]; q <= high[2]; q++) {
+        const int64_t j = i + o * step[0] + p * step[1] + q * step[2];
+        sum += (double)x[j] * (dy ? (double)dy[j] * pow(base_at(s, x, j), -(double)s->beta - 1) : (double)x[j]);
+      }
+  return sum;
+}
+
+/* As normalize. to: scratch */
+static void normalize_far(const normalizer *s, float *y, const float *x, float *to, int64_t n)
+{
+  const double by = 2 * (double)s->alpha * (double)s->beta;
+  for (int64_t i = 0; i < n; i++) {
+    const double g = (double)y[i] * pow(base_at(s, x, i), -(double)s->beta);
+    to[i] = (float)(s->backward ? g - by * ((double)x[i] * over_window(s, x, y, i, true)) : g);
+  }
+  memcpy(y, to, (size_t)n * sizeof *y);
+}
+
+/* a: the sums of squares; b: scratch */
+static void finish(const normalizer *s, float *y, float *x, float *a, float *b, int64_t n)
+{
   if (s->backward) {
     spread(s, y, x, a, n);
     sum_windows(s, &a, &b, true, n);
@@ -163,6 +207,18 @@ static void normalize(const normalizer *s, float *y, float *x, float *a, float *
   } else {
     scale(s, y, a, n);
   }
+}
+
+/* y = x, or dx = dy, in place; a, b: scratch. */
+static void normalize(const normalizer *s, float *y, float *x, float *a, float *b, int64_t n)
+{
+  squares(a, x, n);
+  sum_windows(s, &a, &b, false, n);
+  const bool plain = all_finite(a, n);
+  const int64_t slab = plain ? n : s->n[0] * s->inner[0];  /* elements that have windows in common */
+  for (int64_t i = 0; i < n; i += slab)
+    if (plain || all_finite(a + i, slab)) finish(s, y + i, x + i, a + i, b + i, slab);
+    else normalize_far(s, y + i, x + i, b + i, slab);
 }
 
 /* The same with means, in whose place dmeans is stored. */

@@ -29,7 +29,7 @@ typedef struct product {
   matrix  a, b, y;
   bool    c_is_y;
   int64_t dim[QN_MAX_RANK];               /* of y */
-  int64_t m, n, k, mc, nc, tiles;
+  int64_t m, n, k, mc, nc, kc, tiles;
 } product;
 
 /* y = beta c + bias, in the tile */
@@ -62,7 +62,7 @@ static void tile(const product *p, int64_t t)
   const cpu_epilogue *e = &p->epilogue;
   const int64_t down = qn_ceil_div(p->m, p->mc), across = qn_ceil_div(p->n, p->nc);
   const int64_t i = t % down * p->mc, j = t / down % across * p->nc;
-  const blasint m = (blasint)qn_min_i64(p->mc, p->m - i), n = (blasint)qn_min_i64(p->nc, p->n - j), k = (blasint)p->k;
+  const blasint m = (blasint)qn_min_i64(p->mc, p->m - i), n = (blasint)qn_min_i64(p->nc, p->n - j);
   int64_t index[QN_MAX_RANK] = {0}, batch = t / down / across;
   for (int32_t d = e->rank - 3; d >= 0; d--) {
     index[d] = batch % p->dim[d];
@@ -81,12 +81,20 @@ static void tile(const product *p, int64_t t)
   }
   /* if y runs along m, tell BLAS columns: the same memory, no transpose */
   const enum CBLAS_ORDER order = p->y.column == 1 ? CblasRowMajor : CblasColMajor;
-  if (e->type == CPU_GEMM_F32)
-    cblas_sgemm(order, p->a.order, p->b.order, m, n, k, (float)e->alpha, (const float *)a, p->a.ld, (const float *)b,
-                p->b.ld, (float)beta, (float *)y, p->y.ld);
-  else
-    cblas_dgemm(order, p->a.order, p->b.order, m, n, k, e->alpha, (const double *)a, p->a.ld, (const double *)b,
-                p->b.ld, beta, (double *)y, p->y.ld);
+  int64_t k0 = 0;
+  do {
+    const blasint k = (blasint)qn_min_i64(p->kc, p->k - k0);
+    if (e->type == CPU_GEMM_F32)
+      cblas_sgemm(order, p->a.order, p->b.order, m, n, k, (float)e->alpha, (const float *)a, p->a.ld, (const float *)b,
+                  p->b.ld, (float)beta, (float *)y, p->y.ld);
+    else
+      cblas_dgemm(order, p->a.order, p->b.order, m, n, k, e->alpha, (const double *)a, p->a.ld, (const double *)b,
+                  p->b.ld, beta, (double *)y, p->y.ld);
+    beta = 1;
+    a += k * p->a.column * bytes;
+    b += k * p->b.row * bytes;
+    k0 += p->kc;
+  } while (k0 < p->k);
 }
 
 /* ---- prepare ------------------------------------------------------------------------------------ */
@@ -95,6 +103,9 @@ static void tile(const product *p, int64_t t)
 #define TILE_WORK (4 << 20)               /* products that justify a call of their own */
 #define SIDE 64                           /* least side of a tile when cutting for threads */
 #define SIDE_MAX 1024                     /* longest side: beyond it a call is no faster */
+#define LONGEST 4096                      /* terms of one call's sums if y is small or a vector, which OpenBLAS does not block, */
+#define LONGEST_BLOCKED 65536             /*   and else */
+#define SMALL 1024                        /* elements of such a y */
 #define STEP 16                           /* sides are multiples of OpenBLAS's kernel sizes */
 
 /* Accepts a matrix whose rows, or columns, are contiguous and do not overlap. */
@@ -119,6 +130,8 @@ static void cut(product *p, int64_t batch)
 {
   const double work = (double)p->m * (double)p->n * (double)p->k * (double)batch;
   const int64_t wanted = work / TILE_WORK < 1 ? 1 : work / TILE_WORK < TILES ? (int64_t)(work / TILE_WORK) : TILES;
+  const int64_t longest = p->m == 1 || p->n == 1 || p->m * p->n <= SMALL ? LONGEST : LONGEST_BLOCKED;
+  p->kc = qn_ceil_div(p->k, qn_max_i64(1, qn_ceil_div(p->k, longest)));
   p->mc = qn_min_i64(p->m, SIDE_MAX);
   p->nc = qn_min_i64(p->n, SIDE_MAX);
   while (batch * qn_ceil_div(p->m, p->mc) * qn_ceil_div(p->n, p->nc) < wanted

@@ -4,19 +4,22 @@
  *   y = (x - mean) rstd scale + shift        dx = rstd (g - mean g - h mean(g h)), h = (x - mean) rstd, g = dy scale
  *
  * A plane (an image; for batch norm the batch) is rows of groups of `wide` columns; each group has its own statistics. A chunk of
- * rows, which stays in cache, gives a group's sum and the squares about the chunk's own mean; chunks are merged in order:
+ * rows, which stays in cache, gives a group's mean and the squares about it; chunks are merged in order:
  *   sum (x - mean)^2 = sum over chunks of their squares + n_k (mean_k - mean)^2.
  * The gradients need sums per column only: a group's are those weighted by scale. Each plane is done by one thread, or if planes are
  * few by all threads; each chunk is summed the same way by whichever thread, so the number of threads changes nothing. */
 #include "convert.h"
 #include "cpu_ref.h"
+#include "norm_range.h"
 
-enum { BAND = 3584 / sizeof(real),        /* columns at a time; less than a page, in which bands would evict each other */
-       CHUNK = 16384, LEAST_ROWS = 8,     /* elements of a chunk; rows, however long */
+enum { BAND = 4096 / sizeof(real),        /* columns at a time */
+       CHUNK = 16384, LEAST_ROWS = 8, MOST_ROWS = 2048,       /* elements of a chunk; rows, however long or short */
+       TOGETHER = 4,                      /* rows that are added at a time */
        UNIT = 64,                         /* columns whose chunks are merged at a time, or one larger group */
        LONG = 64, LONG_IN_LONG_ROWS = 16 };       /* width of a group from which norm_runs is faster */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
-enum { BY_MEAN, BY_RSTD, BY_SUM, BY_ALONG, STATISTICS };                   /* per group of a plane */
+enum { BY_MEAN, BY_RSTD, BY_SUM, BY_ALONG, STATISTICS,                     /* per group of a plane */
+       BY_POWER = BY_SUM };               /* forward: multiplies x; mean and rstd are those of the product (norm_range.h) */
 
 typedef struct problem {
   bool     backward, centred, given;      /* given: mean and var are inputs */
@@ -32,16 +35,38 @@ typedef struct problem {
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
 
-static void add(real *sum, const real *x, int64_t n)
+/* Several rows at a time, so that sums are seldom loaded and stored. */
+static void add_rows(real *sum, const real *const x[TOGETHER], int rows, int64_t n)
 {
+  if (rows == TOGETHER) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) sum[i] += x[i];
+    for (int64_t i = 0; i < n; i++) sum[i] += (x[0][i] + x[1][i]) + (x[2][i] + x[3][i]);
+    return;
+  }
+  for (int k = 0; k < rows; k++)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) sum[i] += x[k][i];
 }
 
-static void add_squares(real *sum, const real *x, const real *from, int64_t n)
+/* The sums of x - from, which is 0 but for rounding, and of its square. */
+static void add_spreads(real *rest, real *squares, const real *const x[TOGETHER], int rows, const real *from, int64_t n)
 {
+  if (rows == TOGETHER) {
 #pragma omp simd
-  for (int64_t i = 0; i < n; i++) sum[i] += (x[i] - from[i]) * (x[i] - from[i]);
+    for (int64_t i = 0; i < n; i++) {
+      const real a = x[0][i] - from[i], b = x[1][i] - from[i], c = x[2][i] - from[i], d = x[3][i] - from[i];
+      rest[i] += (a + b) + (c + d);
+      squares[i] += (a * a + b * b) + (c * c + d * d);
+    }
+    return;
+  }
+  for (int k = 0; k < rows; k++)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+      const real away = x[k][i] - from[i];
+      rest[i] += away;
+      squares[i] += away * away;
+    }
 }
 
 static void add_along(real *sum, real *along, const real *dy, const real *x, const real *mean, const real *rstd, int64_t n)
@@ -51,6 +76,20 @@ static void add_along(real *sum, real *along, const real *dy, const real *x, con
     sum[i] += dy[i];
     along[i] += dy[i] * ((x[i] - mean[i]) * rstd[i]);
   }
+}
+
+static bool all_are_1(const real *x, int64_t n)
+{
+  int others = 0;
+#pragma omp simd reduction(|: others)
+  for (int64_t i = 0; i < n; i++) others |= x[i] != 1;
+  return !others;
+}
+
+static void multiply(real *y, const real *x, const real *by, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = x[i] * by[i];
 }
 
 static void normalize(real *y, const real *x, const real *mean, const real *rstd, const real *scale, const real *shift, int64_t n)
@@ -68,7 +107,7 @@ static void gradient(real *dx, const real *dy, const real *x, const real *mean, 
 }
 
 /* Adds the sums of each group's columns to total. */
-static void fold(real *total, const real *sum, int64_t n, int64_t wide)
+CPU_INLINE void fold_by(real *total, const real *sum, int64_t n, int64_t wide)
 {
   for (int64_t i = 0; i < n; i += wide) {
     double s = 0;
@@ -77,11 +116,35 @@ static void fold(real *total, const real *sum, int64_t n, int64_t wide)
   }
 }
 
+static void fold(real *total, const real *sum, int64_t n, int64_t wide)
+{
+  if (wide == 1)
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) total[i] += sum[i];
+  else switch (n % wide ? 0 : wide) {
+  case 2: fold_by(total, sum, n, 2); break;
+  case 4: fold_by(total, sum, n, 4); break;
+  case 8: fold_by(total, sum, n, 8); break;
+  default: fold_by(total, sum, n, wide);
+  }
+}
+
 /* Repeats each group's number for its columns: n columns from the i-th on. */
+CPU_INLINE void repeat(real *to, const real *number, int64_t n, int64_t wide)
+{
+  for (int64_t k = 0; k < n; k += wide, number++)
+    for (int64_t j = k; j < k + wide; j++) to[j] = *number;
+}
+
 static const real *spread(const real *number, int64_t i, int64_t n, int64_t wide, real *buffer)
 {
-  if (wide == 1) return number + i;
   number += i / wide;
+  switch (i % wide || n % wide ? 0 : wide) {
+  case 1: return number;
+  case 2: repeat(buffer, number, n, 2); return buffer;
+  case 4: repeat(buffer, number, n, 4); return buffer;
+  case 8: repeat(buffer, number, n, 8); return buffer;
+  }
   for (int64_t k = 0, in = i % wide; k < n; in = 0, number++) {
     const int64_t end = qn_min_i64(k + wide - in, n);
     for (; k < end; k++) buffer[k] = *number;
@@ -96,7 +159,7 @@ typedef struct work {
   void *const *ptr;
   real  *by_group;                        /* [planes, STATISTICS, groups] */
   real  *by_column;                       /* [planes or 1, 2, columns]: scale and shift */
-  real  *found;                           /* [planes, chunks, 2, groups (gradients: columns)]: sums, and squares or sums of dy h */
+  real  *found;                           /* [planes, chunks, 2, groups]: means, squares; gradients: [.., columns]: sums of dy, dy h */
 } work;
 
 static real *by_group(const work *w, int64_t plane, int which) { return w->by_group + (plane * STATISTICS + which) * w->p->groups; }
@@ -146,32 +209,55 @@ static const real *piece(const work *w, int t, const qn_walk *plane, const qn_wa
   for (int64_t r_ = (qn_walk_begin(&row, &(p)->nest, (p)->nest.rank, (chunk) * (p)->part), rows_of(p, chunk)); \
        r_ > 0; r_--, qn_walk_next(&row))
 
-/* Bands of whole groups, or of part of a wider one: their sums, then their squares. */
+/* n elements from column i on of the next rows, of which `left` are left; returns how many. */
+static int next_rows(const work *w, const qn_walk *plane, qn_walk *row, int64_t left, int64_t i, int64_t n, real buffer[][BAND],
+                     const real *x[TOGETHER])
+{
+  const int rows = (int)qn_min_i64(TOGETHER, left);
+  for (int k = 0; k < rows; k++, qn_walk_next(row)) x[k] = piece(w, X, plane, row, i, n, buffer[k]);
+  return rows;
+}
+
+#define EACH_ROWS(w, chunk, plane, row, i, n, buffer, x, rows)                                                           \
+  for (int64_t left_ = (qn_walk_begin(&row, &(w)->p->nest, (w)->p->nest.rank, (chunk) * (w)->p->part), rows_of((w)->p, chunk)), rows;   \
+       left_ > 0 && (rows = next_rows(w, &plane, &row, left_, i, n, buffer, x), 1); left_ -= rows)
+
+/* Bands of whole groups, or of part of a wider one: their means, then the squares about them. */
 static void look_forward(const work *w, int64_t plane, int64_t chunk)
 {
   const problem *p = w->p;
-  real *sum = found(w, plane, chunk, 0), *squares = found(w, plane, chunk, 1);
-  real column[BAND], from[BAND], mean[BAND], buffer[BAND];
+  real *mean = found(w, plane, chunk, 0), *squares = found(w, plane, chunk, 1);
+  real column[BAND], rest[BAND], from[TOGETHER][BAND], sum[BAND], buffer[BAND];
+  const real *x[TOGETHER];
   const int64_t together = qn_max_i64(1, BAND / p->wide);
   const real count = (real)rows_of(p, chunk) * (real)p->wide;
   qn_walk at, row;
   begin_plane(w, plane, &at);
-  memset(sum, 0, (size_t)(2 * p->groups) * sizeof *sum);
+  memset(mean, 0, (size_t)(2 * p->groups) * sizeof *mean);
   for (int64_t g = 0; g < p->groups; g += together) {
     const int64_t groups = qn_min_i64(together, p->groups - g), first = g * p->wide, width = groups * p->wide;
     for (int64_t i = 0; i < width && p->centred; i += BAND) {
       const int64_t n = qn_min_i64(BAND, width - i);
       memset(column, 0, sizeof column);
-      EACH_ROW(p, chunk, row) add(column, piece(w, X, &at, &row, first + i, n, from), n);
-      fold(sum + g, column, n, p->wide);
+      EACH_ROWS(w, chunk, at, row, first + i, n, from, x, rows) add_rows(column, x, (int)rows, n);
+      fold(mean + g, column, n, p->wide);
     }
-    for (int64_t k = 0; k < groups; k++) mean[k] = sum[g + k] / count;
+    for (int64_t k = 0; k < groups; k++) mean[g + k] /= count;
+    memset(sum, 0, sizeof sum);
     for (int64_t i = 0; i < width; i += BAND) {
       const int64_t n = qn_min_i64(BAND, width - i);
-      const real *about = spread(mean, i, n, p->wide, buffer);
+      const real *about = spread(mean + g, i, n, p->wide, buffer);
       memset(column, 0, sizeof column);
-      EACH_ROW(p, chunk, row) add_squares(column, piece(w, X, &at, &row, first + i, n, from), about, n);
+      memset(rest, 0, sizeof rest);
+      EACH_ROWS(w, chunk, at, row, first + i, n, from, x, rows) add_spreads(rest, column, x, (int)rows, about, n);
       fold(squares + g, column, n, p->wide);
+      fold(sum, rest, n, p->wide);
+    }
+    for (int64_t k = 0; k < groups && p->centred; k++) {
+      if (!isfinite(mean[g + k])) continue;
+      const real off = sum[k] / count, moved = mean[g + k] + off;
+      squares[g + k] -= count * off * off;
+      mean[g + k] = moved;
     }
   }
 }
@@ -202,11 +288,14 @@ static void write(const work *w, int64_t plane, int64_t chunk)
   for (int64_t i = 0; i < p->columns; i += BAND) {
     const int64_t n = qn_min_i64(BAND, p->columns - i);
     const real *scale = by_column(w, plane, 0) + i, *shift = by_column(w, plane, 1) + i, *by[STATISTICS] = { NULL };
-    for (int k = 0; k < (p->backward ? STATISTICS : BY_SUM); k++) by[k] = spread(by_group(w, plane, k), i, n, p->wide, buffer[k]);
+    const int64_t g = i / p->wide, groups = (i + n - 1) / p->wide + 1 - g;
+    const bool far = !p->backward && !all_are_1(by_group(w, plane, BY_POWER) + g, groups);
+    for (int k = 0; k < (p->backward ? STATISTICS : BY_POWER + far); k++) by[k] = spread(by_group(w, plane, k), i, n, p->wide, buffer[k]);
     EACH_ROW(p, chunk, row) {
       char *out = (char *)w->ptr[p->value[Y]] + (at.offset[Y] + row.offset[Y] + i) * qn_kit_bytes(p->dtype[Y]);
       real *y = p->dtype[Y] == CPU_REAL ? (real *)(void *)out : to;
       const real *x = piece(w, X, &at, &row, i, n, from);
+      if (far) multiply(from, x, by[BY_POWER], n), x = from;
       if (p->backward) gradient(y, piece(w, DY, &at, &row, i, n, given), x, by[BY_MEAN], by[BY_RSTD], scale, by[BY_SUM], by[BY_ALONG], n);
       else normalize(y, x, by[BY_MEAN], by[BY_RSTD], scale, shift, n);
       if (y == to) row_from_real(out, to, p->dtype[Y], n);
@@ -216,29 +305,58 @@ static void write(const work *w, int64_t plane, int64_t chunk)
 
 /* ---- a group: merging its chunks -------------------------------------------------------------------------------- */
 
+/* The sum of b x - from or its square over a group, element by element; or LARGEST, of |x|. Chunk by chunk, so that sums stay short. */
+enum { SUM, SQUARES, LARGEST };
+static double over_group(const work *w, const qn_walk *at, int64_t group, int what, double by, double from)
+{
+  const problem *p = w->p;
+  double all = 0;
+  real buffer;
+  qn_walk row;
+  for (int64_t chunk = 0; chunk < p->chunks; chunk++) {
+    double sum = 0;
+    EACH_ROW(p, chunk, row)
+      for (int64_t c = group * p->wide; c < (group + 1) * p->wide; c++) {
+        const double x = by * (double)*piece(w, X, at, &row, c, 1, &buffer) - from;
+        sum = what == LARGEST ? fmax(sum, fabs(x)) : sum + (what == SQUARES ? x * x : x);
+      }
+    all = what == LARGEST ? fmax(all, sum) : all + sum;
+  }
+  return all;
+}
+
 static void settle_forward(const work *w, int64_t plane, const qn_walk *at, int64_t group)
 {
   const problem *p = w->p;
   const double n = (double)p->rows * (double)p->wide, m = p->momentum;
-  double mean = number(w, MEAN, at, group, 0, 0), var = number(w, VAR, at, group, 0, 0);
-  if (!p->given) {
+  double mean = number(w, MEAN, at, group, 0, 0), var = number(w, VAR, at, group, 0, 0), by = 1;
+  if (p->given) {
+    by = (double)norm_power_given(mean);
+    mean *= by, var *= by * by;
+  } else {
     mean = var = 0;
-    for (int64_t k = 0; k < p->chunks && p->centred; k++) mean += (double)found(w, plane, k, 0)[group];
+    for (int64_t k = 0; k < p->chunks; k++) mean += (double)rows_of(p, k) * (double)p->wide * (double)found(w, plane, k, 0)[group];
     mean /= n;
     for (int64_t k = 0; k < p->chunks; k++) {
-      const real count = (real)rows_of(p, k) * (real)p->wide;
-      const double away = p->centred ? (double)(found(w, plane, k, 0)[group] / count) - mean : 0;
-      var += (double)found(w, plane, k, 1)[group] + (double)count * away * away;
+      const double away = (double)found(w, plane, k, 0)[group] - mean;
+      var += (double)found(w, plane, k, 1)[group] + (double)rows_of(p, k) * (double)p->wide * away * away;
     }
-    var /= n;
-    put(w, NEW_MEAN, at, group, (1 - m) * number(w, RUNNING_MEAN, at, group, 0, 0) + m * mean);
-    put(w, NEW_VAR, at, group, (1 - m) * number(w, RUNNING_VAR, at, group, 0, 0) + m * (n > 1 ? var * n / (n - 1) : var));
-    put(w, MEAN, at, group, mean);
+    var = norm_var(var / n, 0);
+    if (!norm_is_plain(mean, var, p->eps)) {
+      by = (double)norm_power((real)over_group(w, at, group, LARGEST, 1, 0), p->eps);
+      mean = p->centred ? over_group(w, at, group, SUM, by, 0) / n : 0;
+      var = over_group(w, at, group, SQUARES, by, mean) / n;
+    }
+    const double whole = mean / by, spread = var / by / by;
+    put(w, NEW_MEAN, at, group, (1 - m) * number(w, RUNNING_MEAN, at, group, 0, 0) + m * whole);
+    put(w, NEW_VAR, at, group, (1 - m) * number(w, RUNNING_VAR, at, group, 0, 0) + m * (n > 1 ? spread * n / (n - 1) : spread));
+    put(w, MEAN, at, group, whole);
   }
-  const double rstd = 1 / sqrt(var + p->eps);
-  put(w, RSTD, at, group, rstd);
+  const double rstd = 1 / sqrt(var + p->eps * by * by);
+  put(w, RSTD, at, group, rstd * by);
   by_group(w, plane, BY_MEAN)[group] = (real)mean;
-  by_group(w, plane, BY_RSTD)[group] = (real)rstd;
+  by_group(w, plane, BY_RSTD)[group] = norm_rstd(rstd);
+  by_group(w, plane, BY_POWER)[group] = (real)by;
 }
 
 /* The sums of g and g h over a group whose scale is infinite, term by term: each has its own sign. */
@@ -476,7 +594,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
       return qn_refuse(prepared, "computes in " CPU_REAL_NAME, names[t], CPU_REALS, "%s", qn_kit_name(v[t]->dtype));
   }
   if ((status = read_layout(v, norm->mask, &p, prepared))) return status;
-  p.part = qn_min_i64(p.rows, qn_max_i64(LEAST_ROWS, CHUNK / p.columns));
+  p.part = qn_min_i64(p.rows, qn_max_i64(LEAST_ROWS, qn_min_i64(MOST_ROWS, CHUNK / p.columns)));
   p.chunks = qn_ceil_div(p.rows, p.part);
   const int64_t kept = p.given ? 0 : 2 * p.chunks * sums_of(&p);
   prepared->workspace = (uint64_t)(p.planes * (STATISTICS * p.groups + kept) + (p.own ? p.planes : 1) * 2 * p.columns) * sizeof(real);

@@ -66,7 +66,7 @@ static void statistics(const group *g, int64_t i, int centred, long double *mean
     place(g, i, j, index);
     cpu_sum_add(&sum, cpu_get(g->x, broadcast(g->x, index)));
   }
-  if (centred) *mean = ((long double)sum.high + cpu_sum_low(&sum)) / g->n;
+  if (centred) *mean = cpu_sum_total(&sum) / g->n;
   long double squares = 0;
   for (int64_t j = 0; j < g->n; j++) {
     place(g, i, j, index);

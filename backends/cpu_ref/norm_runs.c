@@ -12,13 +12,15 @@
  * (pointwise_tile.h), piece by piece. */
 #include "convert.h"
 #include "cpu_ref.h"
+#include "norm_range.h"
 #include "pointwise_tile.h"
 
 enum { SPAN = 4096 / sizeof(real),        /* elements of a piece */
        ROOM = SPAN + 128 / sizeof(real),  /* of its buffer: neighbours a page apart would wait for each other's stores */
        SHORTEST_RUN = 16,                 /* elements, where a group has several */
        COLUMNS = 256,                     /* of a block of dscale and dshift */
-       SHARES = 16, LEAST_SHARE = 16 };   /* of groups whose dscale and dshift are summed separately; groups per share */
+       SHARES = 16,                       /* of groups whose dscale and dshift are summed separately, */
+       LEAST_SHARE = 16, MOST_SHARE = 2048 };     /*   and groups of one */
 enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
 
 typedef struct problem {
@@ -43,18 +45,30 @@ typedef struct problem {
 
 /* ---- loops ----------------------------------------------------------------------------------------------- */
 
-/* Sums use four vectors: the latency of an addition is about four issue slots. */
+/* Sums use four vectors: the latency of an addition is about four issue slots. A piece's are added to a total in double, whose lanes
+ * are added once per group. */
 enum { LANES = CPU_VECTOR_BYTES / sizeof(real), WAYS = 4, STEP = WAYS * LANES };
 
-CPU_INLINE double sum_of_ways(const v_real s[WAYS])
+typedef struct total { v_f64 lanes[sizeof(double) / sizeof(real)]; double others; } total;
+
+CPU_INLINE void add_ways(total *t, const v_real s[WAYS])
 {
   const v_real all = (s[0] + s[1]) + (s[2] + s[3]);
-  double sum = 0;
-  for (int k = 0; k < LANES; k++) sum += (double)all[k];
+  enum { PARTS = sizeof(double) / sizeof(real) };
+  real part[PARTS] __attribute__((vector_size(CPU_VECTOR_BYTES / PARTS)));
+  memcpy(part, &all, sizeof all);
+  for (int k = 0; k < PARTS; k++) t->lanes[k] += __builtin_convertvector(part[k], v_f64);
+}
+
+CPU_INLINE double total_of(const total *t)
+{
+  const v_f64 all = t->lanes[0] + (sizeof(real) < sizeof(double) ? t->lanes[sizeof(double) / sizeof(real) - 1] : (v_f64){ 0 });
+  double sum = t->others;
+  for (int k = 0; k < CPU_LANES_F64 / 2; k++) sum += all[k] + all[k + CPU_LANES_F64 / 2];
   return sum;
 }
 
-static double sum_of(const real *x, int64_t n)
+static void add_sum(total *sum, const real *x, int64_t n)
 {
   v_real s[WAYS] = { { 0 } };
   int64_t i = 0;
@@ -62,28 +76,53 @@ static double sum_of(const real *x, int64_t n)
 #pragma GCC unroll 4
     for (int k = 0; k < WAYS; k++) s[k] += v_load_real(x + i + k * LANES);
   for (; i + LANES <= n; i += LANES) s[0] += v_load_real(x + i);
-  double sum = sum_of_ways(s);
-  for (; i < n; i++) sum += (double)x[i];
-  return sum;
+  add_ways(sum, s);
+  for (; i < n; i++) sum->others += (double)x[i];
 }
 
-CPU_INLINE v_real square_at(const real *x, real mean)
+/* rest: the sum of x - mean, by which rounding has moved the mean */
+CPU_INLINE void add_spread(total *rest, total *squares, const real *x, real mean, int64_t n)
 {
-  const v_real from = v_load_real(x) - mean;
-  return from * from;
-}
-
-static double squares_of(const real *x, real mean, int64_t n)
-{
-  v_real s[WAYS] = { { 0 } };
+  v_real s[WAYS] = { { 0 } }, t[WAYS] = { { 0 } };
   int64_t i = 0;
   for (; i + STEP <= n; i += STEP)
 #pragma GCC unroll 4
-    for (int k = 0; k < WAYS; k++) s[k] += square_at(x + i + k * LANES, mean);
-  for (; i + LANES <= n; i += LANES) s[0] += square_at(x + i, mean);
-  double sum = sum_of_ways(s);
-  for (; i < n; i++) sum += (double)((x[i] - mean) * (x[i] - mean));
-  return sum;
+    for (int k = 0; k < WAYS; k++) {
+      const v_real from = v_load_real(x + i + k * LANES) - mean;
+      if (rest) s[k] += from;
+      t[k] += from * from;
+    }
+  for (; i + LANES <= n; i += LANES) {
+    const v_real from = v_load_real(x + i) - mean;
+    if (rest) s[0] += from;
+    t[0] += from * from;
+  }
+  if (rest) add_ways(rest, s);
+  add_ways(squares, t);
+  for (; i < n; i++) {
+    const real from = x[i] - mean;
+    if (rest) rest->others += (double)from;
+    squares->others += (double)(from * from);
+  }
+}
+
+static void add_spread_about(total *rest, total *squares, const real *x, real mean, int64_t n) { add_spread(rest, squares, x, mean, n); }
+static void add_squares(total *squares, const real *x, int64_t n) { add_spread(NULL, squares, x, 0, n); }
+
+static real largest_of(const real *x, real most, int64_t n)
+{
+#pragma omp simd reduction(max: most)
+  for (int64_t i = 0; i < n; i++) {
+    const real size = x[i] < 0 ? -x[i] : x[i];
+    most = size > most ? size : most;
+  }
+  return most;
+}
+
+static void multiply(real *y, const real *x, real by, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = x[i] * by;
 }
 
 static void normalize_all(real *y, const real *x, real mean, real rstd, real scale, real shift, int64_t n)
@@ -102,6 +141,7 @@ static void normalize_each(real *y, const real *x, real mean, real rstd, const r
 CPU_INLINE void add_products(double *sum, double *along, const real *dy, const real *x, real mean, real rstd, const real *scale, int64_t n)
 {
   v_real s[WAYS] = { { 0 } }, t[WAYS] = { { 0 } };
+  total all = { 0 }, product = { 0 };
   int64_t i = 0;
   for (; i + STEP <= n; i += STEP)
 #pragma GCC unroll 4
@@ -111,13 +151,14 @@ CPU_INLINE void add_products(double *sum, double *along, const real *dy, const r
       s[k] += g;
       t[k] += g * ((v_load_real(x + at) - mean) * rstd);
     }
-  double total = sum_of_ways(s), product = sum_of_ways(t);
+  add_ways(&all, s);
+  add_ways(&product, t);
   for (; i < n; i++) {
     const real g = scale ? dy[i] * scale[i] : dy[i];
-    total += (double)g;
-    product += (double)(g * ((x[i] - mean) * rstd));
+    all.others += (double)g;
+    product.others += (double)(g * ((x[i] - mean) * rstd));
   }
-  *sum += total, *along += product;
+  *sum += total_of(&all), *along += total_of(&product);
 }
 
 static void add_all(double *sum, double *along, const real *dy, const real *x, real mean, real rstd, int64_t n)
@@ -232,37 +273,70 @@ static void piece_done(const place *w, int64_t r, int64_t i, int64_t n, const re
 
 static bool one_piece(const problem *p) { return p->runs == 1 && p->length <= SPAN; }
 
-static void forward_group(const place *w)
+/* Of the group's elements times `by`, a power of two. whole: the group, if it is one piece; else read into from and other. */
+typedef struct statistics { double mean, var; real by; } statistics;
+
+static const real *scaled_piece(const place *w, int64_t r, int64_t i, int64_t n, real by, real *from, real *other)
+{
+  const real *x = piece_of_x(w, r, i, n, from, other);
+  if (by == 1) return x;
+  multiply(from, x, by, n);
+  return from;
+}
+
+static statistics statistics_of(const place *w, const real *whole, real by, real *from, real *other)
 {
   const problem *p = w->p;
   const double n_all = (double)p->runs * (double)p->length;
-  real from[ROOM], to[ROOM], (*buffer)[ROOM] = w->kept;
-  const real *const whole = one_piece(p) ? piece_of_x(w, 0, 0, p->length, from, to) : NULL;       /* read once */
-  double mean = 0, var = 0;
-  if (p->given) {
-    mean = number(w, MEAN, 0);
-    var = number(w, VAR, 0);
-  } else {
-    if (p->centred) {
-      EACH_PIECE(p, r, i, n) mean += sum_of(whole ? whole : piece_of_x(w, r, i, n, from, to), n);
-      mean /= n_all;
-    }
-    EACH_PIECE(p, r, i, n) var += squares_of(whole ? whole : piece_of_x(w, r, i, n, from, to), (real)mean, n);
-    var /= n_all;
+  total sum = { 0 }, rest = { 0 }, squares = { 0 };
+  if (p->centred) EACH_PIECE(p, r, i, n) add_sum(&sum, whole ? whole : scaled_piece(w, r, i, n, by, from, other), n);
+  const real about = (real)(total_of(&sum) / n_all);
+  EACH_PIECE(p, r, i, n) {
+    const real *x = whole ? whole : scaled_piece(w, r, i, n, by, from, other);
+    if (p->centred) add_spread_about(&rest, &squares, x, about, n);
+    else add_squares(&squares, x, n);
   }
-  const double rstd = 1 / sqrt(var + p->eps), m = p->momentum;
+  const double off = isfinite(about) ? total_of(&rest) / n_all : 0;
+  return (statistics){ (double)about + off, norm_var(total_of(&squares) / n_all, off), by };
+}
+
+/* The power of two that brings a group's elements near 1. */
+static real power_of(const place *w, real *from, real *other)
+{
+  real most = 0;
+  EACH_PIECE(w->p, r, i, n) most = largest_of(piece_of_x(w, r, i, n, from, other), most, n);
+  return norm_power(most, w->p->eps);
+}
+
+static void forward_group(const place *w)
+{
+  const problem *p = w->p;
+  real from[ROOM], to[ROOM], (*buffer)[ROOM] = w->kept;
+  const real *whole = one_piece(p) ? piece_of_x(w, 0, 0, p->length, from, to) : NULL;       /* read once */
+  statistics s;
+  if (p->given) {
+    const real by = norm_power_given(number(w, MEAN, 0));
+    s = (statistics){ number(w, MEAN, 0) * by, number(w, VAR, 0) * by * by, by };
+  } else {
+    s = statistics_of(w, whole, 1, from, to);
+    if (!norm_is_plain(s.mean, s.var, p->eps)) s = statistics_of(w, whole = NULL, power_of(w, from, to), from, to);
+  }
+  const double rstd = 1 / sqrt(s.var + p->eps * s.by * s.by), m = p->momentum;
+  const real by_rstd = norm_rstd(rstd);
   EACH_PIECE(p, r, i, n) {
     const real *x = whole ? whole : piece_of_x(w, r, i, n, from, to);
     if (w->sum) row_from_real(w->sum + (r * p->run_step[X] + i) * qn_kit_bytes(p->sum_dtype), x, p->sum_dtype, n);
+    if (s.by != 1) multiply(from, x, s.by, n), x = from;
     real *y = piece_out(w, r, i, to);
     if (p->along)
-      normalize_each(y, x, (real)mean, (real)rstd, parameter(w, SCALE, i, n, buffer[0]), parameter(w, SHIFT, i, n, buffer[1]), n);
-    else normalize_all(y, x, (real)mean, (real)rstd, of_run(w, SCALE, r, 1), of_run(w, SHIFT, r, -0.0), n);
+      normalize_each(y, x, (real)s.mean, by_rstd, parameter(w, SCALE, i, n, buffer[0]), parameter(w, SHIFT, i, n, buffer[1]), n);
+    else normalize_all(y, x, (real)s.mean, by_rstd, of_run(w, SCALE, r, 1), of_run(w, SHIFT, r, -0.0), n);
     piece_done(w, r, i, n, y);
   }
   if (p->given) return;
+  const double n_all = (double)p->runs * (double)p->length, mean = s.mean / s.by, var = s.var / s.by / s.by;
   put(w, MEAN, mean);
-  put(w, RSTD, rstd);
+  put(w, RSTD, rstd * s.by);
   put(w, NEW_MEAN, (1 - m) * number(w, RUNNING_MEAN, 0) + m * mean);
   put(w, NEW_VAR, (1 - m) * number(w, RUNNING_VAR, 0) + m * (n_all > 1 ? var * n_all / (n_all - 1) : var));
 }
@@ -482,7 +556,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     prepared->workspace = (uint64_t)(p.groups * 2 * p.runs) * sizeof(double);
   }
   if (p.along && wanted) {
-    p.shares = p.groups >= 2 * LEAST_SHARE ? qn_min_i64(SHARES, p.groups / LEAST_SHARE) : 0;
+    p.shares = p.groups >= 2 * LEAST_SHARE ? qn_max_i64(qn_min_i64(SHARES, p.groups / LEAST_SHARE), p.groups / MOST_SHARE) : 0;
     prepared->workspace = (uint64_t)(p.shares * 2 * p.length) * sizeof(real);
   }
 

@@ -62,7 +62,7 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch, int aver
       most = here;
       memcpy(best, from, sizeof best);
     }
-    const double mean = (double)(((long double)sum.high + cpu_sum_low(&sum)) / places);
+    const double mean = (double)(cpu_sum_total(&sum) / places);
     cpu_put(&y.t, cpu_offset(5, at, y.stride), average ? mean : most);
     if (indices.t.p)
       qn_store_i64(cpu_at(&indices.t, cpu_offset(5, at, indices.stride)), indices.t.dtype,

@@ -12,6 +12,7 @@ typedef struct scratch {
   int32_t *place;                         /* W: position of a column's maximum, in x's plane */
   float   *best;                          /* P */
   int32_t *number;                        /* P */
+  double  *total;                         /* W: long sums */
   float   *plane;                         /* backward, D * H * W */
 } scratch;
 
@@ -25,6 +26,7 @@ static int64_t carve(const pooling *v, char *base, scratch *s)
   s->place = (int32_t *)(void *)(base + at), at += row;
   s->best = (float *)(void *)(base + at), at += row;
   s->number = (int32_t *)(void *)(base + at), at += row;
+  s->total = (double *)(void *)(base + at), at += qn_round_up(v->in[2] * 8, 64);
   s->plane = (float *)(void *)(base + at);
   if (pool_needs_plane(v)) at += qn_round_up(v->in[0] * v->in[1] * v->in[2] * 4, 64);
   return qn_round_up(at, 256);
@@ -42,31 +44,43 @@ static void rows_argmax(float *column, int32_t *place, const float *row, int32_t
   }
 }
 
-/* Combines the rows of windows (pd, ph) into s->column, for maxima with their positions. */
-static void fold_rows(const pooling *v, const char *plane, int64_t pd, int64_t ph, bool numbered, scratch *s)
+/* Combines the rows of windows (pd, ph), times POOL_SMALL if small, into s->column, for maxima with their positions. */
+CPU_INLINE void fold_rows(const pooling *v, const char *plane, int64_t pd, int64_t ph, bool numbered, bool small, scratch *s)
 {
+  int64_t terms = 1;
   const int64_t d0 = start_of(v, 0, pd), h0 = start_of(v, 1, ph), depth = size_of(v, 0, pd), height = size_of(v, 1, ph), n = v->in[2];
   for (int64_t d = d0; d < d0 + depth; d++)
     for (int64_t h = h0; h < h0 + height; h++) {
       const float *row = pool_wide(&v->x, plane + (d * v->x.stride[SD] + h * v->x.stride[SH]) * v->x.bytes, n, s->wide);
       const int32_t base = (int32_t)((d * v->in[1] + h) * n);
+      if (small) row = pool_small(row, n, s->wide);
       if (d == d0 && h == h0) {
         memcpy(s->column, row, (size_t)n * 4);
         for (int64_t i = 0; numbered && i < n; i++) s->place[i] = base + (int32_t)i;
-      } else if (!v->maximum) pool_row_sum(s->column, row, n);
-      else if (!numbered) pool_row_max(s->column, row, n);
+      } else if (!v->maximum) {
+        pool_row_sum(s->column, row, n);
+        if (v->far) pool_flush(s->total, s->column, ++terms, n);
+      } else if (!numbered) pool_row_max(s->column, row, n);
       else rows_argmax(s->column, s->place, row, base, n);
     }
+  pool_join(s->total, s->column, terms, n);
 }
 
-static void window_average(const scratch *s, int64_t windows, float rows)
+CPU_INLINE void window_average_of(const pooling *v, const scratch *s, float rows, bool far)
 {
-  for (int64_t p = 0; p < windows; p++) {
+  for (int64_t p = 0; p < v->out[2]; p++) {
     const span w = s->spans[p];
     float sum = 0;
-    for (int64_t i = w.first; i < w.end; i++) sum += s->column[i];
+    if (far) sum = (float)pool_run_sum(s->column + w.first, w.end - w.first);
+    else for (int64_t i = w.first; i < w.end; i++) sum += s->column[i];
     s->best[p] = sum / (rows * (float)(w.end - w.first));
   }
+}
+
+static void window_average(const pooling *v, const scratch *s, float rows)
+{
+  if (v->far) window_average_of(v, s, rows, true);
+  else window_average_of(v, s, rows, false);
 }
 
 static void window_max(const scratch *s, int64_t windows)
@@ -95,19 +109,27 @@ static void window_argmax(const scratch *s, int64_t windows)
   }
 }
 
-static void forward(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, scratch *s)
+CPU_INLINE void pool_plane_of(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, bool small, scratch *s)
 {
   const bool numbered = v->indices.value >= 0;
   const char *plane = tensor_at(&v->x, launch, n, c, 0, 0, 0);
   for (int64_t pd = 0; pd < v->out[0]; pd++)
     for (int64_t ph = 0; ph < v->out[1]; ph++) {
-      fold_rows(v, plane, pd, ph, numbered, s);
-      if (!v->maximum) window_average(s, v->out[2], (float)(size_of(v, 0, pd) * size_of(v, 1, ph)));
+      fold_rows(v, plane, pd, ph, numbered, small, s);
+      if (!v->maximum) window_average(v, s, (float)(size_of(v, 0, pd) * size_of(v, 1, ph)));
       else if (numbered) window_argmax(s, v->out[2]);
       else window_max(s, v->out[2]);
-      row_from_f32(tensor_at(&v->y, launch, n, c, pd, ph, 0), s->best, v->y.dtype, v->out[2]);
+      char *to = tensor_at(&v->y, launch, n, c, pd, ph, 0);
+      if (small) pool_mend(&v->y, to, s->best, v->out[2], s->wide);
+      row_from_f32(to, s->best, v->y.dtype, v->out[2]);
       if (numbered) put_indices(tensor_at(&v->indices, launch, n, c, pd, ph, 0), v->indices.dtype, s->number, v->out[2]);
     }
+}
+
+static void forward(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, scratch *s)
+{
+  pool_plane_of(v, launch, n, c, false, s);
+  if (!v->maximum && pool_plane_is_odd(v, launch, n, c)) pool_plane_of(v, launch, n, c, true, s);
 }
 
 /* ---- backward ------------------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
  * gradient goes where its index says; if indices are not given they are first recomputed, into workspace. */
 #include "pool_window.h"
 
-enum { BAND = 1024 };                     /* channels at a time */
+enum { BAND = 4096 / sizeof(real) };      /* channels at a time */
 
 /* ---- a tap -------------------------------------------------------------------------------------------------- */
 
@@ -55,11 +55,13 @@ static void add_divided(real *dx, const real *dy, real by, bool first, int64_t n
 
 /* ---- forward: one window, a band of channels ------------------------------------------------------------------ */
 
-/* Pools into y, and for maxima into number if wanted. */
-static void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch, const int64_t at[AXES], const span taps[3],
-                 int64_t c, int64_t n, uint32_t numbers, real *y, int32_t *number)
+/* Pools into y x, times POOL_SMALL if small, and for maxima into number if wanted. */
+CPU_INLINE void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch, const int64_t at[AXES], const span taps[3],
+                 int64_t c, int64_t n, uint32_t numbers, bool small, real *y, int32_t *number)
 {
   real buffer[BAND];
+  double total[BAND];
+  int64_t terms = 0;
   for (int64_t i = 0; i < n; i++) y[i] = v->maximum ? -INFINITY : 0;
   for (int64_t i = 0; number && i < n; i++) number[i] = -1;
   for (int64_t rd = taps[0].first; rd < taps[0].end; rd++)
@@ -69,11 +71,14 @@ static void pool(const pooling *v, const pool_tensor *x, const qn_launch *launch
       for (int64_t rw = taps[2].first; rw < taps[2].end; rw++) {
         const int64_t w = w0 + rw * v->dilation[2];
         const real *from = pool_wide(x, tensor_at(x, launch, at[SN], c, d, h, w), n, buffer);
-        if (!v->maximum) pool_row_sum(y, from, n);
-        else if (number) tap_argmax(y, number, from, (int32_t)(base + (numbers == QN_U8 ? rw : w)), n);
+        if (!v->maximum) {
+          pool_row_sum(y, small ? pool_small(from, n, buffer) : from, n);
+          if (v->far) pool_flush(total, y, ++terms, n);
+        } else if (number) tap_argmax(y, number, from, (int32_t)(base + (numbers == QN_U8 ? rw : w)), n);
         else pool_row_max(y, from, n);
       }
     }
+  pool_join(total, y, terms, n);
 }
 
 static real divisor(const pooling *v, int64_t pd, int64_t ph, int64_t pw)
@@ -82,24 +87,34 @@ static real divisor(const pooling *v, int64_t pd, int64_t ph, int64_t pw)
   return by > 0 ? by : 1;
 }
 
-static void forward(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span taps[3])
+CPU_INLINE void window(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span taps[3], bool small)
 {
   const bool numbered = v->indices.value >= 0;
-  real narrow[BAND];
+  real narrow[BAND], wide[BAND];
   int32_t number[BAND];
   for (int64_t c = 0; c < v->c; c += BAND) {
     const int64_t n = qn_min_i64(BAND, v->c - c);
     char *to = tensor_at(&v->y, launch, at[SN], c, at[SD], at[SH], at[SW]);
-    real *y = v->y.dtype == CPU_REAL ? (real *)(void *)to : narrow;
-    pool(v, &v->x, launch, at, taps, c, n, v->indices.dtype, y, numbered ? number : NULL);
+    real *y = v->y.dtype == CPU_REAL && !small ? (real *)(void *)to : narrow;
+    pool(v, &v->x, launch, at, taps, c, n, v->indices.dtype, small, y, numbered ? number : NULL);
     if (!v->maximum) {
       const real by = divisor(v, at[SD], at[SH], at[SW]);
 #pragma omp simd
       for (int64_t i = 0; i < n; i++) y[i] = y[i] / by;
     }
+    if (small) pool_mend(&v->y, to, y, n, wide);
     if (y == narrow) row_from_real(to, y, v->y.dtype, n);
     if (numbered) put_indices(tensor_at(&v->indices, launch, at[SN], c, at[SD], at[SH], at[SW]), v->indices.dtype, number, n);
   }
+}
+
+static void forward(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span taps[3])
+{
+  window(v, launch, at, taps, false);
+}
+static void forward_small(const pooling *v, const qn_launch *launch, const int64_t at[AXES], const span taps[3])
+{
+  window(v, launch, at, taps, true);
 }
 
 /* ---- backward: one place of dx ------------------------------------------------------------------------------------ */
@@ -114,7 +129,8 @@ static void find(const pooling *v, const qn_launch *launch, const int64_t at[AXE
 {
   real y[BAND];
   for (int64_t c = 0; c < v->c; c += BAND)
-    pool(v, &v->seen, launch, at, taps, c, qn_min_i64(BAND, v->c - c), QN_I32, y, found_at(v, launch, at[SN], at[SD], at[SH], at[SW]) + c);
+    pool(v, &v->seen, launch, at, taps, c, qn_min_i64(BAND, v->c - c), QN_I32, false, y,
+         found_at(v, launch, at[SN], at[SD], at[SH], at[SW]) + c);
 }
 
 /* Adds to dx the share of a window in which this element has number `here`. */
@@ -138,7 +154,9 @@ static void backward(const pooling *v, const qn_launch *launch, const int64_t at
     const int64_t n = qn_min_i64(BAND, v->c - c);
     char *to = tensor_at(&v->x, launch, at[SN], c, at[SD], at[SH], at[SW]);
     real *dx = v->x.dtype == CPU_REAL ? (real *)(void *)to : narrow;
-    bool first = true;
+    double total[BAND];
+    int64_t terms = 0;
+    bool first = true;                    /* since the last flush */
     for (int64_t pd = windows[0].first; pd < windows[0].end; pd++)
       for (int64_t ph = windows[1].first; ph < windows[1].end; ph++) {
         const int64_t rd = tap_at(v, 0, pd, at[SD]), rh = tap_at(v, 1, ph, at[SH]);
@@ -147,10 +165,11 @@ static void backward(const pooling *v, const qn_launch *launch, const int64_t at
           const int64_t here = number_base(v, numbers, rd, rh, at[SD], at[SH]) + (numbers == QN_U8 ? rw : at[SW]);
           if (rw < 0) continue;
           take(v, launch, window, c, n, here, first, dx);
-          first = false;
+          first = pool_flush(total, dx, ++terms, n);
         }
       }
-    if (first) memset(dx, 0, (size_t)n * sizeof *dx);      /* no window holds it */
+    if (terms == 0) memset(dx, 0, (size_t)n * sizeof *dx);      /* no window holds it */
+    pool_join(total, dx, terms, n);
     if (dx == narrow) row_from_real(to, dx, v->x.dtype, n);
   }
 }
@@ -174,19 +193,26 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 typedef void place_fn(const pooling *, const qn_launch *, const int64_t at[AXES], const span spans[3]);
 typedef span span_fn(const pooling *, int d, int64_t at);
 
-/* Calls f for each element, with the result of span_of along D, H and W. */
-static void for_each_place(const pooling *v, const qn_launch *launch, const int64_t dim[3], span_fn *span_of, place_fn *f)
+static void each_of_row(const pooling *v, const qn_launch *launch, int64_t at[AXES], int64_t n, span_fn *span_of, place_fn *f)
+{
+  span spans[3] = { span_of(v, 0, at[SD]), span_of(v, 1, at[SH]) };
+  for (at[SW] = 0; at[SW] < n; at[SW]++) {
+    spans[2] = span_of(v, 2, at[SW]);
+    f(v, launch, at, spans);
+  }
+}
+
+/* Calls f for each element, with the result of span_of along D, H and W; again for a row that is odd. */
+static void for_each_place(const pooling *v, const qn_launch *launch, const int64_t dim[3], span_fn *span_of, place_fn *f, place_fn *again)
 {
   const int64_t rows = v->n * dim[0] * dim[1];
   const int threads = pool_threads(v, launch, rows);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
   for (int64_t i = 0; i < rows; i++) {
     int64_t at[AXES] = { i / dim[1] / dim[0], 0, i / dim[1] % dim[0], i % dim[1], 0 };
-    span spans[3] = { span_of(v, 0, at[SD]), span_of(v, 1, at[SH]) };
-    for (; at[SW] < dim[2]; at[SW]++) {
-      spans[2] = span_of(v, 2, at[SW]);
-      f(v, launch, at, spans);
-    }
+    each_of_row(v, launch, at, dim[2], span_of, f);
+    if (again && pool_is_odd(&v->y, tensor_at(&v->y, launch, at[SN], 0, at[SD], at[SH], 0), dim[2], v->y.stride[SW], v->c))
+      each_of_row(v, launch, at, dim[2], span_of, again);
   }
 }
 
@@ -194,9 +220,9 @@ CPU_RUNS(cpu_pool_channels_run);
 qn_status CPU_NAME(cpu_pool_channels_run)(const qn_prepared *prepared, const qn_launch *launch)
 {
   const pooling *v = prepared->state;
-  if (v->seen.value >= 0) for_each_place(v, launch, v->out, taps_inside, find);
-  if (v->backward) for_each_place(v, launch, v->in, windows_over, backward);
-  else for_each_place(v, launch, v->out, taps_inside, forward);
+  if (v->seen.value >= 0) for_each_place(v, launch, v->out, taps_inside, find, NULL);
+  if (v->backward) for_each_place(v, launch, v->in, windows_over, backward, NULL);
+  else for_each_place(v, launch, v->out, taps_inside, forward, v->maximum ? NULL : forward_small);
   return QN_OK;
 }
 

@@ -155,7 +155,7 @@ static qn_status average_forward(const qn_prepared *p, const qn_launch *launch)
       cpu_sum_add(&sum, cpu_get(&x.t, cpu_grid_offset(&x, at[0], at[1], from)));
       inside++;
     }
-    const long double total = (long double)sum.high + cpu_sum_low(&sum);
+    const long double total = cpu_sum_total(&sum);
     cpu_put(&y.t, cpu_offset(5, at, y.stride), inside ? (double)(total / divisor(&v, at + 2)) : 0);
   }
   return QN_OK;

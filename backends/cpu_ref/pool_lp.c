@@ -20,6 +20,7 @@ typedef struct scratch {
   tap   *taps;                            /* of the current lanes */
   span  *spans;                           /* size[2]: the windows along W whose tap r lies inside x */
   float *most, *sum, *term, *wide[3], *packed;             /* lanes */
+  double *total;                          /* lanes: long sums */
 } scratch;
 
 static int64_t taps_of(const pooling *v) { return v->size[0] * v->size[1] * v->size[2]; }
@@ -44,6 +45,7 @@ static int64_t carve(const pooling *v, char *base, scratch *s)
   s->taps = (tap *)(void *)base, at += taps_of(v) * (int64_t)sizeof *s->taps;
   s->spans = (span *)(void *)(base + at), at = qn_round_up(at + v->size[2] * (int64_t)sizeof *s->spans, 64);
   for (size_t i = 0; i < sizeof row / sizeof *row; i++) *row[i] = (float *)(void *)(base + at), at += lanes_of(v) * 4;
+  s->total = (double *)(void *)(base + at), at += lanes_of(v) * 8;
   return qn_round_up(at, 256);
 }
 
@@ -196,15 +198,17 @@ static void forward_few(const pooling *v, const qn_launch *launch, const int64_t
   float *most = s->wide[1];
   for (int64_t p = 0; p < n; p++) {
     const int64_t rows = list_rows(v, launch, window, p, s);
-    most[p] = s->sum[p] = 0;
+    double sum = 0;
+    most[p] = 0;
     for (const tap *t = s->taps; t < s->taps + rows; t++)
       most[p] = run_max(most[p], fetch(&v->x, t->x, v->dilation[2], t->n, s->wide[0], s->packed), t->n);
     for (int64_t i = 0; rows > 0 && i < s->taps->n; i++) s->most[i] = most[p];
     for (const tap *t = s->taps; t < s->taps + rows; t++) {
       lanes_ratio(s->term, fetch(&v->x, t->x, v->dilation[2], t->n, s->wide[0], s->packed), s->most, t->n);
       raise_row(s->term, (float)v->p, t->n);
-      s->sum[p] += pool_run_sum(s->term, t->n);
+      sum += pool_run_sum(s->term, t->n);
     }
+    s->sum[p] = (float)sum;
   }
   lanes_root(s->wide[0], most, s->sum, v->p, n);
   row_from_f32(element(&v->y, launch, window), s->wide[0], v->y.dtype, n);
@@ -220,7 +224,9 @@ static void forward(const pooling *v, const qn_launch *launch, const int64_t win
     lanes_ratio(s->term, fetch(&v->x, t->x, step, t->n, s->wide[0], s->packed), s->most + t->to, t->n);
     raise_row(s->term, (float)v->p, t->n);
     lanes_add(s->sum + t->to, 1, s->term, t->n);
+    pool_flush(s->total, s->sum, t - s->taps + 1, n);
   }
+  pool_join(s->total, s->sum, taps, n);
   lanes_root(s->wide[0], s->most, s->sum, v->p, n);
   row_from_f32(element(&v->y, launch, window), s->wide[0], v->y.dtype, n);
 }
@@ -255,7 +261,9 @@ static void forward_plane(const pooling *v, const qn_launch *launch, const int64
       lanes_ratio(s->term, s->wide[0], s->most, n);
       raise_row(s->term, (float)v->p, n);
       lanes_add(s->sum, 1, s->term, n);
+      pool_flush(s->total, s->sum, i + 1, n);
     }
+  pool_join(s->total, s->sum, taps_of(v), n);
   lanes_root(s->wide[0], s->most, s->sum, v->p, n);
   for (int64_t ph = 0; ph < v->out[1]; ph++)
     row_from_f32(tensor_at(&v->y, launch, window[SN], window[SC], window[SD], ph, 0), s->wide[0] + ph * v->out[2], v->y.dtype, v->out[2]);

@@ -15,6 +15,7 @@ typedef struct scratch {
   real    *best;                         /* P */
   int32_t *number;                        /* P */
   real    *count;                        /* P: taps counted along W */
+  double  *total;                        /* P: long sums */
   real    *plane;                        /* backward, D * H * W */
   int64_t  rows;
 } scratch;
@@ -33,6 +34,7 @@ static int64_t carve(const pooling *v, char *base, scratch *s)
   s->partial = (real *)(void *)(base + at), at += rows * out;
   s->partial_number = (int32_t *)(void *)(base + at), at += rows * out;
   s->tag = (int64_t *)(void *)(base + at), at += qn_round_up(rows * 8, 64);
+  s->total = (double *)(void *)(base + at), at += qn_round_up(v->out[2] * 8, 64);
   s->plane = (real *)(void *)(base + at);
   if (pool_needs_plane(v)) at += qn_round_up(v->in[0] * v->in[1] * v->in[2] * size, 64);
   return qn_round_up(at, 256);
@@ -96,11 +98,24 @@ static bool few_windows(const pooling *v)
   return v->before[2] == 0 && (v->out[2] - 1) * v->step[2] + v->size[2] <= v->in[2] && v->dilation[2] == 1 && v->size[2] > 4 * v->out[2];
 }
 
+/* The sum of window p along W, for windows that are few or long. */
+static real sum_along(const pooling *v, const real *x, int64_t p)
+{
+  const span taps = taps_inside(v, 2, p);
+  const int64_t n = taps.end - taps.first, step = v->dilation[2];
+  if (n <= 0) return 0;
+  x += position(v, 2, p, taps.first);
+  if (step == 1) return (real)pool_run_sum(x, n);
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += (double)x[i * step];
+  return (real)sum;
+}
+
 /* Combines a row x along W. numbers: for u8 the taps' numbers, else positions in the row. */
 static void pool_row(const pooling *v, real *y, int32_t *number, uint32_t numbers, const real *x)
 {
-  if (!v->maximum && few_windows(v)) {
-    for (int64_t p = 0; p < v->out[2]; p++) y[p] = pool_run_sum(x + p * v->step[2], v->size[2]);
+  if (!v->maximum && (few_windows(v) || v->size[2] > POOL_BURST)) {
+    for (int64_t p = 0; p < v->out[2]; p++) y[p] = sum_along(v, x, p);
     return;
   }
   for (int64_t p = 0; p < v->out[2]; p++) y[p] = v->maximum ? -INFINITY : 0;
@@ -135,10 +150,11 @@ static void combine_argmax(real *best, int32_t *number, const real *row, const i
   }
 }
 
-/* Row (pd, ph) of windows over plane x into s->best, for maxima also s->number. */
-static void pool_rows(const pooling *v, const pool_tensor *x, const char *plane, int64_t pd, int64_t ph, bool numbered,
-                      uint32_t numbers, scratch *s)
+/* Row (pd, ph) of windows over plane x, times POOL_SMALL if small, into s->best, for maxima also s->number. */
+CPU_INLINE void pool_rows(const pooling *v, const pool_tensor *x, const char *plane, int64_t pd, int64_t ph, bool numbered,
+                      uint32_t numbers, bool small, scratch *s)
 {
+  int64_t terms = 0;
   const int64_t n = v->out[2], size = sizeof(real), pitch = qn_round_up(n * size, 64) / size, per_depth = s->rows / v->size[0];
   for (int64_t i = 0; i < n; i++) s->best[i] = v->maximum ? -INFINITY : 0;
   for (int64_t i = 0; numbered && i < n; i++) s->number[i] = -1;
@@ -153,14 +169,18 @@ static void pool_rows(const pooling *v, const pool_tensor *x, const char *plane,
       int32_t *row_number = numbered ? s->partial_number + slot * pitch : NULL;
       if (s->tag[slot] != tag) {
         const char *from = plane + (d * x->stride[SD] + h * x->stride[SH]) * x->bytes;
-        pool_row(v, row, row_number, numbers, pool_wide(x, from, v->in[2], s->wide));
+        const real *wide = pool_wide(x, from, v->in[2], s->wide);
+        pool_row(v, row, row_number, numbers, small ? pool_small(wide, v->in[2], s->wide) : wide);
         s->tag[slot] = tag;
       }
-      if (!v->maximum) columns_sum(s->best, row, 1, n);
-      else if (!numbered) combine_max(s->best, row, n);
+      if (!v->maximum) {
+        columns_sum(s->best, row, 1, n);
+        if (v->far) pool_flush(s->total, s->best, ++terms, n);
+      } else if (!numbered) combine_max(s->best, row, n);
       else combine_argmax(s->best, s->number, row, row_number, (int32_t)number_base(v, numbers, rd, rh, d, h), n);
     }
   }
+  pool_join(s->total, s->best, terms, n);
 }
 
 static void forget(scratch *s)
@@ -190,23 +210,34 @@ static bool one_average(const pooling *v)
   return !v->maximum && v->in[0] * v->in[1] == 1 && pool_whole(v, 0) && pool_whole(v, 1) && pool_whole(v, 2);
 }
 
-static void forward(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, scratch *s)
+CPU_INLINE void pool_plane_of(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, bool small, scratch *s)
 {
   const bool numbered = v->indices.value >= 0;
   const char *plane = tensor_at(&v->x, launch, n, c, 0, 0, 0);
-  if (one_average(v)) {
-    const real mean = pool_run_sum(pool_wide(&v->x, plane, v->in[2], s->wide), v->in[2]) / (real)v->in[2];
-    row_from_real(tensor_at(&v->y, launch, n, c, 0, 0, 0), &mean, v->y.dtype, 1);
-    return;
-  }
   forget(s);
   for (int64_t pd = 0; pd < v->out[0]; pd++)
     for (int64_t ph = 0; ph < v->out[1]; ph++) {
-      pool_rows(v, &v->x, plane, pd, ph, numbered, v->indices.dtype, s);
+      pool_rows(v, &v->x, plane, pd, ph, numbered, v->indices.dtype, small, s);
       if (!v->maximum) divide(v, s->best, pd, ph, s->count);
-      row_from_real(tensor_at(&v->y, launch, n, c, pd, ph, 0), s->best, v->y.dtype, v->out[2]);
+      char *to = tensor_at(&v->y, launch, n, c, pd, ph, 0);
+      if (small) pool_mend(&v->y, to, s->best, v->out[2], s->wide);
+      row_from_real(to, s->best, v->y.dtype, v->out[2]);
       if (numbered) put_indices(tensor_at(&v->indices, launch, n, c, pd, ph, 0), v->indices.dtype, s->number, v->out[2]);
     }
+}
+
+static void forward(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, scratch *s)
+{
+  if (one_average(v)) {
+    const real *x = pool_wide(&v->x, tensor_at(&v->x, launch, n, c, 0, 0, 0), v->in[2], s->wide);
+    real mean = (real)(pool_run_sum(x, v->in[2]) / (double)v->in[2]);
+    if (!isfinite(mean))
+      mean = (real)(pool_run_sum(pool_small(x, v->in[2], s->wide), v->in[2]) / (double)v->in[2] / (double)POOL_SMALL);
+    row_from_real(tensor_at(&v->y, launch, n, c, 0, 0, 0), &mean, v->y.dtype, 1);
+    return;
+  }
+  pool_plane_of(v, launch, n, c, false, s);
+  if (!v->maximum && pool_plane_is_odd(v, launch, n, c)) pool_plane_of(v, launch, n, c, true, s);
 }
 
 /* ---- backward ------------------------------------------------------------------------------------------------- */
@@ -284,7 +315,7 @@ static void places_named(const pooling *v, const void *index, int64_t pd, int64_
 static void add_to_maxima(const pooling *v, const qn_launch *launch, int64_t n, int64_t c, int64_t pd, int64_t ph,
                           const real *dy, const pool_plane *g, scratch *s)
 {
-  if (v->indices.value < 0) pool_rows(v, &v->seen, tensor_at(&v->seen, launch, n, c, 0, 0, 0), pd, ph, true, QN_I32, s);
+  if (v->indices.value < 0) pool_rows(v, &v->seen, tensor_at(&v->seen, launch, n, c, 0, 0, 0), pd, ph, true, QN_I32, false, s);
   else places_named(v, tensor_at(&v->indices, launch, n, c, pd, ph, 0), pd, ph, s->number);
   for (int64_t p = 0; p < v->out[2]; p++)
     if (s->number[p] >= 0) g->p[s->number[p]] += dy[p];

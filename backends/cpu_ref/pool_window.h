@@ -7,6 +7,7 @@
 #include "cpu_ref.h"
 
 enum { SN, SC, SD, SH, SW, AXES };
+enum { POOL_BURST = 256 };                /* terms that are added in real */
 
 typedef struct pool_tensor {
   int32_t  value;                         /* of the request; -1: absent */
@@ -17,6 +18,7 @@ typedef struct pool_tensor {
 typedef struct pooling {
   uint32_t op;
   bool     maximum, backward, adaptive, include_pad;
+  bool     far;                           /* windows of more than POOL_BURST elements */
   int      fast;                          /* the axis along which vectors run */
   double   p;                             /* lp: the exponent */
   int64_t  n, c, in[3], out[3];           /* in: extents of x and dx, out: of y and dy */
@@ -163,6 +165,9 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
   for (int d = 0; d < 3 && !counted; d++)                 /* ignore taps that never reach x or its padding */
     v->size[d] = qn_min_i64(v->size[d], qn_ceil_div(v->before[d] + v->in[d] + v->after[d], v->dilation[d]));
 
+  double most = 1;
+  for (int d = 0; d < 3; d++) most *= v->adaptive ? (double)(v->in[d] / v->out[d]) + 2 : (double)v->size[d];
+  v->far = most > POOL_BURST;
   const pool_tensor *all[5] = { &v->x, &v->y, &v->indices, &v->seen, &v->made };
   for (int i = 0; i < 5; i++) {
     if (all[i]->value < 0) continue;
@@ -220,7 +225,13 @@ static inline const real *pool_wide(const pool_tensor *t, const char *at, int64_
   return buffer;
 }
 
-static inline real pool_run_sum(const real *x, int64_t n)
+/* ---- sums ------------------------------------------------------------------------------------
+ *
+ * In real for up to POOL_BURST terms (or as many per lane), and these in double. An average that is not finite is made once more,
+ * of x times POOL_SMALL, since the sum of a window may leave the range that its mean is in. */
+static const real POOL_SMALL = (real)0x1p-40;
+
+CPU_INLINE real pool_lanes_sum(const real *x, int64_t n)
 {
   enum { LANES = CPU_VECTOR_BYTES / sizeof(real) };
   v_real sums = { 0 }, others = sums;
@@ -235,6 +246,81 @@ static inline real pool_run_sum(const real *x, int64_t n)
   for (; i < n; i++) sum += x[i];
   for (int k = 0; k < LANES; k++) sum += sums[k];
   return sum;
+}
+
+static inline double pool_run_sum(const real *x, int64_t n)
+{
+  enum { MOST = 4096 };
+  double sum = 0;
+  for (; n > MOST; x += MOST, n -= MOST) sum += (double)pool_lanes_sum(x, MOST);
+  return sum + (double)pool_lanes_sum(x, n);
+}
+
+/* A row of long sums: called after each term, and at the end. */
+static inline bool pool_flush(double *total, real *sum, int64_t terms, int64_t n)
+{
+  if (terms % POOL_BURST) return false;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    total[i] = (terms == POOL_BURST ? 0 : total[i]) + (double)sum[i];
+    sum[i] = 0;
+  }
+  return true;
+}
+static inline void pool_join(const double *total, real *sum, int64_t terms, int64_t n)
+{
+  if (terms < POOL_BURST) return;
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) sum[i] = (real)(total[i] + (double)sum[i]);
+}
+
+static inline const real *pool_small(const real *x, int64_t n, real *buffer)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) buffer[i] = x[i] * POOL_SMALL;
+  return buffer;
+}
+
+static inline bool pool_odd_run(const void *y, uint32_t dtype, int64_t n)
+{
+  const uint16_t *narrow = y, most = dtype == QN_F16 ? 0x7c00 : 0x7f80;
+  const uint32_t *f32 = y;
+  const uint64_t *f64 = y;
+  int found = 0;
+  if (dtype == QN_F32)
+#pragma omp simd reduction(|: found)
+    for (int64_t i = 0; i < n; i++) found |= (f32[i] & 0x7f800000u) == 0x7f800000u;
+  else if (dtype == QN_F64)
+#pragma omp simd reduction(|: found)
+    for (int64_t i = 0; i < n; i++) found |= (f64[i] & 0x7ff0000000000000u) == 0x7ff0000000000000u;
+  else
+#pragma omp simd reduction(|: found)
+    for (int64_t i = 0; i < n; i++) found |= (narrow[i] & most) == most;
+  return found;
+}
+
+/* Is any of these averages infinite or NaN? Runs of n, `step` elements apart. */
+static inline bool pool_is_odd(const pool_tensor *y, const char *at, int64_t runs, int64_t step, int64_t n)
+{
+  if (step == n) n *= runs, runs = 1;
+  bool found = false;
+  for (int64_t r = 0; r < runs; r++) found |= pool_odd_run(at + r * step * y->bytes, y->dtype, n);
+  return found;
+}
+
+/* made: averages of x times POOL_SMALL, which replace those of n stored ones that are odd. */
+static inline void pool_mend(const pool_tensor *y, char *at, real *made, int64_t n, real *buffer)
+{
+  const real *stored = pool_wide(y, at, n, buffer);
+  for (int64_t i = 0; i < n; i++) made[i] = isfinite(stored[i]) ? stored[i] : made[i] / POOL_SMALL;
+}
+
+static inline bool pool_plane_is_odd(const pooling *v, const qn_launch *launch, int64_t n, int64_t c)
+{
+  bool found = false;
+  for (int64_t d = 0; d < v->out[0]; d++)
+    found |= pool_is_odd(&v->y, tensor_at(&v->y, launch, n, c, d, 0, 0), v->out[1], v->y.stride[SH], v->out[2]);
+  return found;
 }
 
 /* The plane in which gradients are summed: dx itself if of real's dtype (for maxima, addressed by position, also without gaps), else

@@ -1,7 +1,7 @@
 /* reduce_cols.c -- reductions that keep the fastest dim: rows of contiguous elements are accumulated into a row of results.
  *
  * The accumulators of a band of BAND columns stay in L1 while the reduced dims are walked in memory order. Sums are f32
- * for BURST rows, then added to totals in double. */
+ * for BURST rows, then added to totals in double; or, where they leave f32's range, in double. */
 #include "reduce_plan.h"
 
 enum { BAND = 256, BURST = 64 };
@@ -20,6 +20,12 @@ static void row_add(float *sum, const float *x, int64_t n, key k)
 {
 #pragma omp simd
   for (int64_t j = 0; j < n; j++) sum[j] += f_key(x[j], k);
+}
+
+static void row_add_wide(double *total, const float *x, int64_t n, key k)
+{
+#pragma omp simd
+  for (int64_t j = 0; j < n; j++) total[j] += (double)f_key(x[j], k);
 }
 
 static void row_add_squares(double *total, const float *x, int64_t n)
@@ -105,7 +111,7 @@ static int64_t columns(const reduction *r) { return r->kept.dim[r->kept.rank - 1
 
 /* ---- a part of a band: rows first to end - 1 of the reduced dims ------------------------------------------------ */
 
-static void one_part(const reduction *r, const char *x, int64_t part, int64_t n, band *b)
+static void add_part(const reduction *r, const char *x, int64_t part, int64_t n, bool wide, band *b)
 {
   const int64_t first = part * r->part, end = qn_min_i64(first + r->part, r->count);
   const bool extreme = is_extreme(r->op);
@@ -129,12 +135,26 @@ static void one_part(const reduction *r, const char *x, int64_t part, int64_t n,
     case QN_OP_ARGMAX: case QN_OP_ARGMIN: row_where(b->sum, b->where, row, n, place, r->key); break;
     case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: row_largest(b->sum, row, n, r->key); break;
     default:
+      if (wide) {
+        row_add_wide(b->total, row, n, r->key);
+        break;
+      }
       row_add(b->sum, row, n, r->key);
       if ((i + 1 - first) % BURST == 0) flush(b, n);
       break;
     }
   }
   if (!extreme) flush(b, n);
+}
+
+static void one_part(const reduction *r, const char *x, int64_t part, int64_t n, band *b)
+{
+  add_part(r, x, part, n, false, b);
+  if (r->in != IN_F32 || is_extreme(r->op) || r->op == QN_OP_REDUCE_PROD || r->op == QN_OP_REDUCE_NORM2) return;
+  double odd = 0;                         /* NaN where a total is not finite */
+#pragma omp simd reduction(+: odd)
+  for (int64_t j = 0; j < n; j++) odd += b->total[j] - b->total[j];
+  if (odd != 0) add_part(r, x, part, n, true, b);
 }
 
 static partial partial_of(const reduction *r, const band *b, int64_t j)

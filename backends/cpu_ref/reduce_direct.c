@@ -40,7 +40,7 @@ static double floating_sum(const reduction *r, int64_t base)
     }
   }
   switch (r->op) {
-  case QN_OP_REDUCE_MEAN:  return (double)(((long double)sum.high + cpu_sum_low(&sum)) / r->count);
+  case QN_OP_REDUCE_MEAN:  return (double)(cpu_sum_total(&sum) / r->count);
   case QN_OP_REDUCE_NORM2: return (double)sqrtl(squares);
   case QN_OP_REDUCE_PROD:  return (double)product;
   default:                 return cpu_sum_value(&sum);

@@ -10,6 +10,7 @@ enum { SPAN = 2048 };
 
 CPU_INLINE v_f32 v_key(v_f32 x, key k) { return (v_f32)(((v_i32)x & k.and) ^ k.xor); }
 
+/* In f32, unless the sum leaves its range. */
 static double stretch_sum(const float *x, int64_t n, key k)
 {
   v_f32 a = { 0 }, b = a, c = a, d = a;
@@ -25,6 +26,9 @@ static double stretch_sum(const float *x, int64_t n, key k)
   double s = 0;
   for (int j = 0; j < CPU_LANES; j++) s += (double)a[j];
   for (; i < n; i++) s += (double)f_key(x[i], k);
+  if (isfinite(s)) return s;
+  s = 0;
+  for (i = 0; i < n; i++) s += (double)f_key(x[i], k);
   return s;
 }
 

@@ -8,6 +8,7 @@
 
 enum { GRAIN = 16384,                     /* multiply-adds that justify one more thread */
        AT_ONCE = 4,                       /* rows summed in one pass */
+       BURST = 256,                       /* terms of a long list that are added in real */
        LONGEST = 32768 };                 /* elements of a row whose sum stays in cache */
 
 /* Output element o has entries begin[o] to begin[o + 1] - 1; each: the number for every o, 0 if it varies. */
@@ -187,6 +188,13 @@ CPU_INLINE void sum_each(real *restrict y, const real *restrict x, const list *l
   }
 }
 
+CPU_INLINE real sum_list(const real *restrict x, const list *l, int32_t c, int32_t end)
+{
+  real sum = 0;
+  for (; c < end; c++) sum += l->weight[c] * x[l->source[c]];
+  return sum;
+}
+
 static void sum_places(real *restrict y, const real *restrict x, const list *l, int64_t n)
 {
   switch (l->each) {
@@ -195,9 +203,11 @@ static void sum_places(real *restrict y, const real *restrict x, const list *l, 
   case 4: sum_each(y, x, l, 4, n); return;
   }
   for (int64_t o = 0; o < n; o++) {
-    real total = 0;
-    for (int32_t c = l->begin[o]; c < l->begin[o + 1]; c++) total += l->weight[c] * x[l->source[c]];
-    y[o] = total;
+    double total = 0;                     /* of a long list's parts */
+    int32_t c = l->begin[o];
+    const int32_t end = l->begin[o + 1];
+    for (; end - c > BURST; c += BURST) total += (double)sum_list(x, l, c, c + BURST);
+    y[o] = (real)(total + (double)sum_list(x, l, c, end));
   }
 }
 

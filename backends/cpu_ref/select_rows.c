@@ -2,11 +2,12 @@
  *
  * gather copies a row per index. In scatter_add each thread owns some rows of dx: it reads all indices, chains those of each row in
  * order, so that the order of addition does not depend on threads, and goes through dx once; a row is summed in place if dx is f32,
- * else in workspace. */
+ * else in workspace, and after every BURST additions moved to totals in double. */
 #include "convert.h"
 #include "cpu_ref.h"
 
-enum { STEP = 256 };                      /* elements of dy widened at a time */
+enum { STEP = 256,                        /* elements of dy widened at a time */
+       BURST = 1024 };                    /* rows of dy added in f32 */
 
 typedef struct rows {
   int32_t  in, indices, out;              /* values of the request */
@@ -16,7 +17,7 @@ typedef struct rows {
   qn_nest  row;                           /* scatter_add: within a row of dx: dx, dy */
   int64_t  row_elements, out_step;
   int32_t  threads;                       /* scatter_add: that the workspace is sized for */
-  bool     held, packed;                  /* held: sums in workspace; packed: dx has no gaps */
+  bool     held, far, packed;             /* held: sums in workspace; far: totals too; packed: dx has no gaps */
   unsigned char on[8], off[8];
 } rows;
 
@@ -127,6 +128,9 @@ static qn_status gather_run(const qn_prepared *prepared, const qn_launch *launch
 
 /* ---- scatter_add ---------------------------------------------------------------------------------------------- */
 
+/* Doubles of a thread's workspace: a row of totals, and one of sums. */
+static int64_t room(const rows *r) { return (r->far ? r->row_elements : 0) + (r->held ? (r->row_elements + 1) / 2 : 0); }
+
 static qn_status scatter_prepare(const qn_request *request, qn_prepared *prepared)
 {
   const qn_value *dy = value_of(request, QN_ROLE_SCATTER_ADD_DY), *dx = value_of(request, QN_ROLE_SCATTER_ADD_DX);
@@ -161,7 +165,8 @@ static qn_status scatter_prepare(const qn_request *request, qn_prepared *prepare
   }
   r.packed = !r.held && last == 0 && r.row_stride == r.row_elements;
   r.threads = request->demands->threads;
-  prepared->workspace = (uint64_t)(r.length + r.count) * 8 + (r.held ? (uint64_t)(r.threads * r.row_elements) * 4 : 0);
+  r.far = r.count > BURST;
+  prepared->workspace = (uint64_t)(r.length + r.count) * 8 + (uint64_t)(r.threads * room(&r)) * 8;
   return cpu_keep(prepared, &r, sizeof r);
 }
 
@@ -200,8 +205,26 @@ static void chain(const rows *r, const void *indices, int64_t first, int64_t end
   }
 }
 
+/* Line by line: the sum of a row of dx moves to its total, or (at the end) back. */
+static void move_row(const rows *r, float *sum, double *total, bool first, bool back)
+{
+  const int32_t inner = r->row.rank - 1;
+  const int64_t n = r->row.dim[inner], lines = r->row_elements / n;
+  qn_walk walk;
+  qn_walk_begin(&walk, &r->row, inner, 0);
+  for (int64_t i = 0; i < lines; i++, total += n, qn_walk_next(&walk)) {
+    float *s = sum + walk.offset[0];
+#pragma omp simd
+    for (int64_t k = 0; k < n; k++) {
+      const double all = (first ? 0 : total[k]) + (double)s[k];
+      total[k] = all;
+      s[k] = back ? (float)all : 0;
+    }
+  }
+}
+
 /* A row of dx: cleared unless it is already, summed, then narrowed. */
-static void own_row(const rows *r, const qn_launch *launch, int64_t row, int64_t last, const int64_t *next, float *held)
+static void own_row(const rows *r, const qn_launch *launch, int64_t row, int64_t last, const int64_t *next, float *held, double *total)
 {
   const int32_t inner = r->row.rank - 1;
   const int64_t n = r->row.dim[inner], lines = r->row_elements / n;
@@ -209,10 +232,13 @@ static void own_row(const rows *r, const qn_launch *launch, int64_t row, int64_t
   qn_walk walk;
   qn_walk_begin(&walk, &r->row, inner, 0);
   for (int64_t i = 0; i < lines && !r->packed; i++, qn_walk_next(&walk)) memset(sum + walk.offset[0], 0, (size_t)n * 4);
+  int64_t terms = 0;
   for (int64_t i = last < 0 ? -1 : next[last]; i >= 0; i = i == last ? -1 : next[i]) {
     qn_walk_begin(&walk, &r->nest, r->nest.rank, i);
     add_row(r, sum, (const char *)launch->ptr[r->in] + walk.offset[1] * r->bytes);
+    if (++terms % BURST == 0) move_row(r, sum, total, terms == BURST, false);
   }
+  if (terms >= BURST) move_row(r, sum, total, false, true);
   qn_walk_begin(&walk, &r->row, inner, 0);
   for (int64_t i = 0; i < lines && r->held; i++, qn_walk_next(&walk))
     row_from_f32((char *)launch->ptr[r->out] + (row * r->row_stride + walk.offset[2]) * qn_kit_bytes(r->out_dtype),
@@ -229,7 +255,7 @@ CPU_INLINE void ask_row(const rows *r, const qn_launch *launch, int64_t index)
 }
 
 /* Rows of dx from `first` to `end`. Without gaps, rows up to the next one with an index are cleared together, by one memset. */
-static void own_rows(const rows *r, const qn_launch *launch, int64_t first, int64_t end, float *held)
+static void own_rows(const rows *r, const qn_launch *launch, int64_t first, int64_t end, float *held, double *total)
 {
   int64_t *last = launch->workspace, *next = last + r->length;
   const int64_t n = r->row_elements;
@@ -239,7 +265,7 @@ static void own_rows(const rows *r, const qn_launch *launch, int64_t first, int6
     while (r->packed && row < end && last[row] < 0) row++;
     if (r->packed && row < end) ask_row(r, launch, next[last[row]]);
     if (r->packed) memset((float *)launch->ptr[r->out] + clear * n, 0, (size_t)((qn_min_i64(row + 1, end) - clear) * n) * 4);
-    if (row < end) own_row(r, launch, row, last[row], next, held);
+    if (row < end) own_row(r, launch, row, last[row], next, held, total);
   }
 }
 
@@ -248,10 +274,11 @@ static qn_status scatter_run(const qn_prepared *prepared, const qn_launch *launc
   const rows *r = prepared->state;
   const int64_t useful = qn_min_i64(cpu_threads(launch, (r->count + r->length) * r->row_elements), r->threads);
   const int threads = (int)qn_min_i64(useful, r->length);
-  float *held = (float *)((int64_t *)launch->workspace + r->length + r->count);
+  double *mine = (double *)((int64_t *)launch->workspace + r->length + r->count);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
   for (int t = 0; t < threads; t++)
-    own_rows(r, launch, r->length * t / threads, r->length * (t + 1) / threads, r->held ? held + t * r->row_elements : NULL);
+    own_rows(r, launch, r->length * t / threads, r->length * (t + 1) / threads,
+             (float *)(mine + t * room(r) + (r->far ? r->row_elements : 0)), mine + t * room(r));
   return QN_OK;
 }
 

@@ -75,7 +75,7 @@ static qn_status backward(const qn_prepared *p, const qn_launch *launch)
       if (logarithm) cpu_sum_add(&sum, cpu_get(&dy, by + j * dy_step));
       else cpu_sum_add_product(&sum, cpu_get(&y, from + j * y_step), cpu_get(&dy, by + j * dy_step));
     }
-    const long double t = (long double)sum.high + cpu_sum_low(&sum);
+    const long double t = cpu_sum_total(&sum);
     for (int64_t j = 0; j < r.length; j++) {
       const long double yj = cpu_get(&y, from + j * y_step), dyj = cpu_get(&dy, by + j * dy_step);
       cpu_put(&dx, to + j * dx_step, (double)(logarithm ? dyj - expl(yj) * t : yj * (dyj - t)));

@@ -124,7 +124,7 @@ static qn_status amp_unscale(const qn_prepared *prepared, const qn_launch *launc
       int64_t index[QN_MAX_RANK];
       cpu_place(k, g.rank, g.dim, index);
       const double x = cpu_get(&g, offset(&g, index));
-      found |= !isfinite(x);
+      found |= !isfinite(x) || scale == 0 || isnan(scale);
       put(&to, index, (long double)x / scale);
     }
   }
@@ -143,7 +143,7 @@ static qn_status amp_update(const qn_prepared *prepared, const qn_launch *launch
   double scale = number(prepared, launch, QN_ROLE_AMP_UPDATE_SCALE, 1);
   int64_t good = qn_count_on(qn_load_i64(before.p, before.dtype));
   if (number(prepared, launch, QN_ROLE_AMP_UPDATE_FOUND, 0) != 0) {
-    scale *= a->backoff;
+    scale = scale * a->backoff < QN_LEAST_LOSS_SCALE ? QN_LEAST_LOSS_SCALE : scale * a->backoff;
     good = 0;
   } else if (good >= a->interval) {
     if (scale * a->growth <= largest) scale *= a->growth;

@@ -183,7 +183,7 @@ qn_status CPU_NAME(cpu_training_lists_run)(const qn_prepared *prepared, const qn
   const factors f = sums || checks ? (factors){ .unscale = (float)(1 / scale) } : factors_of(q, scalar(q, 1, q->rate, launch, 0), scale, t);
   double *kept = launch->workspace;
   const int threads = cpu_threads(launch, q->spans * SPAN * 2);
-  int any = 0;
+  int any = q->spans > 0 && (scale == 0 || isnan(scale));
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(|: any) if (threads > 1)
   for (int64_t span = 0; span < q->spans; span++) {
     const item *i = item_of(q, span);

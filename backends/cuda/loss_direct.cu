@@ -64,7 +64,7 @@ __device__ static double row_loss(const problem &p, const int64_t *index, int64_
     }
     lse = m + log(block_reduce<add>(s));
     loss = lse;
-    if (label >= 0 && label < p.classes) loss -= (1 - p.smoothing) * p.x.load<double>(from + label * step);
+    if (label >= 0 && label < p.classes && p.smoothing < 1) loss -= (1 - p.smoothing) * p.x.load<double>(from + label * step);
     if (p.smoothing > 0) loss -= p.smoothing * block_reduce<add>(sum) / p.classes;
   }
   if (p.lse.p && threadIdx.x == 0) p.lse.store(at(p.lse, index), lse);

@@ -85,7 +85,7 @@ __device__ __forceinline__ void put_loss(const rows &r, int64_t row, bool counts
   float lse = 0, loss = 0;
   if (counts) {
     lse = joint::shift(j.m) + logf(j.s);
-    loss = lse - (1 - r.smoothing) * chosen;
+    loss = r.smoothing < 1 ? lse - (1 - r.smoothing) * chosen : lse;      /* a weight of 0 adds nothing, not even an infinite logit */
     if (r.smoothing > 0) loss -= r.spread * j.sum;
     count += 1;
   }

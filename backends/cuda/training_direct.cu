@@ -138,7 +138,8 @@ __global__ static void __launch_bounds__(THREADS)
     training_unscale_direct(const __grid_constant__ tensor g, const __grid_constant__ tensor to, int64_t n, scalar by,
                             const __grid_constant__ tensor found, int first)
 {
-  double scale = value_of(by), any = 0;
+  const double scale = value_of(by);
+  double any = n > 0 && (scale == 0 || isnan(scale));
   for (int64_t i = threadIdx.x; i < n; i += THREADS) {
     double x = at(g, g, i);
     any += !isfinite(x);
@@ -164,14 +165,14 @@ static qn_status amp_unscale(const qn_prepared *prepared, const qn_launch *launc
 
 /* ---- loss scales -------------------------------------------------------------------------------------------- */
 
-struct scaling { tensor scale, good, found, new_scale, new_good; double growth, backoff, largest; int64_t interval; };
+struct scaling { tensor scale, good, found, new_scale, new_good; double growth, backoff, least, largest; int64_t interval; };
 
 __global__ static void training_scale_direct(const __grid_constant__ scaling a)
 {
   double scale = a.scale.load<double>(0);
   int64_t good = qn_count_on(a.good.load<int64_t>(0));
   if (a.found.load<double>(0) != 0) {
-    scale *= a.backoff;
+    scale = scale * a.backoff < a.least ? a.least : scale * a.backoff;
     good = 0;
   } else if (good >= a.interval) {
     if (scale * a.growth <= a.largest) scale *= a.growth;
@@ -187,7 +188,8 @@ static qn_status amp_update(const qn_prepared *prepared, const qn_launch *launch
   const qn_loss_scaling *attr = (const qn_loss_scaling *)k->attr;
   scaling a = { direct_tensor(k, launch, QN_ROLE_AMP_UPDATE_SCALE, 0), direct_tensor(k, launch, QN_ROLE_AMP_UPDATE_GOOD, 0),
                 direct_tensor(k, launch, QN_ROLE_AMP_UPDATE_FOUND, 0), direct_tensor(k, launch, QN_ROLE_AMP_UPDATE_NEW_SCALE, 0),
-                direct_tensor(k, launch, QN_ROLE_AMP_UPDATE_NEW_GOOD, 0), attr->growth, attr->backoff, 0, attr->interval };
+                direct_tensor(k, launch, QN_ROLE_AMP_UPDATE_NEW_GOOD, 0), attr->growth, attr->backoff, QN_LEAST_LOSS_SCALE, 0,
+                attr->interval };
   a.largest = a.new_scale.dtype == QN_F64 ? 1.7976931348623157e308 : 3.4028234663852886e38;
   training_scale_direct<<<1, 1, 0, (cudaStream_t)launch->stream>>>(a);
   return direct_launched("training_scale_direct");

@@ -225,9 +225,10 @@ template <int most> __global__ static void __launch_bounds__(THREADS) training_n
 
 template <int most> __global__ static void __launch_bounds__(THREADS) training_unscale(const __grid_constant__ lists<most> a)
 {
-  const float by = (float)(1 / value_of(a.scale));
+  const double scale = value_of(a.scale);
+  const float by = (float)(1 / scale);
   const entry &e = entry_of(a, blockIdx.x);
-  bool any = false;
+  bool any = scale == 0 || isnan(scale);
   auto unscale = [&](auto &v) {
     for (float &g : v) {
       any |= !isfinite(g);

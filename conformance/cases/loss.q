@@ -91,3 +91,6 @@ cross_entropy x=f32/67x101 labels=i32/67x1 reduction=mean lse=? count=? smoothin
 
 # an infinite dy multiplies the difference, not its terms
 cross_entropy_backward dy=f32/4x13x1 x=bf16/4x13x17@2 labels=i32/4x13x1 lse=f32/4x13x1 ignore=0 ; fill=special seed=766 labels=-1..17
+
+# terms of weight 0 are not added, not even infinite ones
+cross_entropy x=f32/2x3 labels=i32/2x1 smoothing=1 ; x.is=-inf,0,1 labels=0..0 as=f64,bf16 plain=1

@@ -73,3 +73,8 @@ lrn x=f32/2x7x6x5 k=1e-05 beta=8.5 alpha=0.5 ; fill=signed,tiny plain=1
 lrn_backward dy=f32/2x7x6x5 x=f32/2x7x6x5 beta=8.5 alpha=0.5 ; fill=special,tiny plain=1
 lrn_backward dy=f32/2x7x6x5 x=f32/2x7x6x5 means=f32/2x7x6x5 size=3 beta=8.5 alpha=0.5 region=within dmeans=? ; fill=special plain=1
 lrn_backward dy=f32/2x7x6x5 x=f32/2x7x6x5 k=0.001 beta=8.5 alpha=0.5 ; fill=special,bits plain=1 as=bf16
+
+# squares beyond the range
+lrn x=f32/2x8x5x5 size=5 ; x.is=1e20,-3e30,2e25,1,1e19 plain=1
+lrn x=f32/2x8x5x5/nhwc size=3 region=within ; x.is=1e20,-3e30,2e25,1,1e19 plain=1
+lrn_backward dy=f32/2x8x5x5 x=f32/2x8x5x5 size=4 ; x.is=1e20,-3e19,2e20,1e18,1e19 plain=1

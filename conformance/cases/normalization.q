@@ -381,3 +381,17 @@ layer_norm x=bf16/2x24576 mean=? rstd=? ; fill=zero x.is=3000.7 y.is=0 plain=1 k
 layer_norm x=bf16/2x24576 mean=? rstd=? ; fill=zero x.is=-1e30,1e30 y.is=-1,1 y.within=1e-6 plain=1 kind=cuda as=f32
 layer_norm x=bf16/2x262144 scale=bf16/1x262144 shift=bf16/1x262144 mean=? rstd=? ; fill=zero x.is=1.7 y.is=0.5 scale.is=2 shift.is=0.5 plain=1 kind=cuda
 layer_norm x=bf16/2x262144 scale=bf16/1x262144 shift=bf16/1x262144 mean=? rstd=? ; fill=zero x.is=-1e30,1e30 y.is=-1,1 y.within=1e-6 scale.is=1 shift.is=0 plain=1 kind=cuda
+# a constant channel, whose mean must not drift, in each layout
+batch_norm x=f32/8x4x32x32/nhwc mean=? rstd=? ; fill=const:100.3,const:1.7 plain=1
+batch_norm x=f32/8x4x32x32 mean=? rstd=? ; fill=const:100.3,const:1.7 plain=1
+layer_norm x=f32/3x5000 mean=? rstd=? ; fill=const:3000.7,const:123457 plain=1 as=f16,f64
+layer_norm x=f32/2x32x2x300/19200:2:1:64 axis=2,3 mean=? rstd=? ; fill=const:100.3 plain=1
+
+# values near the ends of the range: what is representable comes out
+layer_norm x=f32/3x4 eps=0 mean=? rstd=? ; x.is=1e30,2e30,3e30,4e30 plain=1 as=bf16
+layer_norm x=f32/3x1000 scale=f32/1x1000 shift=f32/1x1000 mean=? rstd=? ; x.is=3e38,-1e38,2e38,-3e38,2e37 plain=1
+layer_norm x=f32/3x1000 eps=0 mean=? rstd=? ; x.is=1e-30,3e-30,2e-30,1.5e-30,-1e-30 plain=1
+rms_norm x=f32/3x1000 rstd=? ; x.is=3e38,-1e38,2e38,-3e38,2e37 plain=1
+rms_norm x=f32/3x1000 eps=0 rstd=? ; x.is=1e-30,3e-30,2e-30,1.5e-30,-1e-30 plain=1
+batch_norm x=f32/40x5 eps=0 mean=? rstd=? ; x.is=3e38,-1e38,2e38,-3e38,2e37 plain=1
+batch_norm x=f32/4x3x20 eps=0 mean=? rstd=? ; x.is=1e30,2e-30,3e30,4e-30 plain=1

@@ -215,3 +215,12 @@ pool_average x=f32/2x3x4x4x4 window=2 ; fill=const:3e38 y.is=3e38 plain=1 as=bf1
 pool_average x=f32/1x8x257x256/nhwc window=257,256 ; fill=const:0.1 plain=1 tier=full
 pool_average x=f32/1x3x257x256 window=257,256 ; fill=const:0.1 plain=1 tier=full
 pool_adaptive_average x=f32/1x8x1024x1024/nhwc size=1 ; fill=const:0.1 plain=1 tier=full
+# averages of values near the largest, and of many
+pool_average x=f32/2x3x16x16 window=2 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 as=bf16 plain=1
+pool_average x=f32/2x3x16x16/nhwc window=3 pad=1 include_pad=0 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 as=bf16 plain=1
+pool_adaptive_average x=f32/2x3x16x16 size=5 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 plain=1
+pool_average x=f32/1x2x512x512 ; fill=const:0.1,pos plain=1
+pool_average x=f32/1x2x512x512/nhwc ; fill=const:0.1,pos plain=1
+pool_average x=f32/1x1x20000 window=9000 stride=500 dilation=2 ; fill=const:0.1,pos plain=1
+pool_adaptive_average x=f32/1x2x512x512 size=1 ; fill=const:0.1,pos plain=1
+pool_adaptive_average x=f32/1x2x512x512/nhwc size=1 ; fill=const:0.1,pos plain=1

@@ -237,3 +237,6 @@ reduce_norm2 x=f64/3x16 axis=1 ; fill=const:2e200 y.is=8e200 plain=1
 # long sums of one sign, whose rounding errors add up: blocks of terms
 reduce_sum x=f32/3000000 ; fill=const:0.1 plain=1 tier=full as=f64
 reduce_sum x=f32/400000x8 axis=0 ; fill=const:0.1 plain=1 tier=full as=f64
+# means of values near the largest
+reduce_mean x=f32/3x1000 axis=1 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 plain=1
+reduce_mean x=f32/1000x3 axis=0 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 plain=1

@@ -99,3 +99,5 @@ pad_backward dy=bf16/2x60x83 pad=0,1,2:1 ; as=f32
 scatter_add dy=f32/300000x4 indices=i32/300000 dx=f32/2x4 ; dy.fill=const:0.1 labels=0..0 plain=1 tier=full as=f64
 cumsum x=f32/300000 ; fill=const:0.1 plain=1 tier=full as=f64
 cumsum x=f32/300000x4 axis=0 ; fill=const:0.1 plain=1 tier=full
+# many additions to one place
+scatter_add dy=f32/70000x3 indices=i32/70000 dx=f32/2x3 ; labels=0..0 fill=const:0.1,pos as=bf16 plain=1

@@ -79,3 +79,7 @@ adamw params=[f64/4@8] grads=[f64/4] m=[f64/4] v=[f64/4] step=3 rate=0.25 scale=
 # a scale that would grow beyond its own dtype stays
 amp_update scale=f32 good=i64 found=f32 interval=1 ; fill=zero scale.is=3e38 good.is=0 found.is=0 new_scale.is=3e38 new_good.is=0 plain=1
 amp_update scale=f64 good=i64 found=f64 interval=1 ; fill=zero scale.is=3e38 good.is=0 found.is=0 new_scale.is=6e38 new_good.is=0 plain=1
+# a scale that falls stops; one of 0 is found
+amp_update scale=f32 good=i64 found=f32 ; scale.is=2e-38 good.is=5 found.is=1 plain=1
+amp_update scale=f32 good=i64 found=f32 ; scale.is=0 good.is=5 found.is=nan plain=1
+amp_unscale grads=[f32/7] scale=f32 ; scale.is=0 plain=1

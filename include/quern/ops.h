@@ -173,6 +173,7 @@ typedef struct qn_entropy {
  * x [dims]   labels i32 or i64, lse [dims, 1 along axis]   loss [labels' dims; reduced: all dims 1]   count [all dims 1]
  * dtypes: x f32 f16 bf16, results f32; or all f64. count: the number of rows not ignored; needed by the backward of a mean.
  * A row whose label is `ignore` is not read; its loss and lse are 0. For any other label outside 0..C-1, x[label] is taken as 0.
+ * Terms of weight 0 are not added: with smoothing 1, x[label] may be -Inf.
  * lse is NaN for a row with NaN or +Inf, -Inf for one of all -Inf. The mean over no rows is NaN. (Smoothing: Szegedy et al. 2016.) */
 qn_status qn_cross_entropy(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *x, const qn_tensor *labels,
                            const qn_tensor *loss, const qn_tensor *lse, const qn_tensor *count);
@@ -270,7 +271,7 @@ qn_status qn_global_norm(qn_context *ctx, const qn_norm_limit *limit, const qn_t
                          const qn_tensor *norm, const qn_tensor *divisor);
 
 /* new_grads = grads / scale, f32 f16 bf16 as grads; or leave the list out (n 0) to get found only. found: rank 0, f32 (with f64: f64):
- * 1 if any element of grads is infinite or NaN, else 0. */
+ * 1 if any element of grads is infinite or NaN, or would become so for a scale of 0 or NaN; else 0. */
 qn_status qn_amp_unscale(qn_context *ctx, const qn_tensor *grads, int64_t n_grads, const qn_tensor *scale, const qn_tensor *found,
                          const qn_tensor *new_grads, int64_t n_new_grads);
 typedef struct qn_loss_scaling {
@@ -279,8 +280,10 @@ typedef struct qn_loss_scaling {
   int64_t  interval;                  /* >= 1: consecutive good steps before the scale grows */
 } qn_loss_scaling;
 #define QN_LOSS_SCALING_INIT { sizeof(qn_loss_scaling), 2, 0.5, 2000 }
+#define QN_LEAST_LOSS_SCALE 1.1754943508222875e-38       /* f32's least normal number; a scale of 0 would make NaNs of gradients */
 /* If found is 0: new_good = good + 1; when that reaches `interval`, new_scale = growth scale (unless infinite) and new_good = 0.
- * Else: new_scale = backoff scale and new_good = 0. All rank 0 on the device: scale and found f32 or f64, good i64.
+ * Else (also if found is NaN): new_scale = backoff scale, but at least QN_LEAST_LOSS_SCALE, and new_good = 0.
+ * All rank 0 on the device: scale and found f32 or f64, good i64.
  * (Micikevicius and others 2018.) */
 qn_status qn_amp_update(qn_context *ctx, const qn_loss_scaling *scaling, const qn_tensor *scale, const qn_tensor *good,
                         const qn_tensor *found, const qn_tensor *new_scale, const qn_tensor *new_good);
