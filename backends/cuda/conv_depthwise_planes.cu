@@ -13,7 +13,7 @@
 #include "conv_store.cuh"
 #include "engines.h"
 
-enum { THREADS = 128, ROWS = 4, COLUMNS = 7, SHARED = 40 << 10 };
+enum { THREADS = 128, SHARED = 40 << 10, MOST_COLUMNS = 14 };
 
 struct depthwise {
   planes   x, y;                          /* read (backward: dy) and written */
@@ -28,7 +28,8 @@ struct depthwise {
   int32_t  strips_w, strips_h;            /* strips of a class in a tile */
   cuda_divisor by_plane, by_depth, by_row, by_pieces, by_filter;
   int32_t  pieces;                        /* chunks of all classes of columns */
-  int32_t  y_at, taps_at;                 /* bytes, in shared memory */
+  int32_t  x_at, y_at;                    /* bytes, in shared memory behind the taps */
+  int32_t  rows, columns;                 /* of a strip */
   int32_t  column, factor, relu, plain;   /* plain: the epilogue is only bias, fold, relu, and y has x's dtype */
   uint32_t out_dtype;
   cuda_steps steps;
@@ -45,8 +46,8 @@ __device__ __forceinline__ const float *taps_of(const depthwise &p, const float 
 
 /* Output (i, j) of the strip, added of what exists. */
 template <int dtype>
-static __device__ __noinline__ float sum_again(const depthwise &p, const box &in, const typename plane_element<dtype>::type *x, const float *taps,
-                                               const strip &s, int i, int j, int TAPS)
+static __device__ __noinline__ float sum_again(const depthwise &p, const box &in, const typename plane_element<dtype>::type *x,
+                                               const float *taps, const strip &s, int i, int j, int TAPS)
 {
   const axis &A = p.axis[0], &H = p.axis[1], &W = p.axis[2];
   float sum = 0;
@@ -64,73 +65,85 @@ static __device__ __noinline__ float sum_again(const depthwise &p, const box &in
   return sum;
 }
 
+template <int TAPS> __device__ __forceinline__ void load_taps(float (&w)[(TAPS + 3) / 4 * 4], const float *from)
+{
+#pragma unroll
+  for (int k = 0; k < TAPS; k += 4) {
+    const float4 q = *(const float4 *)(from + k);
+    w[k] = q.x, w[k + 1] = q.y, w[k + 2] = q.z, w[k + 3] = q.w;
+  }
+}
+template <int TAPS, int STRIDE, int COLUMNS, int WIDE>
+__device__ __forceinline__ void add_taps(float (&sum)[COLUMNS], const float (&v)[WIDE], const float (&w)[(TAPS + 3) / 4 * 4])
+{
+#pragma unroll
+  for (int k = 0; k < TAPS; k++)
+#pragma unroll
+    for (int j = 0; j < COLUMNS; j++) sum[j] = fmaf(v[j * STRIDE + k], w[k], sum[j]);
+}
+
 /* STRIDE: along columns; 0: any, TAPS is 1. */
-template <int dtype, int TAPS, int STRIDE>
+template <int dtype, int ROWS, int COLUMNS, int TAPS, int STRIDE>
 __device__ __forceinline__ void strip_sum(float (&sum)[ROWS][COLUMNS], const depthwise &p, const box &in,
                                           const typename plane_element<dtype>::type *x, const float *taps, const strip &s)
 {
   constexpr int WIDE = STRIDE == 0 ? COLUMNS : (COLUMNS - 1) * STRIDE + TAPS;
   const axis &A = p.axis[0], &H = p.axis[1], &W = p.axis[2];
-  const int step = STRIDE == 0 ? W.mul : 1, deep = A.taps[s.cls[0]], high = H.taps[s.cls[1]], z = s.z * A.mul - A.before[s.cls[0]],
-            top = s.m[0] * H.mul - H.before[s.cls[1]], tap = H.tap[s.cls[1]], tap_step = H.tap_step[s.cls[1]];
+  const int deep = A.taps[s.cls[0]], high = H.taps[s.cls[1]], z = s.z * A.mul - A.before[s.cls[0]],
+            top = s.m[0] * H.mul - H.before[s.cls[1]], down = H.mul, row_of_taps = p.pieces * p.pitch,
+            tap = H.tap[s.cls[1]] * row_of_taps, next = H.tap_step[s.cls[1]] * row_of_taps, pitch = p.x.pitch[2];
   for (int f = 0; f < p.of_x; f++)
 #pragma unroll 1
     for (int chunk = 0; chunk < p.chunks; chunk++) {
       const int left = s.m[1] * W.mul - W.before[s.cls[2]] + chunk * TAPS * W.gap;
-      uint32_t there = bits_between(in.first[2] - left, in.end[2] - left);
-      if (STRIDE == 0) {
-        there = 0;
-#pragma unroll
-        for (int c = 0; c < WIDE; c++) there |= (uint32_t)in.has(2, left + c * step) << c;
-      }
+      plane_columns<dtype, WIDE, STRIDE> columns;
+      if (!columns.find(in, left, W.mul)) continue;
 #pragma unroll 1
       for (int a = 0; a < deep; a++) {
         const int d = z + a * A.gap;
         if (!in.has(0, d)) continue;
-        const auto *plane = x + in.at(p.x, s.x + f, d, in.first[1], left);
-        const float *rows_of_taps = taps_of(p, taps, s.k * p.of_x + f, A.tap[s.cls[0]] + a * A.tap_step[s.cls[0]], 0, s.cls[2]) +
-                                    chunk * p.pitch;
-        const int row_of_taps = p.pieces * p.pitch;
-        auto load = [&](float (&v)[WIDE], int h) {
-          const auto *line = plane + (h - in.first[1]) * p.x.pitch[2];
-#pragma unroll
-          for (int c = 0; c < WIDE; c++) v[c] = there >> c & 1 ? plane_float<dtype>(line[c * step]) : 0.f;
-        };
+        const auto *plane = x + in.at(p.x, s.x + f, d, in.first[1], columns.begin(in, left));
+        const float *first =
+          taps_of(p, taps, s.k * p.of_x + f, A.tap[s.cls[0]] + a * A.tap_step[s.cls[0]], 0, s.cls[2]) + chunk * p.pitch + tap;
+        float v[WIDE];
         if constexpr (STRIDE == 0) {
 #pragma unroll 1
           for (int r = 0; r < high; r++) {
-            const float w = rows_of_taps[(tap + r * tap_step) * row_of_taps];
+            const float w = first[r * next];
 #pragma unroll
             for (int i = 0; i < ROWS; i++) {
-              const int h = top + i * H.mul + r * H.gap;
+              const int h = top + i * down + r * H.gap;
               if (i >= s.rows || !in.has(1, h)) continue;
-              float v[WIDE];
-              load(v, h);
+              columns.load(v, plane + (h - in.first[1]) * pitch);
 #pragma unroll
               for (int j = 0; j < COLUMNS; j++) sum[i][j] = fmaf(v[j], w, sum[i][j]);
             }
           }
+        } else if (ROWS > 1 && TAPS <= 5 && high == TAPS && down == STRIDE) {     /* the same as below for small square windows, unrolled */
+          float w[TAPS][(TAPS + 3) / 4 * 4];
+#pragma unroll
+          for (int r = 0; r < TAPS; r++) load_taps<TAPS>(w[r], first + r * next);
+#pragma unroll
+          for (int row = 0; row < (ROWS - 1) * STRIDE + TAPS; row++) {
+            if (!in.has(1, top + row)) continue;
+            columns.load(v, plane + (top + row - in.first[1]) * pitch);
+#pragma unroll
+            for (int i = 0; i < ROWS; i++)
+              if (row >= i * STRIDE && row < i * STRIDE + TAPS) add_taps<TAPS, STRIDE>(sum[i], v, w[(row - i * STRIDE) % TAPS]);
+          }
         } else {
-          const int begin = max(0, in.first[1] - top), end = min((s.rows - 1) * H.mul + high, in.end[1] - top);
+          const int begin = max(0, in.first[1] - top), end = min((s.rows - 1) * down + high, in.end[1] - top);
+          const auto *line = plane + (top + begin - in.first[1]) * pitch;
 #pragma unroll 1
-          for (int row = begin; row < end; row++) {
-            float v[WIDE];
-            load(v, top + row);
+          for (int row = begin; row < end; row++, line += pitch) {
+            columns.load(v, line);
 #pragma unroll
             for (int i = 0; i < ROWS; i++) {
-              const int r = row - i * H.mul;
-              if (r < 0 || r >= high) continue;
-              const float *from = rows_of_taps + (tap + r * tap_step) * row_of_taps;
+              const int r = row - i * down;
+              if ((uint32_t)r >= (uint32_t)high) continue;
               float w[(TAPS + 3) / 4 * 4];
-#pragma unroll
-              for (int k = 0; k < TAPS; k += 4) {
-                const float4 q = *(const float4 *)(from + k);
-                w[k] = q.x, w[k + 1] = q.y, w[k + 2] = q.z, w[k + 3] = q.w;
-              }
-#pragma unroll
-              for (int k = 0; k < TAPS; k++)
-#pragma unroll
-                for (int j = 0; j < COLUMNS; j++) sum[i][j] = fmaf(v[j * STRIDE + k], w[k], sum[i][j]);
+              load_taps<TAPS>(w, first + r * next);
+              add_taps<TAPS, STRIDE>(sum[i], v, w);
             }
           }
         }
@@ -140,24 +153,25 @@ __device__ __forceinline__ void strip_sum(float (&sum)[ROWS][COLUMNS], const dep
 
 /* The general end of `columns` sums of a row: applies the ops that follow and stores, in the box from element `at` on. w: the first's
  * column. */
-static __device__ __noinline__ void row_end(const depthwise &p, float (&v)[8], int n, int c, int d, int h, int w, int columns, void *y, int at)
+static __device__ __noinline__ void row_end(const depthwise &p, const float (&v)[MOST_COLUMNS], int n, int c, int d, int h, int w,
+                                            int columns, void *y, int at)
 {
-  const int apart = p.axis[2].apart, row = d * p.y.dim[1] + h;
-  if (apart == 1) steps_apply(p.steps, v, w, c, n, row, 1, columns);
+  const int apart = p.axis[2].apart;
   for (int j = 0; j < columns; j++) {
     float u[8] = {v[j]};
-    if (apart > 1) steps_apply(p.steps, u, w + j * apart, c, n, row, 1, 1);
+    steps_apply(p.steps, u, w + j * apart, c, n, d * p.y.dim[1] + h, 1, 1);
     element_store(y, at + j * apart, dtype3(p.out_dtype), u[0]);
   }
 }
 
-template <int dtype, int TAPS, int STRIDE> __global__ void __launch_bounds__(THREADS, 4) depthwise_planes(const __grid_constant__ depthwise p)
+template <int dtype, int ROWS, int COLUMNS, int TAPS, int STRIDE>
+__global__ void __launch_bounds__(THREADS, 4) depthwise_planes(const __grid_constant__ depthwise p)
 {
   static_assert(sizeof(depthwise) <= CUDA_CONV_PARAMETERS, "room for them in the state");
   typedef typename plane_element<dtype>::type element;
   extern __shared__ uint4 shared[];
-  element *const x = (element *)shared;
-  float *const taps = (float *)((char *)shared + p.taps_at);
+  element *const x = (element *)((char *)shared + p.x_at);
+  float *const taps = (float *)shared;
   void *const y = (char *)shared + p.y_at;
   const axis &A = p.axis[0], &H = p.axis[1], &W = p.axis[2];
   const int group = blockIdx.x / p.tiles, tile = blockIdx.x - group * p.tiles, image = group / p.groups, tile_dh = tile / W.tiles;
@@ -206,11 +220,11 @@ template <int dtype, int TAPS, int STRIDE> __global__ void __launch_bounds__(THR
     s.m[0] = out.first[1] / H.apart + part[0], s.m[1] = out.first[2] / W.apart + part[1];
     const int h0 = s.m[0] * H.apart + s.cls[1], w0 = s.m[1] * W.apart + s.cls[2];
     if (z >= out.end[0] || h0 >= out.end[1] || w0 >= out.end[2]) continue;
-    s.rows = min((int)ROWS, (out.end[1] - h0 + H.apart - 1) / H.apart);
-    s.columns = min((int)COLUMNS, (out.end[2] - w0 + W.apart - 1) / W.apart);
+    s.rows = min(ROWS, (out.end[1] - h0 + H.apart - 1) / H.apart);
+    s.columns = min(COLUMNS, (out.end[2] - w0 + W.apart - 1) / W.apart);
     s.x = (out.plane + s.k) / p.shared * p.of_x - in.plane;
     float sum[ROWS][COLUMNS] = {};
-    strip_sum<dtype, TAPS, STRIDE>(sum, p, in, x, taps, s);
+    strip_sum<dtype, ROWS, COLUMNS, TAPS, STRIDE>(sum, p, in, x, taps, s);
 
     const int plane = out.plane + s.k, to = out.at(p.y, s.k, z, h0, w0);
     int n = image, c = plane;
@@ -248,16 +262,17 @@ template <int dtype, int TAPS, int STRIDE> __global__ void __launch_bounds__(THR
     } else {
 #pragma unroll
       for (int i = 0; i < ROWS; i++) {
-        float v[8];
+        float v[MOST_COLUMNS];
 #pragma unroll
         for (int j = 0; j < COLUMNS; j++) v[j] = sum[i][j];
-        v[COLUMNS] = 0;
         if (i < s.rows) row_end(p, v, n, c, z, h0 + i * H.apart, w0, s.columns, y, to + i * H.apart * p.y.pitch[2]);
       }
     }
     for (; bad; bad &= bad - 1) {
       const int at = __ffs(bad) - 1, i = at / COLUMNS, j = at - i * COLUMNS;
-      float v[8] = {sum_again<dtype>(p, in, x, taps, s, i, j, TAPS)};
+      const box whole = in;               /* copies, lest those above are kept in memory */
+      const strip mine = s;
+      const float v[MOST_COLUMNS] = {sum_again<dtype>(p, whole, x, taps, mine, i, j, TAPS)};
       row_end(p, v, n, c, z, h0 + i * H.apart, w0 + j * W.apart, 1, y, to + i * H.apart * p.y.pitch[2] + j * W.apart);
     }
   }
@@ -268,21 +283,22 @@ template <int dtype, int TAPS, int STRIDE> __global__ void __launch_bounds__(THR
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct kernel { const void *function; uint32_t dtype; int32_t taps, stride; };              /* stride 0: any */
-#define KERNEL(dtype, TAPS, STRIDE) { (const void *)depthwise_planes<dtype, TAPS, STRIDE>, dtype, TAPS, STRIDE },
+struct kernel { const void *function; uint32_t dtype; int32_t rows, columns, taps, stride; };       /* stride 0: any */
+#define KERNEL(dtype, ROWS, COLUMNS, TAPS, STRIDE) \
+  { (const void *)depthwise_planes<dtype, ROWS, COLUMNS, TAPS, STRIDE>, dtype, ROWS, COLUMNS, TAPS, STRIDE },
 #define KERNELS(dtype) \
-  KERNEL(dtype, 1, 0) KERNEL(dtype, 3, 1) KERNEL(dtype, 4, 1) KERNEL(dtype, 5, 1) KERNEL(dtype, 7, 1) KERNEL(dtype, 8, 1) \
-  KERNEL(dtype, 3, 2) KERNEL(dtype, 5, 2) KERNEL(dtype, 7, 2)
+  KERNEL(dtype, 4, 7, 1, 0) KERNEL(dtype, 4, 7, 3, 1) KERNEL(dtype, 4, 7, 5, 1) KERNEL(dtype, 4, 7, 7, 1) KERNEL(dtype, 4, 7, 8, 1) \
+  KERNEL(dtype, 4, 7, 3, 2) KERNEL(dtype, 4, 7, 5, 2) KERNEL(dtype, 4, 7, 7, 2) KERNEL(dtype, 1, 14, 4, 1) KERNEL(dtype, 1, 14, 8, 1)
 static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) };
 
-/* The kernel for rows of `taps` taps that fills up the fewest. */
-static const kernel *find(uint32_t dtype, int taps, int stride)
+/* The kernel for rows of `taps` taps that fills up the fewest, one_row: of planes of one row. */
+static const kernel *find(uint32_t dtype, int taps, int stride, bool one_row)
 {
   const kernel *found = nullptr;
   int64_t least = 0;
   for (const kernel &k : kernels) {
-    const int64_t chunks = qn_ceil_div(taps, k.taps), cost = chunks * (k.taps + 1);
-    if (k.dtype == dtype && k.stride == stride && (!found || cost < least)) found = &k, least = cost;
+    const int64_t chunks = qn_ceil_div(taps, k.taps), cost = chunks * (k.taps + 1) * (one_row && k.rows > 1 ? 2 : 1);
+    if (k.dtype == dtype && k.stride == stride && (one_row || k.rows > 1) && (!found || cost < least)) found = &k, least = cost;
   }
   return found;
 }
@@ -300,17 +316,17 @@ static int64_t lay(depthwise *p, int64_t per, const int64_t tile[3], int bytes)
   }
   const int64_t planes_in = p->shared > 1 ? (per - 1) / p->shared + 2 : per * p->of_x;
   if (!planes_lay(&p->x, planes_in, extent, whole) || !planes_lay(&p->y, per, tile, whole)) return 0;
-  p->strips_h = (int32_t)qn_ceil_div(qn_ceil_div(tile[1], p->axis[1].apart), ROWS);
-  p->strips_w = (int32_t)qn_ceil_div(qn_ceil_div(tile[2], p->axis[2].apart), COLUMNS);
+  p->strips_h = (int32_t)qn_ceil_div(qn_ceil_div(tile[1], p->axis[1].apart), p->rows);
+  p->strips_w = (int32_t)qn_ceil_div(qn_ceil_div(tile[2], p->axis[2].apart), p->columns);
   const int64_t across = (int64_t)p->strips_w * p->axis[2].apart, down = across * p->strips_h * p->axis[1].apart;
   units = down * tile[0];
   p->by_row = cuda_divide_by(across), p->by_depth = cuda_divide_by(down), p->by_plane = cuda_divide_by(units);
   p->per = (int32_t)per;
   p->groups = (int32_t)qn_ceil_div(p->y.channels, per);
   p->tiles = p->axis[0].tiles * p->axis[1].tiles * p->axis[2].tiles;
-  p->y_at = p->x.room * bytes;
-  p->taps_at = (int32_t)qn_round_up(p->y_at + p->y.room * (int64_t)qn_kit_bytes(p->out_dtype), 16);
-  return p->taps_at + per * p->of_x * p->size[0] * p->size[1] * p->pieces * p->pitch * 4;
+  p->x_at = (int32_t)qn_round_up(per * p->of_x * p->size[0] * p->size[1] * p->pieces * p->pitch * 4 + MARGIN, 16);
+  p->y_at = (int32_t)qn_round_up(p->x_at + p->x.room * (int64_t)bytes + MARGIN, 16);
+  return p->y_at + p->y.room * (int64_t)qn_kit_bytes(p->out_dtype);
 }
 
 /* Chooses a block's planes and tile: the least loads, idle threads and blocks within SHARED, else within `room`. */
@@ -323,10 +339,10 @@ static int64_t divide(depthwise *p, int bytes, int64_t images, int64_t units, in
   const int64_t unit = qn_max_i64(p->x.last ? p->x.vector : 1, p->y.last ? p->y.vector : 1);
   for (int64_t limit = qn_min_i64(SHARED, room); !best_per; limit = room) {
     for (int w = 0; w < 7; w++) {
-      tile[2] = w ? (int64_t)(COLUMNS * 2) * a[2].apart << w : a[2].out;
+      tile[2] = w ? (int64_t)(p->columns * 2) * a[2].apart << w : a[2].out;
       if (w && tile[2] >= a[2].out) break;
       for (int h = 0; h < 6; h++) {
-        tile[1] = h ? (int64_t)(ROWS / 2) * a[1].apart << h : a[1].out;
+        tile[1] = h ? (int64_t)2 * a[1].apart << h : a[1].out;
         if (h && tile[1] >= a[1].out) break;
         for (int d = 0; d < 5; d++) {
           tile[0] = d ? (int64_t)1 << (d - 1) : a[0].out;
@@ -341,7 +357,7 @@ static int64_t divide(depthwise *p, int bytes, int64_t images, int64_t units, in
             if (cost < 1) cost = 1;
             /* segments of pixels shorter than a sector are loaded in vain */
             const double vain = p->x.last && per * bytes < 32 ? 32.0 / (double)(per * bytes) : 1;
-            cost *= p->x.room * vain + 2 * rounds * ROWS * COLUMNS + 1000;
+            cost *= p->x.room * vain + 2 * rounds * p->rows * p->columns + 1000;
             if (least > 0 && cost >= least) continue;
             least = cost, best_per = per;
             memcpy(best, tile, sizeof best);
@@ -395,7 +411,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const axis &H = p.axis[1], &W = p.axis[2];
   int taps = 1;
   for (int k = 0; k < W.apart; k++) taps = W.taps[k] > taps ? W.taps[k] : taps;
-  const kernel *found = find(in->dtype, taps, W.gap == 1 && H.gap == 1 && W.mul <= 2 ? W.mul : 0);
+  const kernel *found = find(in->dtype, taps, W.gap == 1 && H.gap == 1 && W.mul <= 2 ? W.mul : 0, H.out == 1);
+  p.rows = found->rows, p.columns = found->columns;
   p.chunks = (int32_t)qn_ceil_div(taps, found->taps);
   p.pitch = found->taps == 1 ? 1 : (int32_t)qn_round_up(found->taps, 4);
   p.pieces = p.chunks * W.apart;
@@ -403,8 +420,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int bytes = (int)qn_kit_bytes(in->dtype);
   const int64_t images = together ? 1 : to->dim[0], shared = divide(&p, bytes, images, r->device->units, cuda_room(r));
   if (!shared)
-    return qn_refuse(out, "a window's inputs in shared memory", "w", "48 KB or, not under portable determinism, what the device has", "%lldx%lld",
-                     (long long)c.size[0], (long long)c.size[1]);
+    return qn_refuse(out, "a window's inputs in shared memory", "w", "48 KB or, not under portable determinism, what the device has",
+                     "%lldx%lld", (long long)c.size[0], (long long)c.size[1]);
   const double blocks = (double)images * p.groups * p.tiles;
   if (blocks > INT32_MAX) return qn_refuse(out, "a grid of blocks", "y", "fewer elements", "%s", "more");
 
@@ -417,7 +434,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_steps(k, out, &chain, offsetof(depthwise, steps), offsetof(depthwise, y.p));
   const double outputs = (double)qn_elements(to), products = (double)p.chunks * found->taps * (data ? p.of_x : 1) * p.size[0] * p.size[1];
   const double moved = (double)(qn_elements(in) * bytes + qn_elements(to) * (int64_t)qn_kit_bytes(to->dtype)) / (p.x.last ? 1700 : 2300);
-  const double added = outputs * (12 + products / (data ? H.apart * p.axis[0].apart : 1) * (found->taps == 1 ? 4 : 1.6)) / (r->device->units * 128);
+  const double each = 12 + products / (data ? H.apart * p.axis[0].apart : 1) * (found->stride == 0 ? 4 : 1.6);
+  const double added = outputs * each / (r->device->units * 128);
   out->estimate = 4000 + (moved > added ? moved : added);
   return QN_OK;
 }

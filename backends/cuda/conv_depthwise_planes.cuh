@@ -199,12 +199,36 @@ template <int dtype> __device__ __forceinline__ float plane_float(typename plane
   else return dtype == QN_BF16 ? bf16_to_float(v) : f16_to_float(v);
 }
 
-/* Bits from `low` to `high` - 1, of which any may lie outside the word. */
-__device__ __forceinline__ uint32_t bits_between(int low, int high)
-{
-  const uint32_t upto = high >= 32 ? ~0u : high <= 0 ? 0 : (1u << high) - 1, before = low >= 32 ? ~0u : low <= 0 ? 0 : (1u << low) - 1;
-  return upto & ~before;
-}
+/* A number of neighbouring columns, `step` apart, of which some may not exist: those are loaded as 0, without branches. STRIDE 0: with
+ * any step. Otherwise step is 1, and MARGIN bytes on either side of a box may be read. */
+enum { MARGIN = 96 };
+template <int dtype, int WIDE, int STRIDE> struct plane_columns {
+  typedef typename plane_element<dtype>::type element;
+  uint32_t there[WIDE];                   /* all bits, or none */
+  int      at[STRIDE == 0 ? WIDE : 1];
+
+  /* left: the first column. False: none exists. Lines are then read from `left` on, for STRIDE 0 from the box's first column. */
+  __device__ __forceinline__ bool find(const box &b, int left, int step)
+  {
+#pragma unroll
+    for (int c = 0; c < WIDE; c++) {
+      const int column = left + (STRIDE == 0 ? c * step : c);
+      there[c] = column >= b.first[2] && column < b.end[2] ? ~0u : 0;
+      if (STRIDE == 0) at[STRIDE == 0 ? c : 0] = max(min(column, b.end[2] - 1), b.first[2]) - b.first[2];
+    }
+    return left < b.end[2] && left + (WIDE - 1) * (STRIDE == 0 ? step : 1) >= b.first[2];
+  }
+  __device__ __forceinline__ int begin(const box &b, int left) const { return STRIDE == 0 ? b.first[2] : left; }
+  __device__ __forceinline__ void load(float (&v)[WIDE], const element *line) const
+  {
+#pragma unroll
+    for (int c = 0; c < WIDE; c++) {
+      const element raw = line[STRIDE == 0 ? at[STRIDE == 0 ? c : 0] : c];
+      if constexpr (dtype == QN_F32) v[c] = __uint_as_float(__float_as_uint(raw) & there[c]);
+      else v[c] = plane_float<dtype>((element)(raw & there[c]));
+    }
+  }
+};
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 

@@ -5,14 +5,14 @@
  *
  * A block has some channels and walks over boxes of dy and x of a share of the images. The window is divided into pieces of ROWS_OF_TAPS
  * rows of TAPS taps: a thread has a piece of one channel in registers and, of each box, every lanes-th strip of ROWS x COLUMNS outputs;
- * each row of x is loaded once for all rows of the strip. STRIDE 0: any stride and dilation, pieces of one tap. The lanes' sums are
+ * each row of x is loaded once for all rows of the strip. STRIDE 0: any stride and dilation, pieces of one row. The lanes' sums are
  * added by a fixed tree; each share leaves a partial sum in workspace, and these are added in order.
  *
  * Missing elements of x and dy count as 0 in this. A sum that is not finite is therefore added again, of what exists. */
 #include "conv_depthwise_planes.cuh"
 #include "engines.h"
 
-enum { THREADS = 256, ROWS = 4, COLUMNS = 7, SHARED = 56 << 10 };
+enum { THREADS = 256, SHARED = 56 << 10 };
 
 struct depthwise {
   planes   x, dy;
@@ -23,7 +23,8 @@ struct depthwise {
   int32_t  boxes;                         /* of all images */
   int32_t  lane_bits, lanes;              /* threads that share sums, a power of 2 */
   int32_t  pieces, pieces_h, pieces_w;    /* of a window: of a block; in a column; in a row */
-  int32_t  strips;                        /* of a box's plane */
+  int32_t  strips, rows, columns;         /* of a box's plane; of a strip */
+  int32_t  dy_at;                         /* bytes, in shared memory behind x */
   cuda_divisor by_depth, by_row;
 };
 
@@ -64,15 +65,16 @@ template <int dtype> static __device__ __noinline__ float sum_again(const depthw
 /* Blocks that a multiprocessor holds, by registers. */
 template <int ROWS_OF_TAPS, int TAPS, int STRIDE> constexpr int blocks_of = ROWS_OF_TAPS * TAPS <= 9 && STRIDE <= 1 ? 3 : 2;
 
-template <int dtype, int ROWS_OF_TAPS, int TAPS, int STRIDE>
-__global__ void __launch_bounds__(THREADS, blocks_of<ROWS_OF_TAPS, TAPS, STRIDE>) depthwise_planes_filter(const __grid_constant__ depthwise p)
+template <int dtype, int ROWS, int COLUMNS, int ROWS_OF_TAPS, int TAPS, int STRIDE>
+__global__ void __launch_bounds__(THREADS, blocks_of<ROWS_OF_TAPS, TAPS, STRIDE>)
+    depthwise_planes_filter(const __grid_constant__ depthwise p)
 {
   static_assert(sizeof(depthwise) <= CUDA_CONV_PARAMETERS, "room for them in the state");
   constexpr int WIDE = STRIDE == 0 ? COLUMNS : (COLUMNS - 1) * STRIDE + TAPS, HIGH = (ROWS - 1) * STRIDE + ROWS_OF_TAPS;
   typedef typename plane_element<dtype>::type element;
   extern __shared__ uint4 shared[];
   __shared__ float sums[THREADS / 32][ROWS_OF_TAPS * TAPS];
-  element *const x = (element *)shared, *const dy = x + p.x.room;
+  element *const x = (element *)((char *)shared + MARGIN), *const dy = (element *)((char *)shared + p.dy_at);
   const axis &A = p.axis[0], &H = p.axis[1], &W = p.axis[2];
   box of_dy, of_x;
   of_dy.plane = blockIdx.y * p.per;
@@ -102,51 +104,48 @@ __global__ void __launch_bounds__(THREADS, blocks_of<ROWS_OF_TAPS, TAPS, STRIDE>
     __syncthreads();
     for (int strip = works ? lane : p.strips; strip < p.strips; strip += p.lanes) {
       uint32_t row, column;
-      const int d = of_dy.first[0] + cuda_quotient(strip, p.by_depth, &row), h0 = of_dy.first[1] + cuda_quotient(row, p.by_row, &column) * ROWS,
-                w0 = of_dy.first[2] + column * COLUMNS, z = d * A.mul + A.low + a * A.gap;
+      const int d = of_dy.first[0] + cuda_quotient(strip, p.by_depth, &row),
+                h0 = of_dy.first[1] + cuda_quotient(row, p.by_row, &column) * ROWS, w0 = of_dy.first[2] + column * COLUMNS,
+                z = d * A.mul + A.low + a * A.gap;
       if (d >= of_dy.end[0] || h0 >= of_dy.end[1] || w0 >= of_dy.end[2] || !of_x.has(0, z)) continue;
-      const int high = of_dy.end[1] - h0, wide = of_dy.end[2] - w0;
+      const int high = of_dy.end[1] - h0, left = w0 * W.mul + W.low + s0 * W.gap, top = h0 * H.mul + H.low + r0 * H.gap;
       float g[ROWS][COLUMNS];
-      const element *from = dy + of_dy.at(p.dy, k, d, h0, w0);
+      plane_columns<dtype, COLUMNS, 1> of_g;
+      of_g.find(of_dy, w0, 1);
 #pragma unroll
-      for (int t = 0; t < ROWS; t++)
+      for (int t = 0; t < ROWS; t++) {
+        of_g.load(g[t], dy + of_dy.at(p.dy, k, d, h0 + min(t, high - 1), w0));
 #pragma unroll
-        for (int q = 0; q < COLUMNS; q++) g[t][q] = t < high && q < wide ? plane_float<dtype>(from[t * p.dy.pitch[2] + q]) : 0.f;
-      const int top = h0 * H.mul + H.low + r0 * H.gap, left = w0 * W.mul + W.low + s0 * W.gap, step = STRIDE == 0 ? W.mul : 1;
-      const element *source = x + of_x.at(p.x, kx, z, top, left);
-      uint32_t there = bits_between(of_x.first[2] - left, of_x.end[2] - left);
-      if (STRIDE == 0) {
-        there = 0;
-#pragma unroll
-        for (int c = 0; c < WIDE; c++) there |= (uint32_t)of_x.has(2, left + c * step) << c;
+        for (int q = 0; q < COLUMNS; q++) g[t][q] = t < high ? g[t][q] : 0.f;
       }
-      auto load = [&](float (&v)[WIDE], const element *line) {
+      plane_columns<dtype, WIDE, STRIDE> columns;
+      float v[WIDE];
 #pragma unroll
-        for (int c = 0; c < WIDE; c++) v[c] = there >> c & 1 ? plane_float<dtype>(line[c * step]) : 0.f;
-      };
-      if constexpr (STRIDE == 0) {
-#pragma unroll
-        for (int t = 0; t < ROWS; t++) {
-          if (t >= high || !of_x.has(1, top + t * H.mul)) continue;
-          float v[WIDE];
-          load(v, source + t * H.mul * p.x.pitch[2]);
-#pragma unroll
-          for (int q = 0; q < COLUMNS; q++) sum[0][0] = fmaf(g[t][q], v[q], sum[0][0]);
-        }
-      } else {
-#pragma unroll
-        for (int i = 0; i < HIGH; i++) {
-          if (!of_x.has(1, top + i)) continue;
-          float v[WIDE];
-          load(v, source + i * p.x.pitch[2]);
+      for (int s = 0; s < (STRIDE == 0 ? TAPS : 1); s++) {
+        if (!columns.find(of_x, left + s * W.gap, W.mul)) continue;
+        const element *line = x + of_x.at(p.x, kx, z, top, columns.begin(of_x, left + s * W.gap));
+        if constexpr (STRIDE == 0) {
 #pragma unroll
           for (int t = 0; t < ROWS; t++) {
-            const int r = i - t * STRIDE;
-            if (r < 0 || r >= ROWS_OF_TAPS) continue;
+            if (t >= high || !of_x.has(1, top + t * H.mul)) continue;
+            columns.load(v, line + t * H.mul * p.x.pitch[2]);
 #pragma unroll
-            for (int q = 0; q < COLUMNS; q++)
+            for (int q = 0; q < COLUMNS; q++) sum[0][s] = fmaf(g[t][q], v[q], sum[0][s]);
+          }
+        } else {
 #pragma unroll
-              for (int s = 0; s < TAPS; s++) sum[r][s] = fmaf(g[t][q], v[q * STRIDE + s], sum[r][s]);
+          for (int i = 0; i < HIGH; i++, line += p.x.pitch[2]) {
+            if (!of_x.has(1, top + i)) continue;
+            columns.load(v, line);
+#pragma unroll
+            for (int t = 0; t < ROWS; t++) {
+              const int r = i - t * STRIDE;
+              if (r < 0 || r >= ROWS_OF_TAPS) continue;
+#pragma unroll
+              for (int q = 0; q < COLUMNS; q++)
+#pragma unroll
+                for (int e = 0; e < TAPS; e++) sum[r][e] = fmaf(g[t][q], v[q * STRIDE + e], sum[r][e]);
+            }
           }
         }
       }
@@ -193,22 +192,26 @@ __global__ void __launch_bounds__(THREADS, blocks_of<ROWS_OF_TAPS, TAPS, STRIDE>
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct kernel { const void *function; uint32_t dtype; int32_t rows, taps, stride, blocks; };        /* stride 0: any */
-#define KERNEL(dtype, RT, TAPS, STRIDE) \
-  { (const void *)depthwise_planes_filter<dtype, RT, TAPS, STRIDE>, dtype, RT, TAPS, STRIDE, blocks_of<RT, TAPS, STRIDE> },
+/* stride 0: any; blocks: resident ones */
+struct kernel { const void *function; uint32_t dtype; int32_t rows, columns, rows_of_taps, taps, stride, blocks; };
+#define KERNEL(dtype, ROWS, COLUMNS, RT, TAPS, STRIDE) \
+  { (const void *)depthwise_planes_filter<dtype, ROWS, COLUMNS, RT, TAPS, STRIDE>, dtype, ROWS, COLUMNS, RT, TAPS, STRIDE, \
+    blocks_of<RT, TAPS, STRIDE> },
 #define KERNELS(dtype) \
-  KERNEL(dtype, 1, 1, 0) KERNEL(dtype, 1, 4, 1) KERNEL(dtype, 1, 8, 1) KERNEL(dtype, 3, 3, 1) KERNEL(dtype, 5, 5, 1) \
-  KERNEL(dtype, 4, 7, 1) KERNEL(dtype, 4, 8, 1) KERNEL(dtype, 3, 3, 2) KERNEL(dtype, 3, 5, 2)
+  KERNEL(dtype, 4, 7, 1, 3, 0) KERNEL(dtype, 4, 7, 3, 3, 1) KERNEL(dtype, 4, 7, 5, 5, 1) KERNEL(dtype, 4, 7, 4, 7, 1) \
+  KERNEL(dtype, 4, 7, 4, 8, 1) KERNEL(dtype, 4, 7, 3, 3, 2) KERNEL(dtype, 4, 7, 3, 5, 2) \
+  KERNEL(dtype, 1, 14, 1, 3, 0) KERNEL(dtype, 1, 14, 1, 4, 1) KERNEL(dtype, 1, 14, 1, 8, 1)
 static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) };
 
-/* The kernel that multiplies the least in vain; a piece costs loads besides. */
-static const kernel *find(uint32_t dtype, int64_t high, int64_t wide, int stride)
+/* The kernel that multiplies the least in vain; a piece costs loads besides. one_row: of planes of one row. */
+static const kernel *find(uint32_t dtype, int64_t high, int64_t wide, int stride, bool one_row)
 {
   const kernel *found = nullptr;
   int64_t least = 0;
   for (const kernel &k : kernels) {
-    const int64_t cost = qn_ceil_div(high, k.rows) * qn_ceil_div(wide, k.taps) * (k.rows + 1) * (k.taps + 2);
-    if (k.dtype == dtype && k.stride == stride && (!found || cost < least)) found = &k, least = cost;
+    const int64_t pieces = qn_ceil_div(high, k.rows_of_taps) * qn_ceil_div(wide, k.taps),
+                  cost = pieces * (k.rows_of_taps + 1) * (k.taps + 2) * (one_row && k.rows > 1 ? 2 : 1);
+    if (k.dtype == dtype && k.stride == stride && (one_row || k.rows > 1) && (!found || cost < least)) found = &k, least = cost;
   }
   return found;
 }
@@ -225,12 +228,13 @@ static int64_t lay(depthwise *p, int64_t per, const int64_t tile[3], int bytes, 
     extent[d] = a->tiles == 1 ? a->in : axis_reach(a, tile[d]);
   }
   if (!planes_lay(&p->x, p->shared > 1 ? (per - 1) / p->shared + 2 : per, extent, whole) || !planes_lay(&p->dy, per, tile, whole)) return 0;
-  const int64_t across = qn_ceil_div(tile[2], COLUMNS), down = across * qn_ceil_div(tile[1], ROWS);
+  const int64_t across = qn_ceil_div(tile[2], p->columns), down = across * qn_ceil_div(tile[1], p->rows);
   p->by_row = cuda_divide_by(across), p->by_depth = cuda_divide_by(down);
   p->strips = (int32_t)(down * tile[0]);
   p->per = (int32_t)per;
   p->boxes = (int32_t)(images * p->axis[0].tiles * p->axis[1].tiles * p->axis[2].tiles);
-  return (int64_t)(p->x.room + p->dy.room) * bytes;
+  p->dy_at = (int32_t)qn_round_up(p->x.room * (int64_t)bytes + 2 * MARGIN, 16);
+  return p->dy_at + p->dy.room * (int64_t)bytes + MARGIN;
 }
 
 /* Chooses a block's filters, pieces, lanes and tile: the least loads and idle threads within SHARED, else within `room`. */
@@ -244,10 +248,10 @@ static int64_t divide(depthwise *p, int bytes, int64_t images, int64_t room)
   const int64_t unit = qn_max_i64(p->x.last ? p->x.vector : 1, p->dy.last ? p->dy.vector : 1);
   for (int64_t limit = qn_min_i64(SHARED, room); !best_per; limit = room) {
     for (int w = 0; w < 7; w++) {
-      tile[2] = w ? (int64_t)(COLUMNS * 4) << w : a[2].out;
+      tile[2] = w ? (int64_t)(p->columns * 2) << w : a[2].out;
       if (w && tile[2] >= a[2].out) break;
       for (int h = 0; h < 6; h++) {
-        tile[1] = h ? (int64_t)ROWS << h : a[1].out;
+        tile[1] = h ? (int64_t)2 * p->rows << h >> 1 : a[1].out;
         if (h && tile[1] >= a[1].out) break;
         for (int d = 0; d < 5; d++) {
           tile[0] = d ? (int64_t)1 << (d - 1) : a[0].out;
@@ -259,7 +263,8 @@ static int64_t divide(depthwise *p, int bytes, int64_t images, int64_t room)
             if (!need || need > limit) continue;
             const double vain = p->x.last && per * bytes < 32 ? 32.0 / (double)(per * bytes) : 1;
             const double loads = (p->x.room + p->dy.room) * vain * (double)qn_ceil_div(all, pieces);
-            const double threads = (double)qn_ceil_div(p->strips, 1 << bits) * THREADS * ROWS * COLUMNS * (double)qn_ceil_div(all, pieces);
+            const double rounds = (double)(qn_ceil_div(p->strips, 1 << bits) * qn_ceil_div(all, pieces));
+            const double threads = rounds * THREADS * p->rows * p->columns;
             const double cost = (double)p->boxes * (double)qn_ceil_div(p->dy.channels, per) * (loads + threads * 2 + 2000);
             if (least > 0 && cost >= least) continue;
             least = cost, best_per = per, best_bits = bits;
@@ -295,8 +300,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (p.shared > 1 && p.x.last) p.x.vector = 1;
   const axis &H = p.axis[1], &W = p.axis[2];
   const bool tight = (W.gap == 1 || p.size[2] == 1) && (H.gap == 1 || p.size[1] == 1) && W.mul <= 2 && (H.mul == W.mul || H.out == 1);
-  const kernel *found = find(c.x->dtype, p.size[1], p.size[2], tight ? W.mul : 0);
-  p.pieces_h = (int32_t)qn_ceil_div(p.size[1], found->rows), p.pieces_w = (int32_t)qn_ceil_div(p.size[2], found->taps);
+  const kernel *found = find(c.x->dtype, p.size[1], p.size[2], tight ? W.mul : 0, H.out == 1);
+  p.rows = found->rows, p.columns = found->columns;
+  p.pieces_h = (int32_t)qn_ceil_div(p.size[1], found->rows_of_taps), p.pieces_w = (int32_t)qn_ceil_div(p.size[2], found->taps);
   const int bytes = (int)qn_kit_bytes(c.x->dtype);
   const int64_t shared = divide(&p, bytes, c.x->dim[0], cuda_room(r)), slabs = shared ? qn_ceil_div(c.filters, p.per) : 0;
   if (!shared)
@@ -316,7 +322,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_pointer(k, c.y_at, offsetof(depthwise, dy.p));
   cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(depthwise, parts));
   const double moved = (double)(qn_elements(c.x) + qn_elements(c.y)) * bytes * (double)sheets / (p.x.last ? 1500 : 2000);
-  const double products = (double)qn_elements(c.y) * (double)all * found->rows * found->taps;
+  const double products = (double)qn_elements(c.y) * (double)all * found->rows_of_taps * found->taps;
   const double added = products * (tight ? 2 : 6) / (r->device->units * 128);
   out->estimate = 7000 + (moved > added ? moved : added);
   return QN_OK;
