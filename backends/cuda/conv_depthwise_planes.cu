@@ -338,7 +338,7 @@ static int64_t divide(depthwise *p, int bytes, int64_t images, int64_t units, in
   const bool last = p->x.last || p->y.last;
   const int64_t unit = qn_max_i64(p->x.last ? p->x.vector : 1, p->y.last ? p->y.vector : 1);
   for (int64_t limit = qn_min_i64(SHARED, room); !best_per; limit = room) {
-    for (int w = 0; w < 7; w++) {
+    for (int w = 0; w < 7 && !best_per; w++) {              /* parts of rows only if none can be whole */
       tile[2] = w ? (int64_t)(p->columns * 2) * a[2].apart << w : a[2].out;
       if (w && tile[2] >= a[2].out) break;
       for (int h = 0; h < 6; h++) {

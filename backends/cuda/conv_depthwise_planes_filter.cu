@@ -237,21 +237,23 @@ static int64_t lay(depthwise *p, int64_t per, const int64_t tile[3], int bytes, 
   return p->dy_at + p->dy.room * (int64_t)bytes + MARGIN;
 }
 
-/* Chooses a block's filters, pieces, lanes and tile: the least loads and idle threads within SHARED, else within `room`. */
-static int64_t divide(depthwise *p, int bytes, int64_t images, int64_t room)
+/* Chooses a block's filters, pieces, lanes and tile within SHARED, else within `room`, and the shares: the least time on `resident`
+ * blocks, of which one loads, multiplies, and leaves sums of `taps` taps a thread. */
+static int64_t divide(depthwise *p, int bytes, int64_t images, int64_t room, int64_t resident, int taps, int64_t *shares)
 {
-  const int64_t all = (int64_t)p->size[0] * p->pieces_h * p->pieces_w;
+  const int64_t all = (int64_t)p->size[0] * p->pieces_h * p->pieces_w,
+                elements = (int64_t)p->dy.channels * p->size[0] * p->size[1] * p->size[2];
   int64_t tile[3], best[3] = {}, best_per = 0;
-  int best_bits = 0;
+  int best_bits = 0, best_pieces = 0;
   double least = 0;
   const axis *a = p->axis;
   const int64_t unit = qn_max_i64(p->x.last ? p->x.vector : 1, p->dy.last ? p->dy.vector : 1);
   for (int64_t limit = qn_min_i64(SHARED, room); !best_per; limit = room) {
-    for (int w = 0; w < 7; w++) {
+    for (int w = 0; w < 7 && !best_per; w++) {              /* parts of rows only if none can be whole */
       tile[2] = w ? (int64_t)(p->columns * 2) << w : a[2].out;
       if (w && tile[2] >= a[2].out) break;
       for (int h = 0; h < 6; h++) {
-        tile[1] = h ? (int64_t)2 * p->rows << h >> 1 : a[1].out;
+        tile[1] = h ? (int64_t)p->rows << h >> 1 : a[1].out;
         if (h && tile[1] >= a[1].out) break;
         for (int d = 0; d < 5; d++) {
           tile[0] = d ? (int64_t)1 << (d - 1) : a[0].out;
@@ -259,17 +261,25 @@ static int64_t divide(depthwise *p, int bytes, int64_t images, int64_t room)
           for (int bits = 0; bits <= 8; bits++) {
             const int64_t groups = THREADS >> bits, pieces = qn_min_i64(all, groups / unit);
             if (!pieces) break;
-            const int64_t per = planes_per(&p->dy, groups / pieces, unit), need = lay(p, per, tile, bytes, images);
-            if (!need || need > limit) continue;
-            const double vain = p->x.last && per * bytes < 32 ? 32.0 / (double)(per * bytes) : 1;
-            const double loads = (p->x.room + p->dy.room) * vain * (double)qn_ceil_div(all, pieces);
-            const double rounds = (double)(qn_ceil_div(p->strips, 1 << bits) * qn_ceil_div(all, pieces));
-            const double threads = rounds * THREADS * p->rows * p->columns;
-            const double cost = (double)p->boxes * (double)qn_ceil_div(p->dy.channels, per) * (loads + threads * 2 + 2000);
-            if (least > 0 && cost >= least) continue;
-            least = cost, best_per = per, best_bits = bits;
-            p->pieces = (int32_t)pieces;
-            memcpy(best, tile, sizeof best);
+            for (int64_t most = groups / pieces; most >= unit && most * 8 > groups / pieces; most /= 2) {
+              const int64_t per = planes_per(&p->dy, most, unit), need = lay(p, per, tile, bytes, images);
+              if (!need || need > limit) continue;
+              const int64_t blocks = qn_ceil_div(p->dy.channels, per) * qn_ceil_div(all, pieces);
+              const double vain = p->x.last && per * bytes < 32 ? 32.0 / (double)(per * bytes) : 1;
+              const double outputs = (double)qn_ceil_div(p->strips, 1 << bits) * THREADS * p->rows * p->columns;
+              const double once = (p->x.room + p->dy.room) * vain + outputs * (2 + taps / 8.0) + 2000;
+              for (int64_t part = cuda_conv_shares(p->boxes, resident / blocks), now; ; part = now) {
+                const double rounds = (double)qn_ceil_div(blocks * part, resident);
+                const double cost = rounds * ((double)qn_ceil_div(p->boxes, part) * once + 100 * taps + 3000) +
+                                    4.0 * (double)(elements * part) / (double)resident;
+                if (least == 0 || cost < least) {
+                  least = cost, best_per = per, best_bits = bits, best_pieces = (int)pieces, *shares = part;
+                  memcpy(best, tile, sizeof best);
+                }
+                now = cuda_conv_shares(p->boxes, part / 2);
+                if (part == 1 || now >= part) break;
+              }
+            }
           }
         }
       }
@@ -277,7 +287,7 @@ static int64_t divide(depthwise *p, int bytes, int64_t images, int64_t room)
     if (limit == room) break;
   }
   if (!best_per) return 0;
-  p->lane_bits = best_bits, p->lanes = 1 << best_bits;
+  p->lane_bits = best_bits, p->lanes = 1 << best_bits, p->pieces = best_pieces;
   return lay(p, best_per, best, bytes, images);
 }
 
@@ -304,14 +314,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.rows = found->rows, p.columns = found->columns;
   p.pieces_h = (int32_t)qn_ceil_div(p.size[1], found->rows_of_taps), p.pieces_w = (int32_t)qn_ceil_div(p.size[2], found->taps);
   const int bytes = (int)qn_kit_bytes(c.x->dtype);
-  const int64_t shared = divide(&p, bytes, c.x->dim[0], cuda_room(r)), slabs = shared ? qn_ceil_div(c.filters, p.per) : 0;
+  const int64_t resident = (int64_t)r->device->units * found->blocks;
+  int64_t shares = 1;
+  const int64_t shared = divide(&p, bytes, c.x->dim[0], cuda_room(r), resident, found->rows_of_taps * found->taps, &shares),
+                slabs = shared ? qn_ceil_div(c.filters, p.per) : 0;
   if (!shared)
     return qn_refuse(out, "a window's inputs in shared memory", "dw", "48 KB or, not under portable determinism, what the device has",
                      "%lldx%lld", (long long)c.size[0], (long long)c.size[1]);
   const int64_t all = (int64_t)p.size[0] * p.pieces_h * p.pieces_w, sheets = qn_ceil_div(all, p.pieces), elements = qn_elements(c.w);
   if (slabs > 65535 || sheets > 65535) return qn_refuse(out, "a grid of blocks", "x", "fewer channels", "%lld", (long long)c.channels);
-  const int64_t resident = r->device->units * qn_min_i64(found->blocks, (225 << 10) / (shared + 3072));
-  const int64_t parts = cuda_conv_shares_of_sum(r, out, p.boxes, resident / (slabs * sheets), elements);
+  const int64_t parts = cuda_conv_shares_of_sum(r, out, p.boxes, shares, elements);
   if (parts < 1) return QN_UNSUPPORTED;
 
   cuda_conv_kernel *k = cuda_conv_kernel_begin(out, found->function, &p, sizeof p);

@@ -54,12 +54,12 @@ conv_backward_filter x=f32/16x512x14x14 dy=f32/16x512x14x14 dw=f32/512x1x27x27 p
 conv_forward x=bf16/32x384x14x14 w=bf16/384x1x51x5 pad=25,2 groups=384 ; name=slak.14.bf16.forward
 conv_backward_data dy=bf16/32x384x14x14 w=bf16/384x1x51x5 dx=bf16/32x384x14x14 pad=25,2 groups=384 ; name=slak.14.bf16.data
 conv_backward_filter x=bf16/32x384x14x14 dy=bf16/32x384x14x14 dw=bf16/384x1x51x5 pad=25,2 groups=384 ; name=slak.14.bf16.filter
-conv_forward x=bf16/8x2048x2048 w=bf16/2048x1x4 pad=3:0 groups=2048 ; name=mamba.bf16.forward
-conv_backward_data dy=bf16/8x2048x2048 w=bf16/2048x1x4 dx=bf16/8x2048x2048 pad=3:0 groups=2048 ; name=mamba.bf16.data
-conv_backward_filter x=bf16/8x2048x2048 dy=bf16/8x2048x2048 dw=bf16/2048x1x4 pad=3:0 groups=2048 ; name=mamba.bf16.filter
-conv_forward x=bf16/8x2048x2048/nhwc w=bf16/2048x1x4 pad=3:0 groups=2048 ; name=mamba.bf16.nhwc.forward
-conv_backward_data dy=bf16/8x2048x2048/nhwc w=bf16/2048x1x4 dx=bf16/8x2048x2048/nhwc pad=3:0 groups=2048 ; name=mamba.bf16.nhwc.data
-conv_backward_filter x=bf16/8x2048x2048/nhwc dy=bf16/8x2048x2048/nhwc dw=bf16/2048x1x4 pad=3:0 groups=2048 ; name=mamba.bf16.nhwc.filter
+conv_forward x=bf16/8x2048x2048 w=bf16/2048x1x4 pad=3 groups=2048 ; name=mamba.bf16.forward
+conv_backward_data dy=bf16/8x2048x2051 w=bf16/2048x1x4 dx=bf16/8x2048x2048 pad=3 groups=2048 ; name=mamba.bf16.data
+conv_backward_filter x=bf16/8x2048x2048 dy=bf16/8x2048x2051 dw=bf16/2048x1x4 pad=3 groups=2048 ; name=mamba.bf16.filter
+conv_forward x=bf16/8x2048x2048/nhwc w=bf16/2048x1x4 pad=3 groups=2048 ; name=mamba.bf16.nhwc.forward
+conv_backward_data dy=bf16/8x2048x2051/nhwc w=bf16/2048x1x4 dx=bf16/8x2048x2048/nhwc pad=3 groups=2048 ; name=mamba.bf16.nhwc.data
+conv_backward_filter x=bf16/8x2048x2048/nhwc dy=bf16/8x2048x2051/nhwc dw=bf16/2048x1x4 pad=3 groups=2048 ; name=mamba.bf16.nhwc.filter
 conv_forward x=f16/32x512x400 w=f16/512x1x31 pad=15 groups=512 ; name=conformer.f16.forward
 conv_backward_data dy=f16/32x512x400 w=f16/512x1x31 dx=f16/32x512x400 pad=15 groups=512 ; name=conformer.f16.data
 conv_backward_filter x=f16/32x512x400 dy=f16/32x512x400 dw=f16/512x1x31 pad=15 groups=512 ; name=conformer.f16.filter
