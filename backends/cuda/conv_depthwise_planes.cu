@@ -243,20 +243,24 @@ __global__ void __launch_bounds__(THREADS, 4) depthwise_planes(const __grid_cons
           bad |= (uint32_t)(i < s.rows && j < s.columns && !isfinite(sum[i][j])) << (i * COLUMNS + j);
 
     if (p.plain) {
-      const float bias =
-        p.column < 0 ? 0 : element_load<float>(p.steps.operand[p.column].p, c, dtype3(p.steps.operand[p.column].dtype));
-      const column_fold fold = fold_of(p.steps, p.factor, c);
+      if (p.column >= 0 || p.factor >= 0 || p.relu) {
+        const float bias = p.column < 0 ? 0 : element_load<float>(p.steps.operand[p.column].p, c, dtype3(p.steps.operand[p.column].dtype)),
+                    floor = p.relu ? 0.f : -INFINITY;
+        const column_fold fold = fold_of(p.steps, p.factor, c);
+#pragma unroll
+        for (int i = 0; i < ROWS; i++)
+#pragma unroll
+          for (int j = 0; j < COLUMNS; j++) sum[i][j] = fn_max(folded(sum[i][j] + bias, fold), floor);
+      }
 #pragma unroll
       for (int i = 0; i < ROWS; i++) {
         element *line = (element *)y + to + i * H.apart * p.y.pitch[2];
         if (i >= s.rows) continue;
 #pragma unroll
         for (int j = 0; j < COLUMNS; j++) {
-          float v = folded(sum[i][j] + bias, fold);
-          if (p.relu) v = fn_max(v, 0.f);
           if (j >= s.columns) continue;
-          if constexpr (dtype == QN_F32) line[j * W.apart] = v;
-          else line[j * W.apart] = dtype == QN_BF16 ? float_to_bf16(v) : float_to_f16(v);
+          if constexpr (dtype == QN_F32) line[j * W.apart] = sum[i][j];
+          else line[j * W.apart] = dtype == QN_BF16 ? float_to_bf16(sum[i][j]) : float_to_f16(sum[i][j]);
         }
       }
     } else {
