@@ -28,6 +28,8 @@
   X(conv_depthwise_filter)     \
   X(conv_depthwise_mma)        \
   X(conv_depthwise_mma_filter) \
+  X(conv_depthwise_planes)     \
+  X(conv_depthwise_planes_filter) \
   X(conv_grouped)              \
   X(conv_grouped_filter)       \
   X(conv_first)                \

@@ -18,6 +18,9 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_depthwise_mma.cu \
   backends/cuda/conv_depthwise_mma.cuh \
   backends/cuda/conv_depthwise_mma_filter.cu \
+  backends/cuda/conv_depthwise_planes.cu \
+  backends/cuda/conv_depthwise_planes.cuh \
+  backends/cuda/conv_depthwise_planes_filter.cu \
   backends/cuda/conv_direct.cu \
   backends/cuda/conv_fft.c \
   backends/cuda/conv_fft.cu \

@@ -177,3 +177,31 @@ conv_forward x=f32/2x12x40x37/nhwc w=f32/72x6x3x3 pad=1 stride=2 groups=2
 conv_forward x=f32/1x6x1300 w=f32/10x3x7 pad=6 dilation=2 groups=2
 conv_forward x=f32/2x4x5x9x8 w=f32/8x2x3x3x3 bias=f32/8 pad=1 stride=1,2,1 groups=2
 conv_forward x=f32/1x2x33x34 w=f32/36x1x5x3 pad=2,1 groups=2 ; fill=int x.fill=special
+# depthwise on planes: rows of 1 to 11 taps and more, strides, dilation, several filters a channel, bands, long rows, volumes, both layouts
+conv_forward x=f32/2x5x9x16 w=f32/5x1x3x3 pad=1 groups=5 ; as=f16,bf16
+conv_forward x=bf16/3x33x7x7 w=bf16/33x1x5x5 pad=2 groups=33 bias=bf16/33 ; as=f32
+conv_forward x=f16/2x6x14x14 w=f16/6x1x7x7 pad=3 groups=6
+conv_forward x=f16/1x3x13x22 w=f16/3x1x9x11 pad=4,5 groups=3 ; as=f32
+conv_forward x=bf16/1x3x37x35 w=bf16/3x1x31x31 pad=15 groups=3
+conv_forward x=f16/2x7x15x17 w=f16/7x1x3x3 stride=2 pad=1 groups=7 ; as=f32
+conv_forward x=bf16/2x5x14x20 w=bf16/5x1x5x5 stride=2 pad=2 groups=5 bias=f32/5
+conv_forward x=f16/1x4x23x25 w=f16/4x1x7x9 stride=1,2 pad=3,4 groups=4
+conv_forward x=bf16/1x4x23x25 w=bf16/4x1x4x3 stride=3,4 pad=1 groups=4
+conv_forward x=bf16/2x5x16x15 w=bf16/10x1x3x5 dilation=2,3 pad=2,6 groups=5 ; as=f16
+conv_forward x=f32/1x3x8x9 w=f32/9x1x4x1 pad=2:1,0 groups=3 bias=f32/9
+conv_forward x=f16/2x96x40 w=f16/96x1x4 pad=3:0 groups=96 ; as=f32
+conv_forward x=bf16/1x3x5003 w=bf16/3x1x31 pad=15 groups=3 ; as=f32
+conv_forward x=f16/1x2x12001/nhwc w=f16/2x1x101 pad=50 groups=2 y=f16/1x2x12001
+conv_forward x=f32/1x2x90x75 w=f32/2x1x3x3 pad=1 groups=2 ; as=bf16
+conv_forward x=bf16/1x2x60x301 w=bf16/4x1x5x3 pad=2,1 stride=1,2 groups=2
+conv_forward x=bf16/2x24x5x9x10 w=bf16/24x1x3x3x3 pad=1 groups=24 ; as=f32
+conv_forward x=f16/1x3x6x48x50 w=f16/3x1x5x3x3 pad=2,1,1 groups=3
+conv_forward x=f16/1x3x12x21x23 w=f16/3x1x3x3x3 stride=2 pad=1 groups=3 bias=f16/3
+conv_forward x=bf16/2x13x9x10/nhwc w=bf16/13x1x3x3 pad=1 groups=13 ; as=f32
+conv_forward x=bf16/1x40x33x31/nhwc w=bf16/40x1x9x9 pad=4 groups=40
+conv_forward x=f16/2x48x70/nhwc w=f16/48x1x31 pad=15 groups=48 bias=f16/48
+conv_forward x=f16/1x24x6x20x19/nhwc w=f16/24x1x3x5x5 pad=1,2,2 stride=1,2,2 groups=24 ; as=f32
+conv_forward x=bf16/2x6x12x12/nhwc w=bf16/12x1x3x3 dilation=2 pad=2 groups=6 y=bf16/2x12x12x12
+conv_forward x=f16/1x6x9x10@2 w=f16/6x1x3x3 pad=1 groups=6 ; as=bf16
+conv_forward x=f32/1x6x9x10 w=f32/6x1x3x5 pad=2 groups=6 ; fill=signed w.fill=special as=f16
+conv_forward x=f32/1x3x9x10/nhwc w=f32/6x1x3x3 pad=2 dilation=2 groups=3 ; fill=int x.fill=special

@@ -138,3 +138,25 @@ conv_backward_data dy=f32/9x8x7x7 w=f32/8x4x3x3 dx=f32/9x8x7x7 pad=1 groups=2
 conv_backward_data dy=f32/2x72x20x19 w=f32/72x38x3x3 dx=f32/2x76x40x37 pad=1 stride=2 groups=2
 conv_backward_data dy=f32/1x10x433 w=f32/10x3x2 dx=f32/1x6x1300 stride=3 groups=2
 conv_backward_data dy=f32/2x8x5x5x8 w=f32/8x2x3x3x3 dx=f32/2x4x5x9x8/nhwc pad=1 stride=1,2,1 groups=2
+# depthwise on planes: rows of taps, strides and their classes, dilation, several filters a channel, bands, long rows, volumes, both layouts
+conv_backward_data dy=f32/2x5x9x16 w=f32/5x1x3x3 dx=f32/2x5x9x16 pad=1 groups=5 ; as=f16,bf16
+conv_backward_data dy=bf16/3x33x7x7 w=bf16/33x1x5x5 dx=bf16/3x33x7x7 pad=2 groups=33 ; as=f32
+conv_backward_data dy=f16/2x6x14x14 w=f16/6x1x7x7 dx=f16/2x6x14x14 pad=3 groups=6
+conv_backward_data dy=bf16/1x3x37x35 w=bf16/3x1x31x31 dx=bf16/1x3x37x35 pad=15 groups=3
+conv_backward_data dy=f16/2x7x8x9 w=f16/7x1x3x3 dx=f16/2x7x15x17 stride=2 pad=1 groups=7 ; as=f32
+conv_backward_data dy=bf16/2x5x7x10 w=bf16/5x1x5x5 dx=bf16/2x5x14x20 stride=2 pad=2 groups=5
+conv_backward_data dy=f16/1x4x23x13 w=f16/4x1x7x9 dx=f16/1x4x23x25 stride=1,2 pad=3,4 groups=4
+conv_backward_data dy=bf16/1x4x8x7 w=bf16/4x1x4x3 dx=bf16/1x4x23x26 stride=3,4 pad=1 groups=4
+conv_backward_data dy=bf16/1x4x3x3 w=bf16/4x1x3x3 dx=bf16/1x4x26x27 stride=10 pad=1 groups=4
+conv_backward_data dy=bf16/2x10x16x15 w=bf16/10x1x3x5 dx=bf16/2x5x16x15 dilation=2,3 pad=2,6 groups=5 ; as=f16
+conv_backward_data dy=f16/1x12x7x6 w=f16/12x1x3x3 dx=f16/1x4x15x15 stride=2 dilation=3 pad=1:3,1 groups=4
+conv_backward_data dy=f16/2x96x40 w=f16/96x1x4 dx=f16/2x96x40 pad=3:0 groups=96 ; as=f32
+conv_backward_data dy=bf16/1x3x5003 w=bf16/3x1x31 dx=bf16/1x3x5003 pad=15 groups=3
+conv_backward_data dy=f32/1x2x90x75 w=f32/2x1x3x3 dx=f32/1x2x90x75 pad=1 groups=2 ; as=bf16
+conv_backward_data dy=bf16/1x2x50x40 w=bf16/2x1x3x3 dx=bf16/1x2x100x80 stride=2 pad=1 groups=2
+conv_backward_data dy=bf16/2x24x5x9x10 w=bf16/24x1x3x3x3 dx=bf16/2x24x5x9x10 pad=1 groups=24 ; as=f32
+conv_backward_data dy=f16/1x3x6x11x12 w=f16/3x1x3x3x3 dx=f16/1x3x12x21x23 stride=2 pad=1 groups=3
+conv_backward_data dy=bf16/2x13x9x10/nhwc w=bf16/13x1x3x3 dx=bf16/2x13x9x10/nhwc pad=1 groups=13 ; as=f32
+conv_backward_data dy=f16/1x24x6x10x10/nhwc w=f16/24x1x3x5x5 dx=f16/1x24x6x20x19/nhwc pad=1,2,2 stride=1,2,2 groups=24 ; as=f32
+conv_backward_data dy=f32/1x6x9x10 w=f32/6x1x3x5 dx=f32/1x6x7x10 pad=2 groups=6 ; fill=signed w.fill=special as=f16
+conv_backward_data dy=f32/1x6x5x5 w=f32/6x1x3x3 dx=f32/1x3x10x10/nhwc pad=1 stride=2 groups=3 ; fill=int dy.fill=special

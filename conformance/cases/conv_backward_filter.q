@@ -136,3 +136,25 @@ conv_backward_filter x=f32/1x80x9x9 dy=f32/1x10x9x9 dw=f32/10x40x3x3 pad=1 group
 conv_backward_filter x=f32/1x6x1300 dy=f32/1x10x1300 dw=f32/10x3x7 pad=6 dilation=2 groups=2
 conv_backward_filter x=f32/2x4x5x9x8 dy=f32/2x8x5x5x8 dw=f32/8x2x3x3x3 pad=1 stride=1,2,1 groups=2
 conv_backward_filter x=f32/2x4x9x9 dy=f32/2x6x9x9 dw=f32/6x2x3x3 pad=1 groups=2 ; fill=int x.fill=special
+# depthwise on planes: pieces of windows, strides, dilation, several filters a channel, bands, long rows, volumes, both layouts, many images
+conv_backward_filter x=f32/2x5x9x16 dy=f32/2x5x9x16 dw=f32/5x1x3x3 pad=1 groups=5 ; as=f16,bf16
+conv_backward_filter x=bf16/3x33x7x7 dy=bf16/3x33x7x7 dw=bf16/33x1x5x5 pad=2 groups=33 ; as=f32
+conv_backward_filter x=f16/2x6x14x14 dy=f16/2x6x14x14 dw=f32/6x1x7x7 pad=3 groups=6
+conv_backward_filter x=bf16/1x3x37x35 dy=bf16/1x3x37x35 dw=bf16/3x1x31x31 pad=15 groups=3
+conv_backward_filter x=f16/1x3x13x22 dy=f16/1x3x13x22 dw=f16/3x1x9x11 pad=4,5 groups=3 ; as=f32
+conv_backward_filter x=f16/2x7x15x17 dy=f16/2x7x8x9 dw=f16/7x1x3x3 stride=2 pad=1 groups=7 ; as=f32
+conv_backward_filter x=bf16/2x5x14x20 dy=bf16/2x5x7x10 dw=bf16/5x1x5x5 stride=2 pad=2 groups=5
+conv_backward_filter x=f16/1x4x23x25 dy=f16/1x4x23x13 dw=f16/4x1x7x9 stride=1,2 pad=3,4 groups=4
+conv_backward_filter x=bf16/2x5x16x15 dy=bf16/2x10x16x15 dw=bf16/10x1x3x5 dilation=2,3 pad=2,6 groups=5 ; as=f16
+conv_backward_filter x=f16/2x96x40 dy=f16/2x96x40 dw=f16/96x1x4 pad=3:0 groups=96 ; as=f32
+conv_backward_filter x=bf16/1x3x5003 dy=bf16/1x3x5003 dw=bf16/3x1x31 pad=15 groups=3
+conv_backward_filter x=f16/2x3x4001 dy=f16/2x3x2001 dw=f16/3x1x7 pad=3 stride=2 groups=3
+conv_backward_filter x=f32/1x2x90x75 dy=f32/1x2x90x75 dw=f32/2x1x3x3 pad=1 groups=2 ; as=bf16
+conv_backward_filter x=bf16/40x3x12x12 dy=bf16/40x6x12x12 dw=f32/6x1x3x3 pad=1 groups=3
+conv_backward_filter x=bf16/2x24x5x9x10 dy=bf16/2x24x5x9x10 dw=bf16/24x1x3x3x3 pad=1 groups=24 ; as=f32
+conv_backward_filter x=f16/1x3x12x21x23 dy=f16/1x3x6x11x12 dw=f16/3x1x3x3x3 stride=2 pad=1 groups=3
+conv_backward_filter x=bf16/2x13x9x10/nhwc dy=bf16/2x13x9x10/nhwc dw=bf16/13x1x3x3 pad=1 groups=13 ; as=f32
+conv_backward_filter x=f16/1x24x6x20x19/nhwc dy=f16/1x24x6x10x10/nhwc dw=f16/24x1x3x5x5 pad=1,2,2 stride=1,2,2 groups=24 ; as=f32
+conv_backward_filter x=f16/2x48x70/nhwc dy=f16/2x48x70 dw=f16/48x1x31 pad=15 groups=48
+conv_backward_filter x=f32/1x6x9x10 dy=f32/1x6x11x10 dw=f32/6x1x3x5 pad=2 groups=6 ; fill=signed dy.fill=special as=f16
+conv_backward_filter x=f32/1x3x11x13/nhwc dy=f32/1x6x11x13 dw=f32/6x1x3x3 pad=1 groups=3 ; fill=int x.fill=special

@@ -485,3 +485,37 @@ in x f32/2x0x7x5
 in dy f32/2x0x6x5
 g = affine_grid theta=t grid=f32/2x6x5x2
 out dg = grid_sample_backward_grid dy=dy x=x grid=g ; plain=1
+
+# depthwise on planes: what follows is fused in every layout; per channel, per image, an activation's gradient behind strided classes
+in x f32/2x6x9x10
+in w f32/6x1x3x3
+in m f32/1x6x1x1
+in v f32/1x6x1x1
+in g f32/1x6x1x1
+in h f32/1x6x1x1
+y0 = conv_forward x=x w=w groups=6 pad=1
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h eps=0.125
+out y = relu x=y1 ; as=bf16,f16
+
+in x f16/2x5x14x11
+in w f16/5x1x5x5
+in b f16/5
+in s f16/2x5x1x1
+in r f16/2x5x7x6
+y0 = conv_forward x=x w=w bias=b groups=5 pad=2 stride=2
+y1 = mul a=y0 b=s
+y2 = silu x=y1
+out y = add a=y2 b=r ; as=f32
+
+in x bf16/2x3x5x6x7
+in w bf16/3x1x3x3x3
+in r bf16/2x3x5x6x7
+y0 = conv_forward x=x w=w groups=3 pad=1
+y1 = add a=y0 b=r
+out y = hardswish x=y1 ; as=f32
+
+in dy f32/2x4x5x5
+in w f32/4x1x3x3
+in x f32/2x4x9x10
+dx = conv_backward_data dy=dy w=w groups=4 pad=1 stride=2 dx=f32/2x4x9x10
+out g = relu_backward dy=dx x=x ; as=bf16
