@@ -44,6 +44,7 @@ dist_workload_DATA = \
   bench/workloads/anchors.q \
   bench/workloads/anchors_f32.q \
   bench/workloads/anchors_matmul.q \
+  bench/workloads/field_patches.q \
   bench/workloads/gemm.q \
   bench/workloads/loss.q \
   bench/workloads/ctc.q \

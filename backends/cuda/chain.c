@@ -122,20 +122,25 @@ static bool by_channel(cuda_fold *f, const qn_request *r, int tensor, int32_t va
   return v->producer < 0 && v->dim[dim] == f->channels && qn_elements(v) == f->channels && is_float(v->dtype);
 }
 
+bool cuda_fold_read(cuda_fold *f, const qn_request *r, const qn_node *norm, int32_t x, int32_t bias)
+{
+  const qn_norm_roles role = qn_norm_roles_of(norm->op);
+  *f = (cuda_fold){ .channels = (int32_t)r->value[x].dim[1], .eps = (float)((const qn_norm *)norm->attr)->eps };
+  return qn_role_at(norm, role.x) == x && f->eps > 0 && by_channel(f, r, CUDA_FOLD_BIAS, bias, 0) &&
+         by_channel(f, r, CUDA_FOLD_MEAN, qn_role_at(norm, role.mean), 1) &&
+         by_channel(f, r, CUDA_FOLD_VAR, qn_role_at(norm, role.var), 1) &&
+         by_channel(f, r, CUDA_FOLD_SCALE, qn_role_at(norm, role.scale), 1) &&
+         by_channel(f, r, CUDA_FOLD_SHIFT, qn_role_at(norm, role.shift), 1) &&
+         r->demands->workspace_limit >= (uint64_t)cuda_fold_pitch(f) * 3 * sizeof(float);
+}
+
 /* Folds a normalization into three rows of one element per channel. If the chain is only a bias so far, the first row absorbs it. */
 static bool fold(cuda_chain *c, const qn_request *r, const qn_node *norm, const cuda_out_dims *dims)
 {
-  const qn_norm_roles role = qn_norm_roles_of(norm->op);
   const qn_value *x = &r->value[c->out];
   const bool biased = c->n_ops == 1 && c->steps.n == 1;
-  cuda_fold f = { .channels = (int32_t)x->dim[1], .eps = (float)((const qn_norm *)norm->attr)->eps };
-  if (c->fold.channels || qn_role_at(norm, role.x) != c->out || f.eps <= 0) return false;
-  const bool all = by_channel(&f, r, CUDA_FOLD_BIAS, biased ? c->value[0] : -1, 0) &&
-                   by_channel(&f, r, CUDA_FOLD_MEAN, qn_role_at(norm, role.mean), 1) &&
-                   by_channel(&f, r, CUDA_FOLD_VAR, qn_role_at(norm, role.var), 1) &&
-                   by_channel(&f, r, CUDA_FOLD_SCALE, qn_role_at(norm, role.scale), 1) &&
-                   by_channel(&f, r, CUDA_FOLD_SHIFT, qn_role_at(norm, role.shift), 1);
-  if (!all || r->demands->workspace_limit < (uint64_t)cuda_fold_pitch(&f) * 3 * sizeof(float)) return false;
+  cuda_fold f;
+  if (c->fold.channels || !cuda_fold_read(&f, r, norm, c->out, biased ? c->value[0] : -1)) return false;
   if (!biased && (c->steps.n + 3 > CUDA_MAX_STEPS || c->steps.n_operands + 3 > CUDA_MAX_OPERANDS)) return false;
   if (biased) c->steps.n = c->steps.n_operands = 0;
   qn_value row = { .dtype = QN_F32, .rank = x->rank, .align = 16 };

@@ -68,6 +68,8 @@ static inline int64_t cuda_fold_pitch(const cuda_fold *f) { return qn_round_up(f
 static inline uint64_t cuda_chain_bytes(const cuda_chain *c) { return (uint64_t)cuda_fold_pitch(&c->fold) * 3 * sizeof(float); }
 qn_status cuda_chain_start(cuda_steps *steps, const cuda_chain *c, const qn_launch *launch, void *rows);
 qn_status cuda_chain_fold(const cuda_fold *f, void *const *ptr, float *rows, void *stream);
+/* The fold of a normalization of x, with the bias that it absorbs (-1: none); false: there is none. */
+bool cuda_fold_read(cuda_fold *f, const qn_request *r, const qn_node *norm, int32_t x, int32_t bias);
 #ifdef __cplusplus
 }
 #endif

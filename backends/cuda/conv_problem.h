@@ -34,8 +34,8 @@ static inline qn_status cuda_conv_wants_f32(const cuda_conv_problem *p, qn_prepa
   return QN_OK;
 }
 
-/* Refuses dtypes other than f32, f16 and bf16, operands of two dtypes, and images beyond 2^31 elements. */
-static inline qn_status cuda_conv_problem_read_volume(cuda_conv_problem *p, const qn_request *r, qn_prepared *out)
+/* Takes every dtype. Refuses images beyond 2^31 elements. */
+static inline qn_status cuda_conv_problem_read_any(cuda_conv_problem *p, const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const qn_conv *c = (const qn_conv *)op->attr;
@@ -56,12 +56,6 @@ static inline qn_status cuda_conv_problem_read_volume(cuda_conv_problem *p, cons
     p->y_at = qn_role(op, QN_ROLE_CONV_BACKWARD_FILTER_DY);
   }
   p->x = &r->value[p->x_at], p->w = &r->value[p->w_at], p->y = &r->value[p->y_at];
-  const qn_value *all[] = { p->x, p->w, p->y };
-  for (int i = 0; i < 3; i++)
-    if (!cuda_conv_is_float(all[i]))
-      return qn_refuse(out, "dtypes", cuda_conv_name(p, all[i]), "f16, bf16 or f32", "%s", qn_kit_name(all[i]->dtype));
-  const qn_value *a = p->mode == CUDA_CONV_DATA ? p->y : p->x, *b = p->mode == CUDA_CONV_FILTER ? p->y : p->w;
-  if (a->dtype != b->dtype) return qn_refuse(out, "operands of one dtype", "w", "", "%s", "two");
   p->channels = p->x->dim[1];
   p->filters = p->y->dim[1];
   p->groups = c->groups;
@@ -81,6 +75,19 @@ static inline qn_status cuda_conv_problem_read_volume(cuda_conv_problem *p, cons
   if (in * (double)p->channels > 2e9 || to * (double)p->filters > 2e9 || (double)p->x->dim[0] * (in + to) > 2e9)
     return qn_refuse(out, "images and pixels in 31 bits", "x", "", "%s", "more");
   return QN_OK;
+}
+
+/* The same; refuses dtypes other than f32, f16 and bf16, and operands of two dtypes. */
+static inline qn_status cuda_conv_problem_read_volume(cuda_conv_problem *p, const qn_request *r, qn_prepared *out)
+{
+  qn_status status = cuda_conv_problem_read_any(p, r, out);
+  const qn_value *all[] = { p->x, p->w, p->y };
+  for (int i = 0; i < 3; i++)
+    if (!cuda_conv_is_float(all[i]))
+      return qn_refuse(out, "dtypes", cuda_conv_name(p, all[i]), "f16, bf16 or f32", "%s", qn_kit_name(all[i]->dtype));
+  const qn_value *a = p->mode == CUDA_CONV_DATA ? p->y : p->x, *b = p->mode == CUDA_CONV_FILTER ? p->y : p->w;
+  if (a->dtype != b->dtype) return qn_refuse(out, "operands of one dtype", "w", "", "%s", "two");
+  return status;
 }
 
 /* The same for one or two spatial dims only. */

@@ -19,7 +19,6 @@
   X(conv_mma)                  \
   X(conv_tf32)                 \
   X(conv_winograd)             \
-  X(conv_matmul)               \
   X(conv_narrow)               \
   X(conv_narrow_filter)        \
   X(conv_simt)                 \
@@ -37,6 +36,7 @@
   X(conv_first_filter)         \
   X(conv_fft)                  \
   X(conv_by_group)             \
+  X(conv_unfold)               \
   X(conv_channels_last)        \
   X(conv_direct)               \
   X(lrn_windows)               \

@@ -29,6 +29,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_first.cuh \
   backends/cuda/conv_first_data.cu \
   backends/cuda/conv_first_filter.cu \
+  backends/cuda/conv_follow.c \
+  backends/cuda/conv_follow.h \
   backends/cuda/conv_grouped.cu \
   backends/cuda/conv_grouped.cuh \
   backends/cuda/conv_grouped_filter.cu \
@@ -36,7 +38,6 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_kernel.h \
   backends/cuda/conv_layout.cu \
   backends/cuda/conv_layout.h \
-  backends/cuda/conv_matmul.c \
   backends/cuda/conv_mma.c \
   backends/cuda/conv_mma.cuh \
   backends/cuda/conv_mma.h \
@@ -55,12 +56,17 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_tf32.h \
   backends/cuda/conv_tf32_layout.cu \
   backends/cuda/conv_tile.cuh \
+  backends/cuda/conv_unfold.c \
+  backends/cuda/conv_unfold.cu \
+  backends/cuda/conv_unfold.h \
   backends/cuda/conv_views.h \
   backends/cuda/conv_wgmma.c \
   backends/cuda/conv_wgmma.cuh \
   backends/cuda/conv_wgmma.h \
   backends/cuda/conv_wgmma_bf16.cu \
   backends/cuda/conv_wgmma_f16.cu \
+  backends/cuda/conv_windows.c \
+  backends/cuda/conv_windows.h \
   backends/cuda/conv_winograd.c \
   backends/cuda/conv_winograd.cu \
   backends/cuda/conv_winograd.h \

@@ -205,3 +205,22 @@ conv_forward x=bf16/2x6x12x12/nhwc w=bf16/12x1x3x3 dilation=2 pad=2 groups=6 y=b
 conv_forward x=f16/1x6x9x10@2 w=f16/6x1x3x3 pad=1 groups=6 ; as=bf16
 conv_forward x=f32/1x6x9x10 w=f32/6x1x3x5 pad=2 groups=6 ; fill=signed w.fill=special as=f16
 conv_forward x=f32/1x3x9x10/nhwc w=f32/6x1x3x3 pad=2 dilation=2 groups=3 ; fill=int x.fill=special
+
+# windows as rows of a matrix: patches (stride = filter) of 16, 14, 8, 4, 2x16, with a crop and channels last; views of x; chunks of images and of
+# rows, and the last, smaller one; one channel, three spatial dims, groups, filters in another order than x
+conv_forward x=f32/2x3x48x32 w=f32/20x3x16x16 stride=16 bias=f32/20 ; as=f16,bf16,f64
+conv_forward x=f32/1x3x30x44 w=f32/9x3x14x14 stride=14 ; as=f16
+conv_forward x=f32/2x3x17x35/nhwc w=f32/24x3x4x4/nhwc stride=4 bias=f32/24 ; as=f16
+conv_forward x=bf16/2x3x17x35/nhwc w=bf16/24x3x4x4/nhwc stride=4 bias=f32/24
+conv_forward x=f32/1x2x4x32x16 w=f32/12x2x2x16x8 stride=2,16,8 ; as=f16
+conv_forward x=f32/2x12x24/nhwc w=f32/10x12x4/nhwc stride=4 ; as=f16
+conv_forward x=f32/3x8x5x4 w=f32/17x8x5x4 bias=f32/17 ; as=f16
+conv_forward x=f32/2x24x6x8 w=f32/16x12x1x1 groups=2 bias=f32/16 ; as=f16,f64
+conv_forward x=f32/1x2x65x60 w=f32/4x2x9x9 bias=f32/4 ; as=f16
+conv_forward x=f32/7x3x40x37 w=f32/8x3x7x7 pad=3 ; as=bf16
+conv_forward x=f32/2x5x9x40x33/nhwc w=f32/3x5x3x3x3/nhwc pad=1 ; as=f16
+conv_forward x=f32/1x1x60000 w=f32/3x1x10 stride=5 ; as=f16
+conv_forward x=f32/2x12x9x11/nhwc w=f32/16x6x3x3 pad=1 groups=2 bias=f32/16 ; as=f16,f64
+conv_forward x=i8/2x3x9x12 w=i8/8x3x3x3 pad=1 stride=2 bias=i32/8
+conv_forward x=i8/2x32x8x8/nhwc w=i8/16x16x2x2/nhwc stride=2 groups=2 bias=i32/16
+conv_forward x=e5m2/2x3x16x16 w=e4m3/8x3x4x4 stride=4 bias=f16/8 y=f16/2x8x4x4

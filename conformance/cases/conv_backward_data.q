@@ -160,3 +160,20 @@ conv_backward_data dy=bf16/2x13x9x10/nhwc w=bf16/13x1x3x3 dx=bf16/2x13x9x10/nhwc
 conv_backward_data dy=f16/1x24x6x10x10/nhwc w=f16/24x1x3x5x5 dx=f16/1x24x6x20x19/nhwc pad=1,2,2 stride=1,2,2 groups=24 ; as=f32
 conv_backward_data dy=f32/1x6x9x10 w=f32/6x1x3x5 dx=f32/1x6x7x10 pad=2 groups=6 ; fill=signed w.fill=special as=f16
 conv_backward_data dy=f32/1x6x5x5 w=f32/6x1x3x3 dx=f32/1x3x10x10/nhwc pad=1 stride=2 groups=3 ; fill=int dy.fill=special
+
+# windows as rows of a matrix: patches moved back, with a crop and gaps; views of dx; overlapping windows added up, in chunks of images and of slabs
+conv_backward_data dy=f32/2x20x3x2 w=f32/20x3x16x16 dx=f32/2x3x48x32 stride=16 ; as=f16,bf16,f64
+conv_backward_data dy=f32/1x9x2x3 w=f32/9x3x14x14 dx=f32/1x3x30x44 stride=14 ; as=f16
+conv_backward_data dy=bf16/2x24x4x8/nhwc w=bf16/24x3x4x4/nhwc dx=bf16/2x3x17x35/nhwc stride=4 ; as=f16,f32
+conv_backward_data dy=f32/1x12x2x2x2 w=f32/12x2x2x16x8 dx=f32/1x2x4x32x16 stride=2,16,8 ; as=f16
+conv_backward_data dy=f32/2x10x6/nhwc w=f32/10x12x4/nhwc dx=f32/2x12x24/nhwc stride=4 ; as=f16
+conv_backward_data dy=f32/2x16x6x8 w=f32/16x12x1x1 dx=f32/2x24x6x8 groups=2 ; as=f16,f64
+conv_backward_data dy=f32/2x6x4x5 w=f32/6x4x2x3 dx=f32/2x4x11x19/1000:225:20:1 stride=3,4 ; as=f16
+conv_backward_data dy=f32/1x4x57x52 w=f32/4x2x9x9 dx=f32/1x2x65x60 ; as=f16
+conv_backward_data dy=f32/7x8x40x37 w=f32/8x3x7x7 dx=f32/7x3x40x37 pad=3 ; as=bf16
+conv_backward_data dy=f32/2x3x9x40x33/nhwc w=f32/3x8x3x3x3/nhwc dx=f32/2x8x9x40x33/nhwc pad=1 ; as=f16
+conv_backward_data dy=f32/2x8x700 w=f32/8x6x16 dx=f32/2x6x5600 stride=8 pad=4 ; as=f16
+conv_backward_data dy=f32/1x4x90x31 w=f32/4x3x5x2 dx=f32/1x3x189x92 stride=2,3 dilation=3,2 pad=1 ; as=f16
+conv_backward_data dy=f32/2x16x9x11/nhwc w=f32/16x6x3x3 dx=f32/2x12x9x11/nhwc pad=1 groups=2 ; as=f16,f64
+conv_backward_data dy=i8/2x8x5x6 w=i8/8x3x3x3 dx=i32/2x3x9x12 pad=1 stride=2
+conv_backward_data dy=e5m2/2x8x4x4 w=e4m3/8x3x4x4 dx=bf16/2x3x16x16 stride=4

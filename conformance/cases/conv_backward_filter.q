@@ -158,3 +158,18 @@ conv_backward_filter x=f16/1x24x6x20x19/nhwc dy=f16/1x24x6x10x10/nhwc dw=f16/24x
 conv_backward_filter x=f16/2x48x70/nhwc dy=f16/2x48x70 dw=f16/48x1x31 pad=15 groups=48
 conv_backward_filter x=f32/1x6x9x10 dy=f32/1x6x11x10 dw=f32/6x1x3x5 pad=2 groups=6 ; fill=signed dy.fill=special as=f16
 conv_backward_filter x=f32/1x3x11x13/nhwc dy=f32/1x6x11x13 dw=f32/6x1x3x3 pad=1 groups=3 ; fill=int x.fill=special
+
+# windows as rows of a matrix: patches; views of x; dy copied so that images continue each other; parts of a sum; chunks of images and of rows
+conv_backward_filter x=f32/2x3x48x32 dy=f32/2x20x3x2 dw=f32/20x3x16x16 stride=16 ; as=f16,bf16,f64
+conv_backward_filter x=f32/3x3x30x44 dy=f32/3x9x2x3 dw=f32/9x3x14x14 stride=14 ; as=f16
+conv_backward_filter x=bf16/2x3x17x35/nhwc dy=bf16/2x24x4x8/nhwc dw=bf16/24x3x4x4/nhwc stride=4 ; as=f16,f32
+conv_backward_filter x=f32/2x12x24/nhwc dy=f32/2x10x6/nhwc dw=f32/10x12x4/nhwc stride=4 ; as=f16
+conv_backward_filter x=f32/2x24x6x8 dy=f32/2x16x6x8 dw=f32/16x12x1x1 groups=2 ; as=f16,f64
+conv_backward_filter x=f32/9x8x3x5 dy=f32/9x40x3x5 dw=f32/40x8x1x1 ; as=f16
+conv_backward_filter x=f32/1x2x65x60 dy=f32/1x4x57x52 dw=f32/4x2x9x9 ; as=f16,f64
+conv_backward_filter x=f32/7x3x40x37 dy=f32/7x8x40x37 dw=f32/8x3x7x7 pad=3 ; as=bf16
+conv_backward_filter x=f32/2x5x9x40x33/nhwc dy=f32/2x3x9x40x33/nhwc dw=f32/3x5x3x3x3 pad=1 ; as=f16
+conv_backward_filter x=f32/1x1x60000 dy=f32/1x3x11999 dw=f32/3x1x10 stride=5 ; as=f16
+conv_backward_filter x=f32/2x12x9x11/nhwc dy=f32/2x16x9x11/nhwc dw=f32/16x6x3x3 pad=1 groups=2 ; as=f16,f64
+conv_backward_filter x=f32/2x4x8x8 dy=f32/2x6x6x6/300:50:8:1 dw=f32/6x4x3x3 ; as=f16
+conv_backward_filter x=i8/2x3x9x12 dy=i8/2x8x5x6 dw=i32/8x3x3x3 pad=1 stride=2

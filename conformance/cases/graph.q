@@ -519,3 +519,46 @@ in w f32/4x1x3x3
 in x f32/2x4x9x10
 dx = conv_backward_data dy=dy w=w groups=4 pad=1 stride=2 dx=f32/2x4x9x10
 out g = relu_backward dy=dx x=x ; as=bf16
+# behind a convolution of planes: its product takes what follows, across the rows of its result, in one chunk and in several
+in x f32/2x24x6x8
+in w f32/16x24x1x1
+in b f32/16
+in m f32/1x16x1x1
+in v f32/1x16x1x1
+in g f32/1x16x1x1
+in h f32/1x16x1x1
+in r f32/2x16x6x8
+y0 = conv_forward x=x w=w bias=b
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+y2 = add a=y1 b=r
+out y = relu x=y2 ; as=f16,bf16
+
+in x f32/7x3x40x37
+in w f32/8x3x7x7
+in b f32/8
+in r f32/7x8x40x37
+in c f32/1x8x1x1
+y0 = conv_forward x=x w=w bias=b pad=3
+y1 = mul a=c b=y0
+out y = sub a=r b=y1 ; as=f16
+
+in x f32/1x2x65x60
+in w f32/4x2x9x9
+in r f32/1x4x57x52
+in m f32/1x4x1x1
+in v f32/1x4x1x1
+y0 = conv_forward x=x w=w
+y1 = batch_norm_inference x=y0 mean=m var=v
+out y = add a=r b=y1 ; as=f16
+
+in x f32/2x24x6x8
+in w f32/16x12x1x1
+in b f32/16
+in s f32/2x16x1x1
+in c f32
+y0 = conv_forward x=x w=w bias=b groups=2
+y1 = mul a=y0 b=c
+y2 = mul a=y1 b=s
+y3 = add a=y0 b=y2
+out y = relu x=y2
+out z = neg x=y3
