@@ -48,7 +48,7 @@ CPU_INLINE float f_clip(float x, float a, float b)
 
 CPU_INLINE float g_relu(float dy, float x, float a, float b)       { (void)a, (void)b; return x > 0.0f ? dy : 0.0f; }
 CPU_INLINE float g_leaky_relu(float dy, float x, float a, float b) { (void)b; return x > 0.0f ? dy : a * dy; }
-CPU_INLINE float g_elu(float dy, float x, float a, float b)        { (void)b; return x > 0.0f ? dy : m_times_exp(a * dy, x); }
+CPU_INLINE float g_elu(float dy, float x, float a, float b)        { (void)b; return x > 0.0f ? dy : a * m_times_exp(dy, x); }
 CPU_INLINE float g_gelu(float dy, float x, float a, float b)
 {
   (void)a, (void)b;
@@ -66,7 +66,7 @@ CPU_INLINE float g_gelu_tanh(float dy, float x, float a, float b)  /* s (1 + x 2
 CPU_INLINE float g_silu(float dy, float x, float a, float b)
 {
   (void)a;
-  const float z = not_below(-2e4f, b * x);
+  const float most = m_abs(x) < INFINITY ? 2e4f : INFINITY, bx = b * x, up = bx < -most ? -most : bx, z = up > most ? most : up;
   return m_product_sigmoid(dy, 1.0f + z * m_sigmoid(-z), z);
 }
 CPU_INLINE float g_sigmoid(float dy, float x, float a, float b)

@@ -217,7 +217,8 @@ template <class Product> struct tiled_shape {
 };
 
 /* This thread's partial sums of a split of a tile in workspace, Product::threads apart. */
-template <class Product> __device__ __forceinline__ typename Product::number *tiled_partial(const cuda_tiled &g, int tile, int tiles, int split)
+template <class Product>
+__device__ __forceinline__ typename Product::number *tiled_partial(const cuda_tiled &g, int tile, int tiles, int split)
 {
   constexpr int64_t size = (int64_t)(sizeof Product::sum / sizeof *Product::sum) * Product::threads;
   return (typename Product::number *)g.partial + (tile + (int64_t)split * tiles) * size + threadIdx.x;

@@ -582,6 +582,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
 /* The kernel of a tile for long sums; of large outputs the large tiles, of small ones the small. */
 template <int kind, int BM, int BN, int splits> constexpr const void *gemm_in_blocks()
 {
-  if constexpr (splits == 1 && (BM == 128 ? BN >= 128 : BN == 64 || BN == 16)) return (const void *)matmul_wgmma<kind, BM, BN, splits, false, true>;
+  if constexpr (splits == 1 && (BM == 128 ? BN >= 128 : BN == 64 || BN == 16))
+    return (const void *)matmul_wgmma<kind, BM, BN, splits, false, true>;
   return nullptr;
 }

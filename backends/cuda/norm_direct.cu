@@ -101,7 +101,8 @@ __global__ static void __launch_bounds__(THREADS) norm_direct(const __grid_const
       if (!a.var.p) put(a.mean, index, mean);
       put(a.rstd, index, rstd);
       put(a.new_mean, index, (1 - a.momentum) * value(a.running_mean, index, 0) + a.momentum * mean);
-      put(a.new_var, index, (1 - a.momentum) * value(a.running_var, index, 0) + a.momentum * (a.n > 1 ? var * ((double)a.n / (a.n - 1)) : var));
+      if (a.n > 1) var *= (double)a.n / (a.n - 1);
+      put(a.new_var, index, (1 - a.momentum) * value(a.running_var, index, 0) + a.momentum * var);
     }
   }
 }

@@ -173,7 +173,8 @@ __device__ __forceinline__ void hear_rows(const rings &a, news &n, const team_me
     const float squares = s2 - s1 * s1 * a.inverse;
     float mean = about + s1 * a.inverse, rstd = 1 / sqrtf(squares * a.inverse + a.eps);
     if (dtype != QN_F16 && far_out(squares)) {
-      const far_statistics far = far_measure({ a.p[X], nullptr, dtype, 1, 0, (int64_t)a.words * E }, row * a.step[X] * E, centred, a.eps, 32);
+      const far_statistics far = far_measure({ a.p[X], nullptr, dtype, 1, 0, (int64_t)a.words * E }, row * a.step[X] * E, centred, a.eps,
+                                             32);
       mean = far.mean, rstd = far.rstd;
     }
     if (threadIdx.x % 32) continue;

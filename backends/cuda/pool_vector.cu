@@ -72,7 +72,9 @@ __device__ __forceinline__ void put(const pool &p, const place &at, const window
 #pragma unroll
     for (int i = 0; i < V; i++) f.v[i] *= share;
     const int64_t plane = at.n * p.x_stride[0] + at.c * p.x_stride[1];
-    pool_mend<whole ? whole : QN_F32>(f.v, many, [&](int i) { return pool_far_mean(p, plane + i * p.x_stride[1], at.o[0], at.o[1], at.o[2]); });
+    pool_mend<whole ? whole : QN_F32>(f.v, many, [&](int i) {
+      return pool_far_mean(p, plane + i * p.x_stride[1], at.o[0], at.o[1], at.o[2]);
+    });
   }
   int64_t to = at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
   if (whole) vector_store_whole<whole ? whole : QN_F32>(f.v, p.y, to);

@@ -199,17 +199,17 @@ pool_adaptive_average x=bf16/3x30x6x7 size=1
 
 # means of elements near the largest
 pool_average x=f32/2x3x8x8 window=2 ; fill=zero x.is=1e38,2e38,3e38 plain=1
-pool_average x=f32/2x8x8x8/nhwc window=2 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16,f64
-pool_average x=f32/2x3x8x8 window=2 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
-pool_average x=f32/2x3x14x14 window=3 stride=2 pad=1 include_pad=0 ; fill=const:-3e38 y.is=-3e38 plain=1 as=bf16
-pool_average x=f32/2x8x14x14/nhwc window=3 stride=2 pad=1 include_pad=0 ; fill=const:-3e38 y.is=-3e38 plain=1 as=bf16
-pool_average x=f32/2x3x14x14 window=3 stride=1 pad=1 include_pad=0 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
-pool_average x=f32/2x3x13x15 window=3 stride=1 pad=1 include_pad=0 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
-pool_average x=f32/2x3x20x20 window=7 stride=1 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
-pool_average x=f32/2x8x20x20/nhwc window=7 stride=1 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
-pool_average x=f32/2x8x20x20/nhwc window=6 stride=2 dilation=2 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
-pool_average x=f32/2x3x16x16 window=16 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
-pool_average x=f32/2x3x4x4x4 window=2 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
+pool_average x=f32/2x8x8x8/nhwc window=2 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16,f64
+pool_average x=f32/2x3x8x8 window=2 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
+pool_average x=f32/2x3x14x14 window=3 stride=2 pad=1 include_pad=0 ; fill=const:-3e38 y.is=-3e38 y.within=1e-6 plain=1 as=bf16
+pool_average x=f32/2x8x14x14/nhwc window=3 stride=2 pad=1 include_pad=0 ; fill=const:-3e38 y.is=-3e38 y.within=1e-6 plain=1 as=bf16
+pool_average x=f32/2x3x14x14 window=3 stride=1 pad=1 include_pad=0 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
+pool_average x=f32/2x3x13x15 window=3 stride=1 pad=1 include_pad=0 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
+pool_average x=f32/2x3x20x20 window=7 stride=1 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
+pool_average x=f32/2x8x20x20/nhwc window=7 stride=1 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
+pool_average x=f32/2x8x20x20/nhwc window=6 stride=2 dilation=2 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
+pool_average x=f32/2x3x16x16 window=16 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
+pool_average x=f32/2x3x4x4x4 window=2 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
 
 # long sums of one sign, whose rounding errors add up: blocks of terms
 pool_average x=f32/1x8x257x256/nhwc window=257,256 ; fill=const:0.1 plain=1 tier=full

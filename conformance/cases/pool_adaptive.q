@@ -82,7 +82,7 @@ pool_adaptive_average_backward dy=f32/2x8x4x1/nhwc dx=f32/2x8x4x9/nhwc ; as=bf16
 pool_adaptive_average_backward dy=f32/2x8x3x9/nhwc dx=f32/2x8x7x4/nhwc ; as=bf16
 
 # means of elements near the largest; long ones
-pool_adaptive_average x=f32/2x5x7x9 size=3,4 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
-pool_adaptive_average x=f32/2x8x7x9/nhwc size=3,4 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
-pool_adaptive_average x=f32/2x5x8x8 size=4 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
+pool_adaptive_average x=f32/2x5x7x9 size=3,4 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
+pool_adaptive_average x=f32/2x8x7x9/nhwc size=3,4 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
+pool_adaptive_average x=f32/2x5x8x8 size=4 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
 pool_adaptive_average x=f32/1x8x401x403/nhwc size=2 ; fill=const:0.1 plain=1 tier=full

@@ -226,11 +226,11 @@ reduce_mean x=bf16/64x5 axis=0 ; fill=bits plain=1
 reduce_sum x=f32/9x7/2:1 axis=1 ; plain=1
 
 # means and norms of numbers near the largest
-reduce_mean x=f32/3x50 axis=1 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
-reduce_mean x=f32/3x64 axis=1 ; fill=const:3e38 y.is=3e38 plain=1 as=bf16
-reduce_mean x=f32/64x40 axis=0 ; fill=const:-3e38 y.is=-3e38 plain=1 as=bf16
+reduce_mean x=f32/3x50 axis=1 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
+reduce_mean x=f32/3x64 axis=1 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
+reduce_mean x=f32/64x40 axis=0 ; fill=const:-3e38 y.is=-3e38 y.within=1e-6 plain=1 as=bf16
 reduce_mean x=f32/4x6x5x8 axis=0,2 ; fill=zero x.is=3e38,2e38,-1e38 plain=1 as=bf16
-reduce_mean x=f32/3000x64 axis=0 ; fill=const:3e38 y.is=3e38 plain=1
+reduce_mean x=f32/3000x64 axis=0 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1
 reduce_norm2 x=f32/3x16 axis=1 ; fill=const:5e37 y.is=2e38 plain=1
 reduce_norm2 x=f64/3x16 axis=1 ; fill=const:2e200 y.is=8e200 plain=1
 
