@@ -13,7 +13,7 @@
 #include "conv_store.cuh"
 #include "engines.h"
 
-enum { THREADS = 128, SHARED = 40 << 10, MOST_COLUMNS = 14 };
+enum { THREADS = 128, SHARED = 36 << 10, MOST_COLUMNS = 14 };
 
 struct depthwise {
   planes   x, y;                          /* read (backward: dy) and written */
@@ -164,8 +164,11 @@ static __device__ __noinline__ void row_end(const depthwise &p, const float (&v)
   }
 }
 
+/* Blocks that a multiprocessor holds, by registers: some load while others compute. */
+template <int TAPS, int STRIDE> constexpr int blocks_of = TAPS == 5 ? 6 - STRIDE : TAPS <= 3 && STRIDE != 1 ? 5 : 6;
+
 template <int dtype, int ROWS, int COLUMNS, int TAPS, int STRIDE>
-__global__ void __launch_bounds__(THREADS, 4) depthwise_planes(const __grid_constant__ depthwise p)
+__global__ void __launch_bounds__(THREADS, blocks_of<TAPS, STRIDE>) depthwise_planes(const __grid_constant__ depthwise p)
 {
   static_assert(sizeof(depthwise) <= CUDA_CONV_PARAMETERS, "room for them in the state");
   typedef typename plane_element<dtype>::type element;
@@ -188,7 +191,7 @@ __global__ void __launch_bounds__(THREADS, 4) depthwise_planes(const __grid_cons
     p.axis[d].range(out.first[d], out.end[d], in.first[d], in.end[d]);
   }
   box_place(in, p.x), box_place(out, p.y);
-  box_load<element, THREADS>(p.x, in, x);
+  box_load<element, THREADS, 8>(p.x, in, x);
   copy_async_commit();
 
   const int rows_of_taps = p.size[0] * p.size[1], slots = out.count * p.of_x * rows_of_taps * p.pieces;
@@ -281,8 +284,8 @@ __global__ void __launch_bounds__(THREADS, 4) depthwise_planes(const __grid_cons
     }
   }
   __syncthreads();
-  if (p.out_dtype == QN_F32) box_store<float, THREADS>(p.y, out, (const float *)y);
-  else box_store<uint16_t, THREADS>(p.y, out, (const uint16_t *)y);
+  if (p.out_dtype == QN_F32) box_store<float, THREADS, 8>(p.y, out, (const float *)y);
+  else box_store<uint16_t, THREADS, 8>(p.y, out, (const uint16_t *)y);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */

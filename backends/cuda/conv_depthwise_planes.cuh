@@ -83,12 +83,10 @@ template <int THREADS, class F> __device__ __forceinline__ void box_runs(const p
   }
 }
 
-enum { PIECES = 4 };                      /* pieces of a line that a thread has in flight */
-
-/* The same for channels last, for each PIECES pieces (some channels of a pixel) that a thread copies: run(from, at, begin, most,
+/* The same for channels last, for each PIECES pieces (some channels of a pixel) that a thread has in flight: run(from, at, begin, most,
  * bits, pieces): offsets of the line's first channel and pixel; pieces begin, begin + 32, ... below `most`, of which the lowest `bits`
  * bits count the `pieces` of a pixel, the others pixels. */
-template <int THREADS, class F> __device__ __forceinline__ void box_pixels(const planes &t, const box &b, F run)
+template <int THREADS, int PIECES, class F> __device__ __forceinline__ void box_pixels(const planes &t, const box &b, F run)
 {
   const int deep = b.end[0] - b.first[0], high = b.end[1] - b.first[1], wide = b.end[2] - b.first[2];
   const int pieces = (b.count + t.vector - 1) / t.vector, bits = 32 - __clz(pieces - 1), most = max(wide, 0) << bits;
@@ -101,7 +99,7 @@ template <int THREADS, class F> __device__ __forceinline__ void box_pixels(const
 }
 
 /* Begins to copy the box to shared memory; the caller waits for asynchronous copies and for the block. */
-template <class T, int THREADS> __device__ __forceinline__ void box_load(const planes &t, const box &b, T *to)
+template <class T, int THREADS, int PIECES> __device__ __forceinline__ void box_load(const planes &t, const box &b, T *to)
 {
   enum { E = 16 / sizeof(T) };
   const T *p = (const T *)t.p;
@@ -118,7 +116,7 @@ template <class T, int THREADS> __device__ __forceinline__ void box_load(const p
     });
     return;
   }
-  box_pixels<THREADS>(t, b, [&](int64_t from, int at, int begin, int most, int bits, int pieces) {
+  box_pixels<THREADS, PIECES>(t, b, [&](int64_t from, int at, int begin, int most, int bits, int pieces) {
     uint4 v[PIECES];
 #pragma unroll
     for (int k = 0; k < PIECES; k++) {
@@ -146,7 +144,7 @@ template <class T, int THREADS> __device__ __forceinline__ void box_load(const p
 }
 
 /* Copies the box from shared memory to the tensor. */
-template <class T, int THREADS> __device__ __forceinline__ void box_store(const planes &t, const box &b, const T *from)
+template <class T, int THREADS, int PIECES> __device__ __forceinline__ void box_store(const planes &t, const box &b, const T *from)
 {
   enum { E = 16 / sizeof(T) };
   T *p = (T *)t.p;
@@ -167,7 +165,7 @@ template <class T, int THREADS> __device__ __forceinline__ void box_store(const 
     });
     return;
   }
-  box_pixels<THREADS>(t, b, [&](int64_t to, int at, int begin, int most, int bits, int pieces) {
+  box_pixels<THREADS, PIECES>(t, b, [&](int64_t to, int at, int begin, int most, int bits, int pieces) {
 #pragma unroll
     for (int k = 0; k < PIECES; k++) {
       const int i = begin + k * 32, piece = i & ((1 << bits) - 1), column = i >> bits;

@@ -97,8 +97,8 @@ __global__ void __launch_bounds__(THREADS, blocks_of<ROWS_OF_TAPS, TAPS, STRIDE>
       p.axis[d].range(of_dy.first[d], of_dy.end[d], of_x.first[d], of_x.end[d]);
     }
     box_place(of_dy, p.dy), box_place(of_x, p.x);
-    box_load<element, THREADS>(p.dy, of_dy, dy);
-    box_load<element, THREADS>(p.x, of_x, x);
+    box_load<element, THREADS, 4>(p.dy, of_dy, dy);
+    box_load<element, THREADS, 4>(p.x, of_x, x);
     copy_async_commit();
     copy_async_wait<0>();
     __syncthreads();
