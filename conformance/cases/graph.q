@@ -519,6 +519,7 @@ in w f32/4x1x3x3
 in x f32/2x4x9x10
 dx = conv_backward_data dy=dy w=w groups=4 pad=1 stride=2 dx=f32/2x4x9x10
 out g = relu_backward dy=dx x=x ; as=bf16
+
 # behind a convolution of planes: its product takes what follows, across the rows of its result, in one chunk and in several
 in x f32/2x24x6x8
 in w f32/16x24x1x1
