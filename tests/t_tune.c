@@ -265,10 +265,12 @@ static void without_memory(void)
   snprintf(option, sizeof option, "tune_cache=%s", file);
   if (qn_context_create(cpu, &ctx)) return tap_skip(qn_last_error(), "measuring without memory");
   qn_set_log(keep, NULL);
+#ifndef __SANITIZE_ADDRESS__                      /* which ends the process where memory runs out */
   plan(ctx, "relu x=f32/1099511627776000", &n, NULL);
-  qn_set_log(NULL, NULL);
   tap_ok(n == 1 && line_has(last_plan, 0, "cpu_ref/") && strstr(logged, "tune: relu x=f32/1099511627776000 is not measured") &&
          strstr(logged, "memory ran out"), "what could not be measured is planned, and why is said: %s", logged);
+#endif
+  qn_set_log(NULL, NULL);
   plan(ctx, "relu x=f32/100000", &n, NULL);
   tap_ok(n == 1 && strstr(contents(), "relu x=f32/100000"), "what could is remembered, on a CPU too");
   qn_context_destroy(ctx);

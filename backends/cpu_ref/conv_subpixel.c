@@ -10,6 +10,7 @@
 #include "cpu_ref.h"
 #include "conv_window.h"
 
+#define MOST_PHASES (1 << 20)
 #define MOST_ZEROS 1.4                    /* times the taps, with those beyond the filter; above it phases were faster */
 
 typedef struct subpixel {
@@ -233,11 +234,14 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   s.w = request->value[s.w_value];
   s.dx = request->value[s.dx_value];
   bool strided = false;
+  double phases = 1;
   for (int32_t d = 0; d < dy->rank - 2; d++) {
     strided |= conv->stride[d] > 1;
+    phases *= (double)conv->stride[d];
     if (conv->dilation[d] != 1) return qn_refuse(p, "no dilation", "w", "1", "%lld", (long long)conv->dilation[d]);
   }
   if (!strided) return qn_refuse(p, "a stride", "dx", "2 or more", "1");
+  if (phases > MOST_PHASES) return qn_refuse(p, "strides of fewer phases", "dx", "at most 2^20", "%.0f", phases);
   cpu_gemm *g = &s.gemm;
   g->type = cpu_gemm_type(dy->dtype);
   if (g->type == CPU_GEMM_I16) return qn_refuse(p, "dtypes", "dy", "floats", "%s", qn_kit_name(dy->dtype));

@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
 /* The kernel table of a file that has defined CONV_KIND, the dtype. */
 #define CONV_KERNEL(bm, bn, splits, mode)                                                                                      \
   { bm, bn, splits, gemm_shape<CONV_KIND, bm, bn, splits>::threads, gemm_shape<CONV_KIND, bm, bn, splits>::shared,             \
-    (const void *)conv_wgmma<CONV_KIND, bm, bn, splits, mode> },
+    (const void *)conv_wgmma<CONV_KIND, bm, bn, splits, mode>, nullptr },
 #define CONV_FORWARD(bm, bn, splits, step, tile) CONV_KERNEL(bm, bn, splits, CUDA_CONV_FORWARD)
 #define CONV_DATA(bm, bn, splits, step, tile)    CONV_KERNEL(bm, bn, splits, CUDA_CONV_DATA)
 #define CONV_FILTER(bm, bn, splits, step, tile)  CONV_KERNEL(bm, bn, splits, CUDA_CONV_FILTER)

@@ -1,42 +1,29 @@
-/* norm.c -- layer norm and batch norm by oneDNN. It saves a variance where we save 1 / sqrt(variance + eps): onednn.c converts.
- * Not offered: running statistics, and parameters other than per normalized element (layer) or per channel (batch).
+/* norm.c -- batch norm by given statistics, by oneDNN.
+ * Not offered: norms that make their own statistics, whose sums are about 0, so that a constant group is not 0 within the rounding of its
+ * mean (100.3 in 8x4x32x32: 0.70 channels last); parameters other than per channel.
  *
- * The gradients are not offered: ours accept any rstd, even a negative one, which no variance gives. Squares of large values overflow, and
- * batch norm multiplies scale by rstd first, which loses digits of subnormals: moderate data only, math=fast. */
+ * Squares of large values overflow, and it multiplies scale by rstd first, which loses digits of subnormals: moderate data only,
+ * math=fast. */
 #include "onednn.h"
 
 /* x and tensors of its dims as oneDNN sees them: [rows, columns] or [N, C, spatial]. Parameters and statistics form one row. */
-typedef struct shape { int rank; int64_t dim[QN_MAX_RANK], stride[QN_MAX_RANK], parameters, statistics; bool batch; } shape;
-
-static shape matrix(int64_t rows, int64_t columns, bool batch)
-{
-  return (shape){ .rank = 2, .dim = { rows, columns }, .stride = { columns, 1 }, .parameters = columns,
-                  .statistics = batch ? columns : rows, .batch = batch };
-}
+typedef struct shape { int rank; int64_t dim[QN_MAX_RANK], stride[QN_MAX_RANK], parameters; } shape;
 
 /* False: refused. */
 static bool shape_of(const qn_request *request, qn_prepared *p, const qn_value *x, shape *s)
 {
-  const qn_node *op = &request->op[0];
-  uint64_t mask = ((const qn_norm *)op->attr)->mask, all = (1ull << x->rank) - 1;
-  bool batch = op->op != QN_OP_LAYER_NORM, packed = qn_is_packed(x);
-  int64_t outer = 1, inner = 1;
-  int from = x->rank;
-  while (from > 0 && mask >> (from - 1) & 1)
-    from--;
-  for (int d = 0; d < x->rank; d++)
-    *((batch ? d < 1 : d < from) ? &outer : &inner) *= x->dim[d];
-  if (batch && mask == (all & ~2ull)) {
-    *s = (shape){ .rank = x->rank, .parameters = x->dim[1], .statistics = x->dim[1], .batch = true };
+  uint64_t mask = ((const qn_norm *)request->op[0].attr)->mask, all = (1ull << x->rank) - 1;
+  int64_t inner = 1;
+  for (int d = 1; d < x->rank; d++)
+    inner *= x->dim[d];
+  if (mask == (all & ~2ull)) {
+    *s = (shape){ .rank = x->rank, .parameters = x->dim[1] };
     memcpy(s->dim, x->dim, sizeof s->dim);
     memcpy(s->stride, x->stride, sizeof s->stride);
-  } else if (batch && mask == 1 && packed) {
-    *s = matrix(outer, inner, true);
-  } else if (!batch && mask == (all & ~((1ull << from) - 1)) && packed) {       /* its kernels would write into gaps */
-    *s = matrix(outer, inner, false);
+  } else if (mask == 1 && qn_is_packed(x)) {
+    *s = (shape){ .rank = 2, .dim = { x->dim[0], inner }, .stride = { inner, 1 }, .parameters = inner };
   } else {
-    qn_refuse(p, "oneDNN normalizes over the last dims, or over all but the channels", "x", "packed, axis up to the last dim", "%s",
-              "others");
+    qn_refuse(p, "oneDNN normalizes over all but the channels", "x", "every axis but 1, or packed, axis 0", "%s", "others");
     return false;
   }
   return true;
@@ -56,18 +43,15 @@ static bool add_like(onednn_state *s, const qn_request *request, qn_prepared *p,
   return true;
 }
 
-/* A row of n: a parameter, a statistic or a parameter's gradient. own: oneDNN needs it even if it is neither given nor wanted. */
-static bool add_row(onednn_state *s, const qn_request *request, qn_prepared *p, int role, int32_t value, int64_t n, bool own)
+/* A row of n: a parameter or a statistic. */
+static bool add_row(onednn_state *s, const qn_request *request, qn_prepared *p, int role, int32_t value, int64_t n)
 {
   static const int64_t one = 1;
-  if (value < 0 && own)
-    onednn_add_own(s, role);
   if (value < 0)
     return true;
   const qn_value *v = &request->value[value];
   if (!qn_is_packed(v) || qn_elements(v) != n) {
-    qn_refuse(p, "oneDNN's scales and shifts are of the normalized elements, of a batch of the channels", "scale", "one row of as many",
-              "%s", "others");
+    qn_refuse(p, "oneDNN's scales and shifts are of the channels", "scale", "one row of as many", "%s", "others");
     return false;
   }
   if (!onednn_add(s, request, p, role, value))
@@ -82,17 +66,11 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
 {
   const qn_node *op = &request->op[0];
   const qn_norm_roles r = qn_norm_roles_of(op->op);
-  const qn_norm *norm = op->attr;
-  int32_t x = qn_role_at(op, r.x), scale = qn_role_at(op, r.scale), shift = qn_role_at(op, r.shift), mean = qn_role_at(op, r.mean);
-  int32_t var = qn_role_at(op, r.var), rstd = qn_role_at(op, r.rstd);
-  bool saves = var < 0 && (mean >= 0 || rstd >= 0);
-  unsigned flags = (scale >= 0 ? dnnl_use_scale : 0) | (shift >= 0 ? dnnl_use_shift : 0) | (var >= 0 ? dnnl_use_global_stats : 0);
+  int32_t x = qn_role_at(op, r.x), scale = qn_role_at(op, r.scale), shift = qn_role_at(op, r.shift);
+  unsigned flags = (scale >= 0 ? dnnl_use_scale : 0) | (shift >= 0 ? dnnl_use_shift : 0) | dnnl_use_global_stats;
   const qn_value *xv = &request->value[x];
-  dnnl_prop_kind_t kind = saves ? dnnl_forward_training : dnnl_forward_inference;
-  union { dnnl_layer_normalization_desc_t layer; dnnl_batch_normalization_desc_t batch; } d;
+  dnnl_batch_normalization_desc_t d;
   shape view;
-  if (qn_role_at(op, r.new_mean) >= 0 || qn_role_at(op, r.new_var) >= 0)
-    return qn_refuse(p, "oneDNN keeps no running statistics", "new_mean", "none", "%s", "wanted");
   if (!shape_of(request, p, xv, &view))
     return QN_UNSUPPORTED;
   onednn_state *s = onednn_begin(request, p);
@@ -100,17 +78,14 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     return onednn_refused(p, QN_UNSUPPORTED);
   bool added = add_like(s, request, p, DNNL_ARG_SRC, x, xv, &view) &&
       add_like(s, request, p, DNNL_ARG_DST, qn_role_at(op, r.y), xv, &view) &&
-      add_row(s, request, p, DNNL_ARG_SCALE, scale, view.parameters, false) &&
-      add_row(s, request, p, DNNL_ARG_SHIFT, shift, view.parameters, false) &&
-      add_row(s, request, p, DNNL_ARG_MEAN, mean, view.statistics, saves) &&
-      add_row(s, request, p, DNNL_ARG_VARIANCE, var >= 0 ? var : rstd, view.statistics, saves);
+      add_row(s, request, p, DNNL_ARG_SCALE, scale, view.parameters) &&
+      add_row(s, request, p, DNNL_ARG_SHIFT, shift, view.parameters) &&
+      add_row(s, request, p, DNNL_ARG_MEAN, qn_role_at(op, r.mean), view.parameters) &&
+      add_row(s, request, p, DNNL_ARG_VARIANCE, qn_role_at(op, r.var), view.parameters);
   if (!added)
     return onednn_refused(p, QN_UNSUPPORTED);
-  s->tensor[s->n - 1].deviation = rstd >= 0;
-  s->eps = (float)norm->eps;
-  const dnnl_memory_desc_t *given = &s->tensor[0].given;
-  dnnl_status_t status = view.batch ? dnnl_batch_normalization_forward_desc_init(&d.batch, kind, given, s->eps, flags)
-                                    : dnnl_layer_normalization_forward_desc_init(&d.layer, kind, given, NULL, s->eps, flags);
+  dnnl_status_t status = dnnl_batch_normalization_forward_desc_init(&d, dnnl_forward_inference, &s->tensor[0].given,
+                                                                    (float)((const qn_norm *)op->attr)->eps, flags);
   if (status != dnnl_success)
     return onednn_refused(p, qn_refuse(p, "oneDNN knows no such norm", "", "", "its status %d", (int)status));
   return onednn_finish(s, request, p, &d);
@@ -118,8 +93,6 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
 
 #define SHARED .class_ = QN_CLASS_TUNED, .prepare = prepare, .build = onednn_build, .run = onednn_run, .release = onednn_release
 static const qn_engine rows[] = {
-  { .name = "norm", .op = QN_OP_LAYER_NORM,           .traits = QN_TRAIT_FINITE_ONLY,    SHARED },
-  { .name = "norm", .op = QN_OP_BATCH_NORM,           .traits = QN_TRAIT_FINITE_ONLY,    SHARED },
   { .name = "norm", .op = QN_OP_BATCH_NORM_INFERENCE, .traits = QN_TRAIT_FINITE_ONLY,    SHARED },
 };
 const qn_engine_list onednn_norm = { rows, sizeof rows / sizeof rows[0] };

@@ -116,7 +116,7 @@ static void lay_out(onednn_state *s, qn_prepared *p)
     t->wanted = *dnnl_primitive_desc_query_md(s->desc, dnnl_query_exec_arg_md, t->role);
     if (!t->wanted.ndims && s->first_desc)
       t->wanted = *dnnl_primitive_desc_query_md(s->first_desc, dnnl_query_exec_arg_md, t->role);
-    t->copied = t->value < 0 || t->deviation || !dnnl_memory_desc_equal(&t->given, &t->wanted);
+    t->copied = t->value < 0 || !dnnl_memory_desc_equal(&t->given, &t->wanted);
     t->offset = used;
     used += t->copied ? (size_t)qn_round_up((int64_t)dnnl_memory_desc_get_size(&t->wanted), 256) : 0;
   }
@@ -192,7 +192,7 @@ qn_status onednn_build(const qn_request *request, qn_prepared *p)
   if (made && s->first_desc)
     made = dnnl_primitive_create(&s->first, s->first_desc) == dnnl_success;
   for (int i = 0; i < s->n && made; i++)
-    if (s->tensor[i].copied && s->tensor[i].value >= 0 && !s->tensor[i].deviation)
+    if (s->tensor[i].copied && s->tensor[i].value >= 0)
       made = make_reorder(&s->tensor[i]);
   omp_set_num_threads(threads);
   return made ? QN_OK : failed("oneDNN could not create a primitive that it had described");
@@ -227,26 +227,11 @@ static void free_memories(const onednn_state *s, memories *m)
   dnnl_memory_destroy(m->scratch);
 }
 
-/* Converts oneDNN's variances to the caller's 1 / sqrt(v + eps), both in one row. */
-static bool convert(const onednn_state *s, const onednn_tensor *t, dnnl_memory_t given, dnnl_memory_t copy)
-{
-  void *deviations, *variances;
-  int64_t n = (int64_t)(dnnl_memory_desc_get_size(&t->given) / sizeof(float));
-  if (dnnl_memory_get_data_handle(given, &deviations) != dnnl_success || dnnl_memory_get_data_handle(copy, &variances) != dnnl_success)
-    return false;
-  float *d = deviations, *v = variances;
-  for (int64_t i = 0; i < n; i++)
-    d[i] = 1 / sqrtf(v[i] + s->eps);
-  return true;
-}
-
 static bool copy(const onednn_state *s, int i, memories *m, dnnl_stream_t stream)
 {
   const onednn_tensor *t = &s->tensor[i];
   if (!t->copied || t->value < 0)
     return true;
-  if (t->deviation)
-    return convert(s, t, m->given[i], m->copy[i]);
   dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, t->output ? m->copy[i] : m->given[i] },
                             { DNNL_ARG_TO, t->output ? m->given[i] : m->copy[i] } };
   return dnnl_primitive_execute(t->reorder, stream, 2, arg) == dnnl_success;

@@ -12,7 +12,6 @@ typedef struct onednn_tensor {
   int                role;              /* DNNL_ARG_... */
   int32_t            value;             /* of the request; -1: an output not wanted, or passed from one primitive to the next */
   bool               output;
-  bool               deviation;         /* an output: 1 / sqrt(v + eps) is wanted, oneDNN gives the variance v */
   bool               copied;            /* the primitive uses a copy in the workspace, at offset */
   size_t             offset;
   dnnl_memory_desc_t given, wanted;
@@ -25,7 +24,6 @@ typedef struct onednn_state {
   dnnl_primitive_t      first, primitive;
   int                   n;
   onednn_tensor         tensor[ONEDNN_TENSORS];
-  float                 eps;                      /* for 1 / sqrt(v + eps) */
   size_t                scratch;                  /* offset of the primitives' own scratch */
 } onednn_state;
 

@@ -12,6 +12,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   dnnl_reduction_desc_t d;
   if (qn_same_dims(&request->value[op->arg[0]], &request->value[op->arg[1]]))
     return qn_refuse(p, "nothing to reduce", "x", "dims above 1 to sum over", "%s", "");
+  const int64_t terms = qn_elements(&request->value[op->arg[0]]) / qn_max_i64(1, qn_elements(&request->value[op->arg[1]]));
+  if ((how == dnnl_reduction_mean || how == dnnl_reduction_sum) && terms > 4096)
+    return qn_refuse(p, "oneDNN's sums run over all terms in f32", "x", "at most 4096 terms", "%lld", (long long)terms);
   onednn_state *s = onednn_begin_with(request, p, 2, role);
   if (!s)
     return QN_UNSUPPORTED;
