@@ -48,6 +48,7 @@ dist_workload_DATA = \
   bench/workloads/gemm.q \
   bench/workloads/loss.q \
   bench/workloads/ctc.q \
+  bench/workloads/field_depthwise.q \
   bench/workloads/field_grouped.q \
   bench/workloads/cpu.q \
   bench/workloads/mobilenet.q \
@@ -72,5 +73,6 @@ dist_workload_DATA = \
   bench/workloads/vgg.q \
   bench/workloads/vgg_backward.q
 
-# A report of one backend on one machine; scripts that compare with PyTorch, for those who have it.
-EXTRA_DIST += bench/report bench/reports bench/torch_calls.py bench/torch_peer.py bench/torch_gpu.py bench/torch_digits.py
+# A report of one backend on one machine; scripts that compare with PyTorch, for those who have it; one that writes workloads of what
+# networks in the field run.
+EXTRA_DIST += bench/field/field.py bench/report bench/reports bench/torch_calls.py bench/torch_peer.py bench/torch_gpu.py bench/torch_digits.py

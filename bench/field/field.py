@@ -8,7 +8,7 @@ a problem line in the layout that PyTorch hands over, with the number of models 
     pip install torch torchvision timm transformers diffusers monai
     bench/field/field.py [--models WORD] [--out DIR] [--rows N]
 
-A workload has the N problems of most models, of each kind, dtypes in turn; the whole lists go to DIR/field_*.all with --all.
+A workload has the N problems that most models run, of each kind and layout, dtypes in turn.
 """
 import argparse
 import collections
