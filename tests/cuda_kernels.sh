@@ -9,8 +9,8 @@ known='
 .*_direct                  .                               200  generic: slow is allowed
 conv_depthwise             depthwise_strip                 160  held to the registers that let another block in
 conv_depthwise_mma_filter  depthwise_mma_filter            140  to be brought down: windows to 7 x 7
-conv_depthwise_planes      depthwise_planes                 60  held to the registers that let another block in
-conv_grouped               Lb1EEv7grouped                   60  sums again where a result is not finite, which is rare
+conv_depthwise_planes      depthwise_planes                 70  held to the registers that let another block in
+conv_grouped               Lb1EEv7grouped                   80  sums again where a result is not finite, which is rare
 conv_first_filter          .                                60  held to the registers that let another block in
 conv_winograd              gradient                         48  sums again where a result is not finite, which is rare
 norm_kept                  .                                64  rows kept by a cluster
