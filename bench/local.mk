@@ -48,6 +48,11 @@ dist_workload_DATA = \
   bench/workloads/gemm.q \
   bench/workloads/loss.q \
   bench/workloads/ctc.q \
+  bench/workloads/field_softmax.q \
+  bench/workloads/field_pool.q \
+  bench/workloads/field_norm.q \
+  bench/workloads/field_matmul.q \
+  bench/workloads/field_conv.q \
   bench/workloads/field_depthwise.q \
   bench/workloads/field_grouped.q \
   bench/workloads/cpu.q \
