@@ -2,8 +2,8 @@
  * the written tensor, or as many whole groups as fit, and 128 pixels at a time. A chunk, eight channels of a pixel, is a matrix
  * row for ldmatrix, wherever the pixel lies, so windows need no gathering.
  *
- * Groups whose channels are no multiple of eight are merged into one whose are, with a block-diagonal filter: the smallest number
- * of groups is taken that makes eights of channels and filters. */
+ * Groups whose channels are no multiple of eight are merged into one whose are, with a block-diagonal filter: the smallest power
+ * of two of groups is taken, to 8, that makes eights of channels and filters. */
 #pragma once
 #include "conv_kernel.h"
 #include "conv_tile.cuh"
