@@ -8,6 +8,7 @@ set -u
 known='
 .*_direct                  .                               200  generic: slow is allowed
 conv_depthwise             depthwise_strip                 160  held to the registers that let another block in
+conv_depthwise             depthwise_window                 60  sm_80: any steps beside the weights of 7 x 7 windows
 conv_depthwise_mma_filter  depthwise_mma_filter            140  to be brought down: windows to 7 x 7
 conv_depthwise_planes      depthwise_planes                 70  held to the registers that let another block in
 conv_grouped               Lb1EEv7grouped                   80  sums again where a result is not finite, which is rare

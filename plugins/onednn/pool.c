@@ -24,15 +24,18 @@ static geometry geometry_of(const qn_pool *pool, const int64_t *x, const int64_t
   return g;
 }
 
-/* oneDNN counts a window's taps in 32 bits, and iterates over those in the padding. */
-static bool window_fits(qn_prepared *p, const geometry *g, int spatial)
+/* oneDNN counts a window's taps in 32 bits, and iterates over those in the padding; an average's it adds to one f32 sum. */
+static bool window_fits(qn_prepared *p, const geometry *g, int spatial, bool sums)
 {
   double taps = 1;
   for (int i = 0; i < spatial; i++)
     taps *= (double)g->window[i];
-  if (taps <= INT32_MAX)
+  if (taps > INT32_MAX)
+    qn_refuse(p, "oneDNN counts a window's taps in 32 bits", "", "fewer than 2^31", "%.0f", taps);
+  else if (sums && taps > 4096)
+    qn_refuse(p, "oneDNN's averages are f32 sums over the whole window", "window", "at most 4096 taps", "%.0f", taps);
+  else
     return true;
-  qn_refuse(p, "oneDNN counts a window's taps in 32 bits", "", "fewer than 2^31", "%.0f", taps);
   return false;
 }
 
@@ -63,7 +66,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
                         : pool->include_pad ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding;
   dnnl_pooling_v2_desc_t d;
   dnnl_status_t status;
-  if (!window_fits(p, &g, in->rank - 2) || (op->op == QN_OP_POOL_MAX && !all_see_x(p, &g, in->dim + 2, out->dim + 2, in->rank - 2)))
+  if (!window_fits(p, &g, in->rank - 2, op->op == QN_OP_POOL_AVERAGE) ||
+      (op->op == QN_OP_POOL_MAX && !all_see_x(p, &g, in->dim + 2, out->dim + 2, in->rank - 2)))
     return QN_UNSUPPORTED;
   onednn_state *s = onednn_begin(request, p);
   if (!s)
@@ -97,7 +101,7 @@ static qn_status prepare_backward_max(const qn_request *request, qn_prepared *p)
     return qn_refuse(p, "oneDNN's indices are its own", "indices", "x alone", "%s", "indices");
   const qn_value *xv = &request->value[x], *yv = &request->value[dy];
   geometry g = geometry_of(op->attr, xv->dim + 2, yv->dim + 2, xv->rank - 2);
-  if (!window_fits(p, &g, xv->rank - 2) || !all_see_x(p, &g, xv->dim + 2, yv->dim + 2, xv->rank - 2))
+  if (!window_fits(p, &g, xv->rank - 2, false) || !all_see_x(p, &g, xv->dim + 2, yv->dim + 2, xv->rank - 2))
     return QN_UNSUPPORTED;
   onednn_state *s = onednn_begin(request, p);
   if (!s)
