@@ -30,7 +30,7 @@ typedef struct qn_part     qn_part;       /* owned by core: an engine bound to i
 
 /* ---- the problem that an engine is asked about -------------------------------------------- */
 
-#define QN_MAX_ROLES 16                   /* of one op */
+#define QN_MAX_ROLES 32                   /* of one op */
 
 /* A region: the ops of a graph that are offered to an engine together. A value: one tensor of a region. */
 typedef struct qn_value {
