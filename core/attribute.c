@@ -66,3 +66,20 @@ qn_status qn__attr_copy(const qn_op_info *op, const void *from, void *to)
   }
   return QN_OK;
 }
+
+qn_status qn__args_copy(const char *op, const void *from, void *to, size_t bytes)
+{
+  uint64_t size = 0;
+  memset(to, 0, bytes);
+  if (!from) return qn__fail(QN_BAD_ARGUMENT, "%s: args: is NULL", op);
+  memcpy(&size, from, sizeof size);
+  if (size < sizeof size || size > 65536)
+    return qn__fail(QN_BAD_ARGUMENT, "%s: args: struct_size is %llu; begin with the op's INIT, which sets it to %zu", op,
+                    (unsigned long long)size, bytes);
+  for (uint64_t i = bytes; i < size; i++)
+    if (((const unsigned char *)from)[i])
+      return qn__fail(QN_BAD_ARGUMENT, "%s: args: byte %llu is set, and this library (%s) knows only %zu bytes of them", op,
+                      (unsigned long long)i, qn_version(), bytes);
+  memcpy(to, from, size < bytes ? size : bytes);
+  return QN_OK;
+}

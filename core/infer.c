@@ -188,6 +188,7 @@ static qn_status family_rules(const qn__problem *p)
   case QN_FAMILY_LOCAL:       return qn__infer_local(p);
   case QN_FAMILY_RANDOM:      return qn__infer_random(p);
   case QN_FAMILY_LOSS:        return qn__infer_loss(p);
+  case QN_FAMILY_ATTENTION:   return qn__infer_attention(p);
   case QN_FAMILY_TRAINING:    return qn__infer_training(p);
   case QN_FAMILY_QUANTIZATION: return qn__infer_quantization(p);
   default: return qn__fail(QN_INTERNAL, "%s: its family has no rules", p->op->name);

@@ -2,11 +2,11 @@
 
 pkginclude_HEADERS += include/quern/quern.h include/quern/ops.h include/quern/backend.h include/quern/tools.h \
                       include/quern/kit.h include/quern/number.h include/quern/library.h
-nodist_pkginclude_HEADERS = include/quern/opnum.h
+nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h
 
 # Generated from the op schema: numbers, tables, typed calls.
-BUILT_SOURCES += include/quern/opnum.h
-CLEANFILES += include/quern/opnum.h core/schema_table.c core/calls.c
+BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h
+CLEANFILES += include/quern/opnum.h include/quern/opargs.h core/schema_table.c core/calls.c
 EXTRA_DIST += core/ops.def core/ops.awk core/quern.map
 
 AM_V_OPS   = $(am__v_OPS_@AM_V@)
@@ -17,6 +17,8 @@ OPS_SCHEMA = $(top_srcdir)/core/ops.awk $(top_srcdir)/core/ops.def
 OPS_AWK = $(AM_V_OPS)$(MKDIR_P) $(@D) && $(AWK) -f $(top_srcdir)/core/ops.awk
 include/quern/opnum.h: $(OPS_SCHEMA)
 	$(OPS_AWK) -v emit=opnum $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
+include/quern/opargs.h: $(OPS_SCHEMA)
+	$(OPS_AWK) -v emit=args $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
 core/schema_table.c: $(OPS_SCHEMA)
 	$(OPS_AWK) -v emit=table $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
 core/calls.c: $(OPS_SCHEMA)
@@ -43,6 +45,7 @@ core_libcore_la_SOURCES = \
   core/infer_local.c \
   core/infer_sampling.c \
   core/infer_loss.c \
+  core/infer_attention.c \
   core/infer_random.c \
   core/infer_training.c \
   core/infer_quantization.c \

@@ -1,6 +1,7 @@
 # ops.awk -- turns the op schema (ops.def) into C. Any POSIX awk.
 #
 #   awk -v emit=opnum -f ops.awk ops.def    quern/opnum.h: the numbers of ops, families and roles
+#   awk -v emit=args  -f ops.awk ops.def    quern/opargs.h: the arguments of calls that take many, a struct each
 #   awk -v emit=table -f ops.awk ops.def    schema_table.c: qn__ops[], the schema as data
 #   awk -v emit=calls -f ops.awk ops.def    calls.c: the typed calls; each is compiled against its prototype in ops.h
 #
@@ -234,6 +235,30 @@ function emit_group(group,    a, s, n, i, type, field, value, list)
   print "};"
 }
 
+# Does the call of op o take its tensors in a struct?
+function by_struct(o) { return n_roles[o] > 8 && number[o] >= 300 }
+
+function emit_args(    o, r, nothing)
+{
+  header("opargs.h -- the arguments of calls with more than 8 tensors, in the schema's order of roles.")
+  print "#ifndef QUERN_OPARGS_H\n#define QUERN_OPARGS_H"
+  for (o = 0; o < n_ops; o++) {
+    if (!by_struct(o)) continue
+    printf "\ntypedef struct qn_%s_args {\n  uint64_t struct_size;\n", name[o]
+    nothing = ""
+    for (r = 0; r < n_roles[o]; r++) {
+      if (r == n_inputs[o]) print "  /* outputs */"
+      printf "  const qn_tensor *%s;%s\n", role_name[o, r], (role_flags[o, r] ~ /OPTIONAL/ ? "   /* may be NULL */" : "")
+      nothing = nothing ", 0"
+      if (role_flags[o, r] !~ /LIST/) continue
+      printf "  int64_t n_%s;\n", role_name[o, r]
+      nothing = nothing ", 0"
+    }
+    printf "} qn_%s_args;\n#define QN_%s_ARGS_INIT { sizeof(qn_%s_args)%s }\n", name[o], toupper(name[o]), name[o], nothing
+  }
+  print "\n#endif"
+}
+
 function emit_table(    i, o, r, g)
 {
   header("schema_table.c -- the op schema as data.")
@@ -266,20 +291,27 @@ function emit_table(    i, o, r, g)
   print "  default: return \"?\";\n  }\n}"
 }
 
-function emit_call(o,    r, g, attr)
+function emit_call(o,    r, g, attr, of)
 {
   g = op_group[o]
   attr = n_attrs[g] > 0
   printf "\nqn_status qn_%s(qn_context *ctx", name[o]
   if (attr) printf ", const %s *attr", group_struct[g]
-  for (r = 0; r < n_roles[o]; r++) {
-    printf ", const qn_tensor *%s", role_name[o, r]
-    if (role_flags[o, r] ~ /LIST/) printf ", int64_t n_%s", role_name[o, r]
+  if (by_struct(o)) {
+    of = "a."
+    printf ", const qn_%s_args *args)\n{\n  qn_%s_args a;\n", name[o], name[o]
+    printf "  qn_status status = qn__args_copy(\"%s\", args, &a, sizeof a);\n  if (status) return status;\n", name[o]
+  } else {
+    for (r = 0; r < n_roles[o]; r++) {
+      printf ", const qn_tensor *%s", role_name[o, r]
+      if (role_flags[o, r] ~ /LIST/) printf ", int64_t n_%s", role_name[o, r]
+    }
+    print ")\n{"
   }
-  printf ")\n{\n  const qn_arg arg[] = {"
+  printf "  const qn_arg arg[] = {"
   for (r = 0; r < n_roles[o]; r++)
-    if (role_flags[o, r] ~ /LIST/) printf "%s { %s, n_%s }", (r ? "," : ""), role_name[o, r], role_name[o, r]
-    else printf "%s { %s, %s != NULL }", (r ? "," : ""), role_name[o, r], role_name[o, r]
+    if (role_flags[o, r] ~ /LIST/) printf "%s { %s%s, %sn_%s }", (r ? "," : ""), of, role_name[o, r], of, role_name[o, r]
+    else printf "%s { %s%s, %s%s != NULL }", (r ? "," : ""), of, role_name[o, r], of, role_name[o, r]
   printf " };\n  const qn_op op = { QN_OP_%s, %d, %s, arg };\n", toupper(name[o]), n_roles[o], (attr ? "attr" : "NULL")
   print "  return qn_run(ctx, &op);\n}"
 }
@@ -287,17 +319,18 @@ function emit_call(o,    r, g, attr)
 function emit_calls(    o)
 {
   header("calls.c -- the typed calls of ops.h.")
-  print "#include <quern/quern.h>"
+  print "#include \"problem.h\""
   for (o = 0; o < n_ops; o++) emit_call(o)
 }
 
 END {
   if (failed) exit 1
   if (emit == "opnum") emit_opnum()
+  else if (emit == "args") emit_args()
   else if (emit == "table") emit_table()
   else if (emit == "calls") emit_calls()
   else {
-    print "ops.awk: set -v emit=opnum, table or calls" > "/dev/stderr"
+    print "ops.awk: set -v emit=opnum, args, table or calls" > "/dev/stderr"
     exit 1
   }
 }

@@ -40,6 +40,7 @@ qn_status qn__infer_sampling(const qn__problem *p);
 qn_status qn__infer_local(const qn__problem *p);
 qn_status qn__infer_random(const qn__problem *p);
 qn_status qn__infer_loss(const qn__problem *p);
+qn_status qn__infer_attention(const qn__problem *p);
 qn_status qn__infer_training(const qn__problem *p);
 qn_status qn__infer_quantization(const qn__problem *p);
 
@@ -91,6 +92,8 @@ const char *qn__word(const char *words, int64_t value, int *n);
 int64_t     qn__word_number(const char *words, const char *word, size_t n);
 /* Copies a caller's attribute struct, of an older or newer size, to a complete one of op->attr_bytes. */
 qn_status qn__attr_copy(const qn_op_info *op, const void *from, void *to);
+/* The same of a struct of arguments of `bytes` here; pointers beyond the caller's size become NULL. */
+qn_status qn__args_copy(const char *op, const void *from, void *to, size_t bytes);
 
 /* ---- layout.c ------------------------------------------------------------------------------ */
 

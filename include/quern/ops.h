@@ -10,11 +10,15 @@
  * rounded once to the output's dtype, to nearest even. Integer arithmetic wraps. A zero dim makes an op a no-op. Attributes of type
  * double should be within the range of the computing type: with f32 tensors 1e39 may act as Inf, an eps of 1e-50 as 0.
  *
+ * A call of many tensors takes them in a struct that opargs.h declares, with a field for each role; begin with its INIT and set those
+ * that you have.
+ *
  * Each prototype is compiled against the schema (core/ops.def): a difference fails the build. */
 #ifndef QUERN_OPS_H
 #define QUERN_OPS_H
 #include <math.h>
 #include <quern/quern.h>
+#include <quern/opargs.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -155,6 +159,93 @@ enum { QN_LOCAL_ACROSS = 0, QN_LOCAL_WITHIN = 1 };
 qn_status qn_lrn(qn_context *ctx, const qn_local_norm *norm, const qn_tensor *x, const qn_tensor *means, const qn_tensor *y);
 qn_status qn_lrn_backward(qn_context *ctx, const qn_local_norm *norm, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *means,
                           const qn_tensor *dx, const qn_tensor *dmeans);
+
+/* ---- attention ---------------------------------------------------------------------------- */
+
+typedef struct qn_attention {
+  uint64_t struct_size;
+  double   scale;                     /* of the scores; 0: 1/sqrt(D) */
+  int64_t  left, right;               /* keys before and after the diagonal that a query sees, itself inclusive; -1: all. right 0: causal */
+  int64_t  align;                     /* where the diagonal ends: QN_ALIGN_... */
+  double   softcap;                   /* c of c tanh(score / c); 0: none */
+  double   dropout;                   /* probability of dropping a weight, 0 <= p < 1, taken to the nearest 1/65536 */
+  int64_t  value_size;                /* without v: Dv, the leading elements of each key row that are its value */
+  int64_t  block_q, block_kv;         /* what one bit of blocks covers */
+} qn_attention;
+#define QN_ATTENTION_INIT { sizeof(qn_attention), 0, -1, -1, 0, 0, 0, 0, 128, 128 }
+enum { QN_ALIGN_BOTTOM_RIGHT = 0, QN_ALIGN_TOP_LEFT = 1 };
+
+/* For each sequence b of B, head h of H and query i, over the keys j that it sees, with key head g = h / (H/Hkv):
+ *   s_j = softcap(scale sum_d q[b,h,i,d] k[b,g,j,d]) + bias[b,h,i,j] - slopes[h] |i + shift - j|
+ *   m = max s_j      lse = ln(sum exp s_j + exp sink[h])      P_j = exp(s_j - lse)      y = sum_j P_j v[b,g,j]
+ *
+ * q [B, H, Sq, D]   k [B, Hkv, Skv, D]   v [B, Hkv, Skv, Dv]   y [B, H, Sq, Dv]   lse, max [B, H, Sq]   amax a scalar: max |y|
+ * Hkv divides H (groups of query heads share a key head). Heads are strides: BSHD or packed q, k, v are views. v absent: each value is
+ * the first `value_size` elements of its key (latent attention), Dv = value_size.
+ * bias, mask [B|1, H|1, Sq|1, Skv|1]: added to the score; true: may be seen   slopes [H] or [B|1, H] (ALiBi)   sink [H]
+ * blocks [B|1, H|1, ceil(Sq/block_q), ceil(ceil(Skv/block_kv)/8)] u8: bit n % 8 of byte n / 8, lowest first, 0 hides key block n
+ * Which keys are seen: those that lengths, window, mask and blocks all admit.
+ *   lengths   q_lengths, kv_lengths [B]: queries and keys of each sequence; below 0 counts as 0, above the extent as the extent
+ *   window    i + shift - left <= j <= i + shift + right; shift = keys - queries of the sequence (its actual lengths), so that the
+ *             last query sees the last key; align=top_left: 0
+ *   ragged    q_starts [B+1]: q, y, lse have dims [1, H, T, ..], and sequence b owns tokens q_starts[b] to q_starts[b+1] - 1; kv_starts
+ *             the same for k, v [1, Hkv, T, ..]. i and j count within the sequence; lengths shorten it. bias and mask are then
+ *             indexed along queries (keys) by the token's place among all T; starts must not fall and end within T
+ *   paged     pages [B, n]: k, v have dims [pages, Hkv, page, ..], key j lies on page pages[b, j / page] at place j % page, and
+ *             Skv is n page. Wants kv_lengths. Entries past the length are not read; keys of a page that does not exist are not seen
+ * q_scale, k_scale, v_scale: an element's value is element x scale; y_scale: y y_scale is stored. Each of rank 0, or of its tensor's
+ * rank, with dims that divide those of the tensor as stored (blocks of it share a scale). y_scale has rank 0.
+ * dropout: P_j is 0 with probability p, else P_j / (1 - p); lse is without it. With t = p rounded to 65536ths, weight (b, h, i, j) is 0
+ * if its 16 bits are below t: half j % 2 (the low first) of word j % 8 / 2 of Philox 4x32-10 with key = seed, counter = (j / 8, i, offset +
+ * (b H + h) 2^32), of 32, 32 and 64 bits. So a sequence drops the same weights dense, ragged and paged. seed, offset: scalars as in
+ * rng_uniform; dropout above 0 needs seed.
+ * dtypes: q, k, v each e4m3, e5m2, i8, or all others of them one of f64 f32 f16 bf16; bias a float that mixes with it; y one that does,
+ * or e4m3 or e5m2 (default: the dtype of q, k, v; f32 where all have 8 bits); lse, max, amax, slopes, sink and scales f32, with f64: f64.
+ * A query that sees no key, or only scores of -Inf, has y 0, lse -Inf (with a sink: the sink) and max -Inf; so have rows past
+ * a sequence's end and tokens of no sequence. Values and keys that no query sees are never read into a result, even if NaN.
+ * Traps: bottom right is FlashAttention's and vLLM's causal mask; PyTorch's is_causal is top left. cuDNN's left bound is left + 1, its
+ * default scale 1. FlashInfer's lse has base 2. A bias of -Inf is no mask: its weight is 0, but 0 times a NaN or Inf value is NaN. An engine may
+ * round P to the dtype of q before the product with v.
+ * (Vaswani and others 2017; online: Milakov, Gimelshein 2018, Dao and others 2022.) */
+qn_status qn_attention_forward(qn_context *ctx, const qn_attention *attention, const qn_attention_forward_args *args);
+/* With P from lse, n the keep factor of dropout (0 or 1/(1 - p)) and t = tanh of the softcap (0 without):
+ *   D = sum_d dy y - dlse      dP_j = n_j sum_d dy v_j      dS_j = P_j (dP_j - D)
+ *   dq = scale sum_j dS_j (1 - t_j^2) k_j      dk_j = scale sum_{h of g, i} dS_j (1 - t_j^2) q_i      dv_j = sum n_j P_j dy_i
+ *   dbias = sum of dS over the dims where bias has 1      dsink = - sum_{b,i} exp(sink - lse) D
+ * y, lse: the forward's. dlse: the gradient by lse, absent: 0. Without v there is no dv; values' gradient is added to dk's first elements.
+ * Gradients have the dims of what they belong to; they are 0 for rows that see no key, keys that nobody sees, tokens of no sequence.
+ * dtypes: q, k, v one of f64 f32 f16 bf16; dy, y, bias and the gradients any that mix with it. */
+qn_status qn_attention_backward(qn_context *ctx, const qn_attention *attention, const qn_attention_backward_args *args);
+/* Joins attention over two sets of keys (a shared prefix, chunks, other devices'):
+ *   y = (e^lse1 y1 + e^lse2 y2) / (e^lse1 + e^lse2)      lse = ln(e^lse1 + e^lse2)
+ * y1, y2, y [dims, Dv]   lse1, lse2, lse [dims]; f32 f16 bf16 mixed, lse f32; or all f64. A part with lse -Inf is not read; if both are so,
+ * y is 0. A NaN or +Inf in either makes the row NaN. y may share y1's memory, lse lse1's. With a sink count it in one part only. */
+qn_status qn_attention_merge(qn_context *ctx, const qn_tensor *y1, const qn_tensor *lse1, const qn_tensor *y2, const qn_tensor *lse2,
+                             const qn_tensor *y, const qn_tensor *lse);
+
+typedef struct qn_rotation {
+  uint64_t struct_size;
+  int64_t  interleaved;               /* 0: pairs are (k, k + R/2); 1: (2k, 2k + 1) */
+} qn_rotation;
+#define QN_ROTATION_INIT { sizeof(qn_rotation), 0 }
+/* Rotary position embedding. For the pair k of a row at position p, k from 0 to R/2 - 1:
+ *   y_a = x_a cos[p, k] - x_b sin[p, k]      y_b = x_b cos[p, k] + x_a sin[p, k]      the gradient has -sin
+ * x, y [B, H, S, D]   cos, sin [P, R/2], R <= D: elements from R on are copied   positions [B|1, S] i32 or i64; absent: p = s
+ * dtypes: f32 f16 bf16 in any mixture, or all f64. At a position outside 0..P-1 the pairs are 0. y may share x's memory.
+ * Traps: Llama's and NeoX's pairs are halves, GPT-J's interleaved. Only what is to be turned comes first: R counts from element 0.
+ * (Su and others 2021.) */
+qn_status qn_rotary(qn_context *ctx, const qn_rotation *rotation, const qn_tensor *x, const qn_tensor *cos, const qn_tensor *sin,
+                    const qn_tensor *positions, const qn_tensor *y);
+qn_status qn_rotary_backward(qn_context *ctx, const qn_rotation *rotation, const qn_tensor *dy, const qn_tensor *cos, const qn_tensor *sin,
+                             const qn_tensor *positions, const qn_tensor *dx);
+/* new_cache = cache, with token (b, s) of x at its slot: page slots[b, s] / page, place slots[b, s] % page; nowhere if the slot is
+ * negative or beyond the cache.
+ * cache, new_cache [pages, Hkv, page, D]   x [B, Hkv, S, D]   slots [B, S] i32 or i64   scale of rank 0, or rank 4 with dims that divide
+ * cache's. new_cache may share cache's memory, and then only the tokens' elements are touched.
+ * dtypes: x as cache, any; or both float, cache also e4m3 e5m2 i8: x / scale (absent: 1) is stored, rounded and saturated as by quantize.
+ * Trap: what two tokens of one slot leave there is not specified. */
+qn_status qn_cache_write(qn_context *ctx, const qn_tensor *cache, const qn_tensor *x, const qn_tensor *slots, const qn_tensor *scale,
+                         const qn_tensor *new_cache);
 
 /* ---- losses ------------------------------------------------------------------------------- */
 
