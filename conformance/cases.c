@@ -285,7 +285,7 @@ static void add_oracle_check(struct qc_list *list, const qn_graph *graph, const 
     kind = broadcast ? QC_CASE : QC_ADJOINT;
   }
   for (uint32_t i = 0; i < view->n_values; i++)
-    if (qn_dtype_bytes(view->value[i].dtype) == 1 && view->value[i].dtype != QN_U8)
+    if (qn_dtype_bytes(view->value[i].dtype) == 1 && view->value[i].dtype != QN_U8 && view->value[i].dtype != QN_BOOL)
       return;                           /* integers and 8-bit floats have separate rules */
   for (uint32_t i = 0; i < view->n_values; i++)
     if (qc_elements(&view->value[i]) > 2500)

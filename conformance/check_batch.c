@@ -41,6 +41,16 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
   }
   case QN_FAMILY_NORMALIZATION:         /* dscale and dshift add up over the rows that share them */
     return ((const qn_norm *)n->attr)->mask & 1 ? -2 : v->q.dim[0] == y->dim[0] ? 0 : -1;
+  case QN_FAMILY_ATTENTION: {           /* rows are sequences; what has another first dim, or 1 for all, belongs to each */
+    static const char *const none[] = {"q_starts", "kv_starts", "pages", "slots", "dbias", "dsink", "amax", "cos", "sin"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+      if (!strcmp(role, none[i]))
+        return i < 7 ? -2 : -1;
+    if (n->op->kind == QN_OP_ATTENTION_FORWARD || n->op->kind == QN_OP_ATTENTION_BACKWARD)
+      if (((const qn_attention *)n->attr)->dropout > 0)
+        return -2;                      /* draws by the sequence's number */
+    return v->q.dim[0] == y->dim[0] && v->q.rank != 1 ? 0 : !strcmp(role, "q_lengths") || !strcmp(role, "kv_lengths") ? 0 : -1;
+  }
   case QN_FAMILY_POOLING: case QN_FAMILY_RESAMPLING: case QN_FAMILY_LOCAL:
   case QN_FAMILY_SAMPLING:
     return 0;

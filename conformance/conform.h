@@ -144,6 +144,10 @@ uint64_t qc_hash(uint64_t seed, uint64_t tensor, uint64_t i);
 bool qc_fill(struct qc_value *v, const char *how, uint64_t seed, int tensor, int range);
 bool qc_fill_is_random(const char *how);        /* independent elements: the square-root law holds */
 bool qc_fill_is_special(const char *how);       /* may hold NaN or Inf */
+/* Integers of attention: lengths, rising starts, pages, positions, slots, by the role's name. most: what counts what they count. */
+bool qc_fill_places(struct qc_value *v, const char *role, int64_t most, uint64_t seed);
+/* That `most`, from the values of an op's roles, indexed by role. */
+int64_t qc_places(const qn_op_info *op, struct qc_value *const by_role[], const char *role);
 /* Indices for pool_max_backward: a random tap of each window, now and then none. */
 void qc_fill_taps(struct qc_value *indices, const qn_op_info *op, const void *attr, const qn_value *dx, uint64_t seed);
 
@@ -214,6 +218,7 @@ void   qc_bound_sampling(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_lrn(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_random(struct qc_node *n);
 void   qc_bound_loss(struct qc_node *n, const struct qc_numerics *k);
+void   qc_bound_attention(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_training(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_moved(struct qc_node *n);                      /* values that are only moved keep their errors */
 /* e = the twin on |inputs| + e, less the twin on |inputs|: the effect of inexact inputs on a multilinear op. Adds to out->e. */

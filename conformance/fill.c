@@ -129,6 +129,40 @@ bool qc_fill_is_special(const char *how)
          (!strncmp(how, "const:", 6) && !isfinite(strtod(how + 6, NULL)));
 }
 
+int64_t qc_places(const qn_op_info *op, struct qc_value *const by_role[], const char *role)
+{
+  static const struct { const char *role, *of; int dim; } extents[] = {
+    {"q_starts", "q", 2}, {"q_lengths", "q", 2}, {"kv_starts", "k", 2}, {"kv_lengths", "k", 2}, {"pages", "k", 0}, {"positions", "cos", 0},
+    {"slots", "cache", 0}, {"kv_lengths", "pages", 1}, {"slots", "cache", 2},
+  };
+  int64_t most = 1;
+  for (size_t i = 0; i < sizeof extents / sizeof *extents; i++)
+    for (uint32_t r = 0; r < op->n_roles && !strcmp(role, extents[i].role); r++)
+      if (!strcmp(op->role[r].name, extents[i].of) && by_role[r])
+        most *= by_role[r]->q.dim[extents[i].dim];
+  return most;
+}
+
+bool qc_fill_places(struct qc_value *v, const char *role, int64_t most, uint64_t seed)
+{
+  bool starts = strstr(role, "_starts"), lengths = strstr(role, "_lengths"), slots = !strcmp(role, "slots");
+  size_t bytes = qn_dtype_bytes(v->q.dtype);
+  if (!starts && !lengths && !slots && strcmp(role, "pages") && strcmp(role, "positions"))
+    return false;
+  for (int64_t i = 0; i < v->n; i++) {
+    uint64_t h = qc_hash(seed, 78, (uint64_t)i);
+    int64_t place = (int64_t)(h % (uint64_t)(most + 2)) - 1;      /* now and then outside */
+    if (starts)                         /* rising, from 0 to the end */
+      place = i == 0 ? 0 : i == v->n - 1 ? most : (i * most + (int64_t)(h % (uint64_t)(most + 1))) / (v->n - 1);
+    if (lengths)
+      place = h >> 40 & 1 ? most : place;
+    if (slots)                          /* each once, from some place on, in reverse */
+      place = (h >> 40 & 7) == 0 || i >= most ? -1 : most - 1 - (i + (int64_t)(seed % (uint64_t)most)) % most;
+    memcpy((char *)(v->raw ? v->raw : v->twin) + i * (int64_t)bytes, &place, bytes);
+  }
+  return true;
+}
+
 void qc_fill_taps(struct qc_value *indices, const qn_op_info *op, const void *attr, const qn_value *dx, uint64_t seed)
 {
   int spatial = indices->q.rank - 2;

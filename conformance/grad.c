@@ -103,9 +103,12 @@ static int role_index(const qn_op_info *op, const char *name)
   return -1;
 }
 
+/* What is differentiated: the sum of the products of outputs and what backward takes as the gradients by them. */
+struct loss { struct qc_value *y[QN_MAX_ROLES], *dy[QN_MAX_ROLES]; int n; };
+
 /* One direction: true if the difference quotient agrees with the gradient. */
-static bool agrees(struct built *f, struct qc_value *wrt, struct qc_value *y, const double *dy, const double *grad,
-                   const double *direction, double *numeric, double *analytic)
+static bool agrees(struct built *f, struct qc_value *wrt, const struct loss *loss, const double *grad, const double *direction,
+                   double *numeric, double *analytic)
 {
   const double h = 6.0554544523933429e-6;       /* cbrt(2^-52) */
   double *kept = qc_alloc((size_t)wrt->n * 8 + 8), magnitude = 0, scale = 0, side[2];
@@ -114,7 +117,9 @@ static bool agrees(struct built *f, struct qc_value *wrt, struct qc_value *y, co
     for (int64_t i = 0; i < wrt->n; i++)
       wrt->y[i] = kept[i] + (s ? -h : h) * direction[i];
     qc_twin_run(f->node.twin, NULL, NULL);
-    side[s] = dot(dy, y->y, y->n, &scale);
+    side[s] = 0;
+    for (int k = 0; k < loss->n; k++)
+      side[s] += dot(loss->dy[k]->y, loss->y[k]->y, loss->y[k]->n, &scale);
   }
   memcpy(wrt->y, kept, (size_t)wrt->n * 8);
   free(kept);
@@ -123,7 +128,7 @@ static bool agrees(struct built *f, struct qc_value *wrt, struct qc_value *y, co
   return fabs(*numeric - *analytic) <= 1e-6 * (magnitude + scale) + 1e-9;
 }
 
-static bool compare_directions(struct built *f, struct qc_value *wrt, struct qc_value *y, const double *dy, const double *grad)
+static bool compare_directions(struct built *f, struct qc_value *wrt, const struct loss *loss, const double *grad)
 {
   double *direction = qc_alloc((size_t)wrt->n * 8 + 8);
   bool ok = true;
@@ -132,7 +137,7 @@ static bool compare_directions(struct built *f, struct qc_value *wrt, struct qc_
     for (int64_t i = 0; i < wrt->n; i++)
       direction[i] = wrt->n <= 64 ? i == d : (qc_hash(3, (uint64_t)d, (uint64_t)i) & 1 ? 1 : -1);
     double numeric, analytic;
-    ok = agrees(f, wrt, y, dy, grad, direction, &numeric, &analytic);
+    ok = agrees(f, wrt, loss, grad, direction, &numeric, &analytic);
     if (!ok)
       qc_say_fail("verdict", "direction %lld: finite difference %.9g, gradient %.9g", (long long)d, numeric, analytic);
   }
@@ -165,15 +170,23 @@ static bool gradient_agrees(const struct qc_node *back, int o)
       by_role[r] = new_value(&random_key);
     if (by_role[r] && same && same->q.flags & QN_VALUE_HOST)
       by_role[r]->literal = same->literal;
-    else if (by_role[r])
+    else if (by_role[r] && !(forward->family == QN_FAMILY_ATTENTION &&
+                             qc_fill_places(by_role[r], name, qc_places(forward, by_role, name), qc_opt.seed)))
       fill(by_role[r], (int)r, false, qc_opt.seed);
   }
   fill(dy, 50, false, qc_opt.seed);
+  struct loss loss = {.y = {by_role[forward->n_inputs]}, .dy = {dy}, .n = 1};
   for (uint32_t r = 0; r < back->op->n_inputs; r++) {
     const char *name = back->op->role[r].name;
     int from = role_index(forward, name);
     if (qc_role(back, name))
       back_role[r] = !strcmp(name, "dy") ? dy : from >= 0 ? by_role[from] : NULL;
+    int output_of = back_role[r] || name[0] != 'd' ? -1 : role_index(forward, name + 1);
+    if (output_of < 0 || !qc_role(back, name))
+      continue;
+    back_role[r] = loss.dy[loss.n] = new_value(&qc_role(back, name)->q);        /* by a further output */
+    fill(back_role[r], 51 + loss.n, false, qc_opt.seed);
+    loss.y[loss.n++] = by_role[output_of];
   }
   for (int i = 0; i < back->n_out; i++)
     back_role[back->out_role[i]] = out[i];
@@ -186,7 +199,7 @@ static bool gradient_agrees(const struct qc_node *back, int o)
     if (isinf(y->y[i]))
       dy->y[i] = 0;
   qc_twin_run(b.node.twin, NULL, NULL);
-  bool ok = compare_directions(&f, wrt, y, dy->y, grad->y);
+  bool ok = compare_directions(&f, wrt, &loss, grad->y);
   if (!ok)
     qc_say_fail("output", "%s", output);
   qc_twin_free(f.node.twin);
@@ -195,7 +208,8 @@ static bool gradient_agrees(const struct qc_node *back, int o)
     free_value(by_role[r]);
   for (int i = 0; i < back->n_out; i++)
     free_value(out[i]);
-  free_value(dy);
+  for (int k = 0; k < loss.n; k++)
+    free_value(loss.dy[k]);
   return ok;
 }
 

@@ -60,6 +60,7 @@ conform_sources = \
   conformance/bound_normalization.c \
   conformance/bound_loss.c \
   conformance/bound_random.c \
+  conformance/bound_attention.c \
   conformance/bound_training.c \
   conformance/buffer.c \
   conformance/execute.c \
@@ -98,6 +99,7 @@ conformance_mutant_quern_mutant_la_SOURCES = \
   conformance/mutant/mutants_norm.c \
   conformance/mutant/mutants_quantize.c \
   conformance/mutant/mutants_random.c \
+  conformance/mutant/mutants_attention.c \
   conformance/mutant/mutants_training.c \
   conformance/mutant/mutants_reduce.c \
   conformance/mutant/mutants_lrn.c \

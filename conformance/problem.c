@@ -226,6 +226,23 @@ static bool stated_values(const char *text, uint32_t dtype, int64_t n, void *raw
 /* Values for rank-0 operands: exact in every dtype, none of them neutral. */
 static const double scalar_values[] = {2, -3, 0.5, -0.25, 4, 1.5};
 
+/* Integers that name places in other tensors of an attention op that reads them. */
+static bool fill_places(struct qc_problem *p, struct qc_value *v, uint64_t seed)
+{
+  for (uint32_t k = 0; k < p->view->n_ops; k++) {
+    const struct qc_node *n = &p->node[k];
+    struct qc_value *by_role[QN_MAX_ROLES] = {0};
+    const char *role = NULL;
+    for (int i = 0; i < n->n_in && n->op->family == QN_FAMILY_ATTENTION; i++) {
+      by_role[n->in_role[i]] = n->in[i];
+      role = n->in[i] == v ? n->op->role[n->in_role[i]].name : role;
+    }
+    if (role && qc_fill_places(v, role, qc_places(n->op, by_role, role), seed))
+      return true;
+  }
+  return false;
+}
+
 static bool fill_input(struct qc_problem *p, struct qc_value *v, int index, const char *settings, const char *how,
                        uint64_t seed, char *why, size_t bytes)
 {
@@ -254,6 +271,10 @@ static bool fill_input(struct qc_problem *p, struct qc_value *v, int index, cons
   const struct qc_node *n = &p->node[0];
   if (!own && !strcmp(v->name, "indices") && p->view->n_ops == 1 && n->op->family == QN_FAMILY_POOLING) {
     qc_fill_taps(v, n->op, n->attr, &n->out[0]->q, seed);
+    settle_shared(v);
+    return true;
+  }
+  if (!own && fill_places(p, v, seed)) {
     settle_shared(v);
     return true;
   }
@@ -355,7 +376,7 @@ bool qc_problem_fill(struct qc_problem *p, const char *settings, const char *how
       continue;
     }
     /* defined bit by bit, or by its own dtype's range */
-    if (n->op->family == QN_FAMILY_QUANTIZATION || n->op->kind == QN_OP_AMP_UPDATE) {
+    if (n->op->family == QN_FAMILY_QUANTIZATION || n->op->kind == QN_OP_AMP_UPDATE || n->op->kind == QN_OP_CACHE_WRITE) {
       qc_native_bits(n);
       continue;
     }

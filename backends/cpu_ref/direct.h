@@ -191,6 +191,22 @@ static inline void cpu_sum_store(const cpu_sum *s, const cpu_tensor *y, int64_t 
   else cpu_put(y, offset, cpu_sum_value(s));
 }
 
+/* ---- random numbers ---------------------------------------------------------------------------- */
+
+/* Philox 4x32-10: encrypts the counter, 4 words of 32 bits, by the key. */
+static inline void cpu_philox(uint64_t c[4], uint64_t seed)
+{
+  const uint64_t low = UINT64_C(0xffffffff);
+  uint64_t key[2] = { seed & low, seed >> 32 };
+  for (int round = 0; round < 10; round++) {
+    const uint64_t first = c[0] * 0xD2511F53, third = c[2] * 0xCD9E8D57;
+    const uint64_t next[4] = { third >> 32 ^ c[1] ^ key[0], third & low, first >> 32 ^ c[3] ^ key[1], first & low };
+    memcpy(c, next, sizeof next);
+    key[0] = (key[0] + 0x9E3779B9) & low;
+    key[1] = (key[1] + 0xBB67AE85) & low;
+  }
+}
+
 /* ---- threads ---------------------------------------------------------------------------------- */
 
 /* Threads worth waking for this many outputs of about so many steps each: waking a team costs some microseconds. */

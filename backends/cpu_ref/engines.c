@@ -23,6 +23,8 @@
   X(ctc_rows)                                                                             \
   X(ctc_direct)                                                                           \
   X(loss_direct)                                                                          \
+  X(attention_direct)                                                                     \
+  X(attention_parts_direct)                                                               \
   X(training_lists)                                                                       \
   X(training_direct)                                                                      \
   X(quantize_runs)                                                                        \

@@ -95,6 +95,8 @@ backends_cpu_ref_libdirect_la_SOURCES = \
   backends/cpu_ref/sampling_direct.c \
   backends/cpu_ref/loss_direct.c \
   backends/cpu_ref/ctc_direct.c \
+  backends/cpu_ref/attention_direct.c \
+  backends/cpu_ref/attention_parts_direct.c \
   backends/cpu_ref/random_direct.c \
   backends/cpu_ref/quantize_direct.c \
   backends/cpu_ref/training_direct.c \

@@ -15,15 +15,9 @@ typedef struct problem {
 
 static uint32_t word_of(const problem *v, int64_t i)
 {
-  const uint64_t low = UINT64_C(0xffffffff), at = (uint64_t)i / 4, seed = (uint64_t)v->seed, offset = (uint64_t)v->offset;
-  uint64_t c[4] = { at & low, at >> 32, offset & low, offset >> 32 }, key[2] = { seed & low, seed >> 32 };
-  for (int round = 0; round < 10; round++) {
-    const uint64_t first = c[0] * 0xD2511F53, third = c[2] * 0xCD9E8D57;
-    const uint64_t next[4] = { third >> 32 ^ c[1] ^ key[0], third & low, first >> 32 ^ c[3] ^ key[1], first & low };
-    memcpy(c, next, sizeof c);
-    key[0] = (key[0] + 0x9E3779B9) & low;
-    key[1] = (key[1] + 0xBB67AE85) & low;
-  }
+  const uint64_t low = UINT64_C(0xffffffff), at = (uint64_t)i / 4, offset = (uint64_t)v->offset;
+  uint64_t c[4] = { at & low, at >> 32, offset & low, offset >> 32 };
+  cpu_philox(c, (uint64_t)v->seed);
   return (uint32_t)c[i % 4];
 }
 

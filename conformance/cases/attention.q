@@ -1,0 +1,160 @@
+# attention, its gradient, merge, rotary embeddings, cache writes: what libraries disagree on, with values where they are short; then
+# geometry, every mask, lengths, ragged and paged sequences, scales of 8-bit operands, what must not be read.
+
+# scale 0 is 1/sqrt(D); 1 is 1. Two keys: weights 1/(1 + e^-1/2) and 1/(1 + e)
+attention_forward q=f32/1x1x1x4 k=f32/1x1x2x4 v=f32/1x1x2x1 lse=? ; q.is=1 k.is=1,1,1,1,0.75,0.75,0.75,0.75 v.is=1,0 y.is=0.62245933 y.within=1e-6 lse.is=2.474076984 lse.within=1e-6 as=f64
+attention_forward q=f32/1x1x1x4 k=f32/1x1x2x4 v=f32/1x1x2x1 lse=? scale=1 ; q.is=1 k.is=1,1,1,1,0.75,0.75,0.75,0.75 v.is=1,0 y.is=0.731058579 y.within=1e-6 lse.is=4.313261688 lse.within=1e-6
+
+# causal, more keys than queries: the last query sees the last key (bottom right), or the first query the first key (top left)
+attention_forward q=f32/1x1x2x1 k=f32/1x1x3x1 v=f32/1x1x3x1 right=0 ; q.is=0 k.is=0 v.is=1,3,8 y.is=2,4
+attention_forward q=f32/1x1x2x1 k=f32/1x1x3x1 v=f32/1x1x3x1 right=0 align=top_left ; q.is=0 k.is=0 v.is=1,3,8 y.is=1,2
+# more queries than keys: the first rows see nothing
+attention_forward q=f32/1x1x3x1 k=f32/1x1x2x1 v=f32/1x1x2x1 lse=? max=? right=0 ; q.is=0 k.is=0 v.is=2,4 y.is=0,2,3 lse.is=-inf,0,0.69314718 lse.within=1e-6 max.is=-inf,0,0
+# the diagonal of the actual lengths
+attention_forward q=f32/1x1x3x1 k=f32/1x1x4x1 v=f32/1x1x4x1 q_lengths=i32/1 kv_lengths=i64/1 right=0 ; q.is=0 k.is=0 v.is=1,3,8,nan q_lengths.is=2 kv_lengths.is=3 y.is=2,4,0 plain=1
+
+# windows: left and right keys beside the diagonal, and itself
+attention_forward q=f32/1x1x4x1 k=f32/1x1x4x1 v=f32/1x1x4x1 left=1 right=0 ; q.is=0 k.is=0 v.is=1,3,9,27 y.is=1,2,6,18
+attention_forward q=f32/1x1x4x1 k=f32/1x1x4x1 v=f32/1x1x4x1 left=0 right=1 ; q.is=0 k.is=0 v.is=1,3,9,27 y.is=2,6,18,27
+attention_forward q=f32/1x1x2x1 k=f32/1x1x6x1 v=f32/1x1x6x1 left=1 right=0 ; q.is=0 k.is=0 v.is=nan,nan,nan,1,3,9 y.is=2,6
+
+# softcap comes before the bias; a bias of -Inf still hides
+attention_forward q=f32/1x1x1x1 k=f32/1x1x2x1 v=f32/1x1x2x1 bias=f32/1x1x1x2 max=? scale=1 softcap=2 ; q.is=1 k.is=100,100 v.is=5,7 bias.is=1,-inf y.is=5 max.is=3 max.within=1e-6
+# ALiBi: -slope |i + shift - j|, on both sides of the diagonal
+attention_forward q=f32/1x2x2x1 k=f32/1x1x3x1 v=f32/1x1x3x1 slopes=f32/2 max=? lse=? mask=bool/1x1x1x3 ; q.is=0 k.is=0 v.is=1,2,4 slopes.is=0.5,2 mask.is=1,0,0 y.is=1 lse.is=-0.5,-1,-2,-4 max.is=-0.5,-1,-2,-4 plain=1
+attention_forward q=f32/1x1x2x1 k=f32/1x1x3x1 v=f32/1x1x3x1 slopes=f32/1x1 max=? lse=? mask=bool/1x1x1x3 ; q.is=0 k.is=0 v.is=1,2,4 slopes.is=0.5 mask.is=0,0,1 y.is=4 lse.is=-0.5,0 max.is=-0.5,0 plain=1
+
+# a sink joins the denominator and the lse only, unscaled; max is without it; alone it is the lse
+attention_forward q=f32/1x1x1x4 k=f32/1x1x1x4 v=f32/1x1x1x1 sink=f32/1 lse=? max=? ; q.is=0 k.is=0 v.is=4 sink.is=0 y.is=2 lse.is=0.69314718 lse.within=1e-6 max.is=0
+attention_forward q=f32/1x1x2x4 k=f32/1x1x1x4 v=f32/1x1x1x1 sink=f32/1 lse=? max=? right=0 ; q.is=0 k.is=0 v.is=4 sink.is=1.0986123 y.is=0,1 y.within=1e-6 lse.is=1.0986123,1.38629436 lse.within=1e-6 max.is=-inf,0
+# all scores -Inf: as if nothing were seen
+attention_forward q=f32/1x1x1x1 k=f32/1x1x2x1 v=f32/1x1x2x1 bias=f32/1x1x1x1 lse=? ; q.is=1 k.is=1 v.is=1 bias.is=-inf y.is=0 lse.is=-inf
+
+# what nobody sees is not read: past the lengths, under the mask, the blocks, the window; a NaN query stays in its row
+attention_forward q=f32/2x2x3x2 k=f32/2x1x4x2 v=f32/2x1x4x2 kv_lengths=i32/2 lse=? ; q.is=0 k.is=0,0,0,0,nan,nan,inf,nan,0,0,nan,nan,nan,nan,nan,nan v.is=1,2,3,4,nan,nan,inf,nan,7,9,nan,nan,nan,nan,nan,nan kv_lengths.is=2,1 y.is=2,3,2,3,2,3,2,3,2,3,2,3,7,9,7,9,7,9,7,9,7,9,7,9 plain=1
+attention_forward q=f32/1x1x2x1 k=f32/1x1x4x1 v=f32/1x1x4x1 mask=bool/1x1x2x4 ; q.is=0 k.is=0,nan,0,0 v.is=1,nan,5,9 mask.is=1,0,1,0,0,0,1,1 y.is=3,7
+attention_forward q=f32/1x1x2x1 k=f32/1x1x4x1 v=f32/1x1x4x1 blocks=u8/1x1x2x1 block_q=1 block_kv=2 ; q.is=0 k.is=0,0,nan,0 v.is=1,5,nan,9 blocks.is=1,1 y.is=3
+attention_forward q=f32/1x1x3x1 k=f32/1x1x2x1 v=f32/1x1x2x1 lse=? ; q.is=0,nan,0 k.is=1,2 v.is=1,3 y.is=2,nan,2 lse.is=0.69314718,nan,0.69314718 lse.within=1e-6
+attention_backward dy=f32/1x1x2x1 q=f32/1x1x2x1 k=f32/1x1x3x1 v=f32/1x1x3x1 y=f32/1x1x2x1 lse=f32/1x1x2 dv=? kv_lengths=i32/1 ; dy.is=1 q.is=0 k.is=1,2,nan v.is=1,3,nan y.is=2 lse.is=0.69314718 kv_lengths.is=2 dq.is=0.5,0.5 dk.is=0 dv.is=1,1,0 dq.within=1e-6 dv.within=1e-6
+attention_backward dy=f32/1x1x3x1 q=f32/1x1x3x1 k=f32/1x1x2x1 v=f32/1x1x2x1 y=f32/1x1x3x1 lse=f32/1x1x3 dv=? right=0 ; dy.is=1 q.is=nan,0,0 k.is=1,2 v.is=1,3 y.is=0,1,2 lse.is=-inf,0,0.69314718 dq.is=0,0,0.5 dk.is=0 dv.is=1.5,0.5 dq.within=1e-6 dv.within=1e-6
+
+# grouped heads share: query heads 0, 1 key head 0, heads 2, 3 key head 1
+attention_forward q=f32/1x4x1x1 k=f32/1x2x1x1 v=f32/1x2x1x1 ; q.is=0 k.is=0 v.is=5,7 y.is=5,5,7,7
+# the value within the key
+attention_forward q=f32/1x1x1x3 k=f32/1x1x2x3 value_size=2 ; q.is=0 k.is=1,2,3,3,4,5 y.is=2,3
+# dropout of one weight: kept or not by Philox; 1 - p is exact
+attention_forward q=f32/1x1x4x1 k=f32/1x1x1x1 v=f32/1x1x1x1 seed=7 dropout=0 lse=? ; q.is=0 k.is=0 v.is=3 y.is=3
+attention_forward q=f32/2x3x5x4 k=f32/2x3x19x4 v=f32/2x3x19x4 seed=7 offset=3 dropout=0.5 lse=? ; as=bf16,f64
+attention_forward q=f32/2x3x5x4 k=f32/2x3x19x4 v=f32/2x3x19x4 seed=i64 offset=i64 dropout=0.1 right=0 ; seed.is=-8 offset.is=4294967296
+attention_forward q=f32/1x2x9x4 k=f32/1x2x25x4 v=f32/1x2x25x4 q_starts=i32/4 kv_starts=i32/4 seed=7 dropout=0.3 ; q_starts.is=0,4,4,9 kv_starts.is=0,7,9,25
+
+# far scores: 1e4, all equal, one that dominates, an lse below -88
+attention_forward q=f32/1x1x3x2 k=f32/1x1x5x2 v=f32/1x1x5x3 scale=1 lse=? ; q.fill=large:2 k.fill=large:2
+attention_forward q=f32/1x2x65x16 k=f32/1x2x64x16 v=f32/1x2x64x16 lse=? max=? ; q.is=1 k.is=-25
+attention_forward q=f16/1x1x4x8 k=f16/1x1x9x8 v=f16/1x1x9x8 lse=? softcap=30 ; q.fill=large:2 k.fill=large:2 as=bf16
+attention_forward q=f32/1x1x2x1 k=f32/1x1x3x1 v=f32/1x1x3x1 scale=1 lse=? ; q.is=1 k.is=0,200,0 v.is=5,7,9 y.is=7 lse.is=200
+
+# remainders of tiles; one key; no keys, no queries
+attention_forward q=f32/1x1x1x8 k=f32/1x1x1x8 v=f32/1x1x1x8 lse=? ; as=bf16,f16,f64
+attention_forward q=bf16/1x2x63x16 k=bf16/1x2x65x16 v=bf16/1x2x65x16 lse=? right=0 ; as=f16
+attention_forward q=bf16/1x1x129x64 k=bf16/1x1x191x64 v=bf16/1x1x191x64 lse=? right=0 left=70
+attention_forward q=bf16/1x1x127x64 k=bf16/1x1x128x64 v=bf16/1x1x128x64 lse=? ; as=f16
+attention_forward q=f32/1x1x128x128 k=f32/1x1x64x128 v=f32/1x1x64x128 right=0 ; as=bf16
+attention_forward q=bf16/1x7x5x40 k=bf16/1x1x33x40 v=bf16/1x1x33x40 ; as=f16,f32
+attention_forward q=bf16/1x12x3x72 k=bf16/1x1x20x72 v=bf16/1x1x20x80 right=0
+attention_forward q=bf16/1x28x2x96 k=bf16/1x4x31x96 v=bf16/1x4x31x96 ; as=f32
+attention_forward q=bf16/1x2x9x112 k=bf16/1x2x17x112 v=bf16/1x2x17x112
+attention_forward q=bf16/1x2x9x160 k=bf16/1x2x17x160 v=bf16/1x2x17x160 right=0
+attention_forward q=bf16/1x2x70x192 k=bf16/1x2x70x192 v=bf16/1x2x70x128 right=0
+attention_forward q=bf16/1x2x5x256 k=bf16/1x2x66x256 v=bf16/1x2x66x256
+attention_forward q=f32/2x3x1x7 k=f32/2x3x0x7 v=f32/2x3x0x5 lse=? max=? amax=? sink=f32/3
+attention_forward q=f32/2x3x0x7 k=f32/2x3x4x7 v=f32/2x3x4x5 lse=?
+attention_forward q=f32/0x3x2x7 k=f32/0x3x4x7 v=f32/0x3x4x5
+
+# all at once; layouts: tokens before heads, q k v packed in one
+attention_forward q=f32/2x4x13x8 k=f32/2x2x21x8 v=f32/2x2x21x8 bias=f32/2x1x13x21 mask=bool/1x4x1x21 slopes=f32/2x4 sink=f32/4 q_lengths=i32/2 kv_lengths=i32/2 lse=? max=? amax=? left=9 right=2 softcap=4 ; q_lengths.is=13,9 kv_lengths.is=20,21 as=bf16,f16,f64
+attention_forward q=f32/2x4x13x8 k=f32/2x2x21x8 v=f32/2x2x21x8 bias=f32/1x4x1x21 mask=bool/2x1x13x21 slopes=f32/1x4 lse=? left=4 ; as=bf16
+attention_forward q=f32/2x4x13x8 k=f32/2x2x21x8 v=f32/2x2x21x8 blocks=u8/2x4x4x2 block_q=4 block_kv=2 lse=? ; blocks.fill=bits
+attention_forward q=f32/2x4x13x8 k=f32/2x2x21x8 v=f32/2x2x21x8 blocks=u8/1x1x3x1 block_q=5 block_kv=5 right=0 ; blocks.is=21,10,31
+attention_forward q=bf16/2x4x13x8/416:8:32:1 k=bf16/2x2x21x8/336:8:16:1 v=bf16/2x2x21x8/336:8:16:1 y=bf16/2x4x13x8/416:8:32:1 lse=? right=0
+attention_forward q=bf16/2x4x13x8/1248:8:96:1 k=bf16/2x4x13x8/1248:8:96:1 v=bf16/2x4x13x8/1248:8:96:1 y=f32/2x4x13x8/416:8:32:1 right=0
+attention_forward q=bf16/2x4x13x8@2 k=bf16/2x2x21x8/0:168:8:1 v=bf16/2x2x21x8/336:168:1:21 q_lengths=i64/2 y=f32/2x4x13x8 ; q_lengths.is=-2,99
+
+# ragged sequences, some empty; with lengths; tokens of none
+attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i32/5 kv_starts=i32/5 lse=? right=0 ; q_starts.is=0,7,7,8,20 kv_starts.is=0,9,14,14,30 as=bf16
+attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i64/4 kv_starts=i32/4 q_lengths=i32/3 kv_lengths=i32/3 lse=? max=? left=3 ; q_starts.is=2,7,12,18 kv_starts.is=1,9,19,30 q_lengths.is=3,9,6 kv_lengths.is=8,5,0
+attention_forward q=f32/1x2x11x8 k=f32/3x2x9x8 v=f32/3x2x9x8 q_starts=i32/4 bias=f32/3x1x11x9 mask=bool/1x2x11x1 lse=? ; q_starts.is=0,5,6,11
+attention_forward q=f32/3x2x4x8 k=f32/1x2x19x8 v=f32/1x2x19x8 kv_starts=i32/4 slopes=f32/3x2 bias=f32/1x2x4x19 lse=? right=1 ; kv_starts.is=0,5,13,19
+
+# paged keys: shared, repeated and missing pages, entries past the length
+attention_forward q=f32/3x4x2x8 k=f32/7x2x4x8 v=f32/7x2x4x8 pages=i32/3x4 kv_lengths=i32/3 lse=? right=0 ; pages.is=3,1,6,-9,0,0,2,99,5,3,1,4 kv_lengths.is=11,9,16 as=bf16
+attention_forward q=f32/3x4x1x8 k=f32/7x2x4x8/64:8:16:1 v=f32/7x2x4x8/64:8:16:1 pages=i64/3x4 kv_lengths=i64/3 lse=? ; pages.is=3,-1,6,7,0,0,2,99,5,3,1,4 kv_lengths.is=13,16,0
+attention_forward q=f32/1x4x9x8 k=f32/7x1x4x8 pages=i32/2x4 kv_lengths=i32/2 q_starts=i32/3 value_size=6 lse=? right=0 mask=bool/2x1x1x16 ; pages.is=3,1,6,2,0,0,2,5 kv_lengths.is=11,16 q_starts.is=0,3,9
+attention_forward q=bf16/2x16x1x64 k=bf16/9x1x16x64 pages=i32/2x4 kv_lengths=i32/2 value_size=48 scale=0.2 ; pages.is=3,1,6,2,0,8,7,5 kv_lengths.is=64,33
+
+# 8-bit operands and their scales: one, of each head, of each block of tokens or of elements; 8-bit results
+attention_forward q=e4m3/2x4x9x32 k=e4m3/2x2x17x32 v=e4m3/2x2x17x32 q_scale=f32 k_scale=f32 v_scale=f32 y=bf16/2x4x9x32 lse=? ; fill=signed q_scale.is=0.5 k_scale.is=2 v_scale.is=0.25
+attention_forward q=e4m3/2x4x8x32 k=e5m2/2x2x16x32 v=e4m3/2x2x16x32 q_scale=f32/2x4x1x1 k_scale=f32/2x2x1x1 v_scale=f32/1x2x1x1 right=0 ; fill=signed q_scale.fill=near k_scale.fill=near v_scale.fill=signed
+attention_forward q=i8/1x4x8x32 k=i8/1x2x16x32 v=f16/1x2x16x32 q_scale=f32/1x4x2x1 k_scale=f32/1x2x4x2 y=f16/1x4x8x32 lse=? ; q_scale.is=0.01,0.02,0.01,0.03,0.01,0.02,0.01,0.04 k_scale.is=0.02,0.01 v.fill=signed q.fill=int:100 k.fill=int:100
+attention_forward q=bf16/1x4x3x32 k=e4m3/5x2x8x32 v=e5m2/5x2x8x32 k_scale=f32/1x2x1x1 v_scale=f32/5x1x1x1 pages=i32/1x3 kv_lengths=i32/1 y=f32/1x4x3x32 ; fill=signed k_scale.fill=near v_scale.fill=near pages.is=4,1,2 kv_lengths.is=19
+attention_forward q=e4m3/1x2x8x32 k=e4m3/1x2x16x32 v=e4m3/1x2x16x32 y_scale=f32 y=e4m3/1x2x8x32 amax=? ; fill=signed y_scale.is=64
+attention_forward q=bf16/1x2x8x32 k=bf16/1x2x16x32 v=bf16/1x2x16x32 y_scale=f32 y=e5m2/1x2x8x32 amax=? ; fill=signed y_scale.is=16384
+
+# gradients
+attention_backward dy=f32/2x4x9x8 q=f32/2x4x9x8 k=f32/2x2x13x8 v=f32/2x2x13x8 y=f32/2x4x9x8 lse=f32/2x4x9 dv=? ; as=bf16,f16,f64
+attention_backward dy=f32/2x4x9x6 q=f32/2x4x9x8 k=f32/2x2x13x8 v=f32/2x2x13x6 y=f32/2x4x9x6 lse=f32/2x4x9 dlse=f32/2x4x9 bias=f32/1x4x9x13 sink=f32/4 dv=? dbias=? dsink=? left=3 right=1 softcap=3 ; as=bf16,f64
+attention_backward dy=f32/2x4x6x4 q=f32/2x4x6x4 k=f32/2x2x7x4 v=f32/2x2x7x4 y=f32/2x4x6x4 lse=f32/2x4x6 bias=f32/2x1x1x7 mask=bool/1x4x6x7 slopes=f32/4 dv=? dbias=? right=0 scale=0.3
+attention_backward dy=f32/2x4x6x4 q=f32/2x4x6x4 k=f32/2x2x7x4 v=f32/2x2x7x4 y=f32/2x4x6x4 lse=f32/2x4x6 q_lengths=i32/2 kv_lengths=i32/2 sink=f32/4 dv=? dsink=? dq=f32/2x4x6x4/96:4:16:1 right=0 ; q_lengths.is=6,4 kv_lengths.is=3,7 as=bf16
+attention_backward dy=f32/2x4x6x4 q=f32/2x4x6x4 k=f32/2x2x7x4 v=f32/2x2x7x4 y=f32/2x4x6x4 lse=f32/2x4x6 kv_lengths=i32/2 dv=? ; kv_lengths.is=3,0
+attention_backward dy=f32/2x2x5x2 q=f32/2x2x5x4 k=f32/2x1x5x4 y=f32/2x2x5x2 lse=f32/2x2x5 value_size=2 right=0 ; as=f64
+attention_backward dy=f32/1x2x7x4 q=f32/1x2x7x4 k=f32/1x2x9x4 v=f32/1x2x9x4 y=f32/1x2x7x4 lse=f32/1x2x7 q_starts=i32/4 kv_starts=i64/4 dv=? right=0 dropout=0.3 seed=5 mask=bool/3x1x1x9 bias=f32/1x1x7x1 dbias=? sink=f32/2 dsink=? ; q_starts.is=0,3,3,7 kv_starts.is=0,4,6,9
+attention_backward dy=f32/2x2x5x4 q=f32/2x2x5x4 k=f32/2x2x9x4 v=f32/2x2x9x4 y=f32/2x2x5x4 lse=f32/2x2x5 seed=7 offset=2 dropout=0.5 dv=? ; as=bf16,f64
+attention_backward dy=f32/2x4x9x8 q=f32/2x4x9x8 k=f32/2x1x13x8 v=f32/2x1x13x8 y=f32/2x4x9x8 lse=f32/2x4x9 blocks=u8/2x1x3x1 block_q=3 block_kv=4 dv=? ; blocks.fill=bits
+attention_backward dy=bf16/1x2x65x64 q=bf16/1x2x65x64 k=bf16/1x2x129x64 v=bf16/1x2x129x64 y=bf16/1x2x65x64 lse=f32/1x2x65 dv=? right=0 ; as=f16
+attention_backward dy=bf16/1x2x33x128 q=bf16/1x2x33x192 k=bf16/1x1x63x192 v=bf16/1x1x63x128 y=bf16/1x2x33x128 lse=f32/1x2x33 dv=?
+attention_backward dy=f32/1x1x3x4 q=f32/1x1x3x4 k=f32/1x1x0x4 v=f32/1x1x0x4 y=f32/1x1x3x4 lse=f32/1x1x3 dv=?
+
+# merge: shares, an empty part on either side and on both, which is not read; in place
+attention_merge y1=f32/3x1 lse1=f32/3 y2=f32/3x1 lse2=f32/3 lse=? ; y1.is=2,nan,4 lse1.is=0,-inf,1 y2.is=4,5,nan lse2.is=0,3,-inf y.is=3,5,4 lse.is=0.69314718,3,1 lse.within=1e-6
+attention_merge y1=f32/2x1 lse1=f32/2 y2=f32/2x1 lse2=f32/2 lse=? ; y1.is=nan,1 lse1.is=-inf,nan y2.is=nan,1 lse2.is=-inf,0 y.is=0,nan lse.is=-inf,nan
+attention_merge y1=f32/2x3x5x8 lse1=f32/2x3x5 y2=f32/2x3x5x8 lse2=f32/2x3x5 lse=? ; as=bf16,f16,f64
+attention_merge y1=bf16/2x3x5x70 lse1=f32/2x3x5 y2=f32/2x3x5x70 lse2=f32/2x3x5 y=y1 lse=lse1 ; lse1.fill=signed:50 lse2.fill=signed:50
+attention_merge y1=f32/2x3x5x8/120:8:24:1 lse1=f32/2x3x5/15:1:3 y2=f32/2x3x5x8 lse2=f32/2x3x5 lse=? ; lse2.is=-inf,1,2
+attention_merge y1=f64/7 lse1=f64 y2=f64/7 lse2=f64 lse=? ; lse1.fill=signed lse2.fill=signed
+
+# rotary: pairs of halves or neighbours; part of a row; positions, one set for all, outside the table; in place
+rotary x=f32/1x1x1x4 cos=f32/2x2 sin=f32/2x2 positions=i32/1x1 ; x.is=1,2,3,4 cos.is=9,9,0,1 sin.is=9,9,1,0 positions.is=1 y.is=-3,2,1,4
+rotary x=f32/1x1x1x4 cos=f32/2x2 sin=f32/2x2 positions=i32/1x1 interleaved=1 ; x.is=1,2,3,4 cos.is=9,9,0,1 sin.is=9,9,1,0 positions.is=1 y.is=-2,1,3,4
+rotary x=f32/1x1x3x6 cos=f32/2x2 sin=f32/2x2 ; x.is=1,2,3,4,5,6 cos.is=1,1,0,0 sin.is=0,0,1,1 y.is=1,2,3,4,5,6,-3,-4,1,2,5,6,0,0,0,0,5,6
+rotary x=f32/2x3x5x8 cos=f32/16x4 sin=f32/16x4 positions=i64/2x5 ; as=bf16,f16,f64
+rotary x=bf16/2x3x5x8 cos=f32/16x3 sin=f32/16x3 positions=i32/1x5 interleaved=1 y=x ; positions.is=3,15,-1,16,0 as=f16
+rotary x=bf16/2x3x5x64/960:64:192:1 cos=bf16/5x32 sin=f32/5x32 y=f32/2x3x5x64
+rotary x=bf16/2x3x129x128 cos=f32/129x64 sin=f32/129x64 positions=i32/2x129 ; as=f32
+rotary x=f32/2x3x5x7 cos=f32/5x0 sin=f32/5x0
+rotary_backward dy=f32/1x1x1x4 cos=f32/1x2 sin=f32/1x2 ; dy.is=1,2,3,4 cos.is=0,1 sin.is=1,0 dx.is=3,2,-1,4
+rotary_backward dy=f32/2x3x5x8 cos=f32/6x3 sin=f32/6x3 positions=i32/1x5 interleaved=1 ; as=bf16,f64
+rotary_backward dy=bf16/2x3x5x8 cos=f32/6x4 sin=f32/6x4 positions=i32/2x5 dx=dy
+
+# cache: slots in any order, negative, beyond; kept elements; quantized, by scales of heads; both layouts; in place
+cache_write cache=f32/2x1x2x1 x=f32/1x1x4x1 slots=i32/1x4 ; cache.is=1,2,3,4 x.is=5,6,7,8 slots.is=2,-1,4,0 new_cache.is=8,2,5,4
+cache_write cache=e4m3/1x1x2x2 x=f32/1x1x1x2 slots=i64/1x1 scale=f32 ; cache.is=1 x.is=3,-1000 slots.is=1 scale.is=2 new_cache.is=1,1,1.5,-448
+cache_write cache=bf16/5x2x4x8 x=bf16/2x2x5x8 slots=i32/2x5 new_cache=cache ; as=f32,i8,f64
+cache_write cache=bf16/5x2x4x8/64:8:16:1 x=bf16/2x2x5x8/80:8:16:1 slots=i64/2x5
+cache_write cache=e4m3/5x2x4x8 x=bf16/2x2x5x8 slots=i32/2x5 scale=f32/1x2x1x1 new_cache=cache ; scale.fill=near
+cache_write cache=i8/5x2x4x8 x=f32/2x2x5x8 slots=i32/2x5 scale=f32/5x2x1x4 ; scale.fill=pos
+cache_write cache=f16/5x2x4x8 x=f32/2x2x5x8 slots=i32/2x5 ; fill=signed
+cache_write cache=bool/3x2x16x70 x=bool/1x2x30x70 slots=i32/1x30
+cache_write cache=f32/3x2x4x8 x=f32/0x2x3x8 slots=i32/0x3
+
+# a chain: the new keys turned and written, then read from their pages
+in q f32/1x2x1x8
+in x f32/1x1x1x8
+in c f32/4x4
+in s f32/4x4
+in cache f32/3x1x4x8
+in slot i32/1x1
+in table i32/1x2
+in n i32/1
+qr = rotary x=q cos=c sin=s
+out kept = cache_write cache=cache x=x slots=slot
+out y = attention_forward q=qr k=kept pages=table kv_lengths=n value_size=8
