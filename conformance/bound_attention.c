@@ -151,17 +151,19 @@ static bool dropped(const struct scene *s, const struct row *r, int64_t j)
 static void score(const struct scene *s, struct row *r, int64_t j)
 {
   double x = 0, size = 0, inexact = 0, u = s->u;
+  bool infinite = false;                /* by its operands: exactly so */
   for (int64_t c = 0; c < s->d; c++) {
     double eq, ek, q = element(s->q, s->q_scale, r->at * s->d + c, &eq), k = element(s->k, s->k_scale, r->place[j] * s->d + c, &ek);
     x += q * k;
     size += fabs(q * k);
+    infinite |= !isfinite(q) || !isfinite(k);
     inexact += fabs(q) * ek + fabs(k) * eq + eq * ek;
   }
   double e = s->scale * ((qc_sum_error(&s->plain, s->n->compute, (double)s->d) + 4 * u) * size + inexact);
-  if (qc_overflows(s->n->compute, size) || qc_overflows(s->n->compute, size * s->scale))
+  if (qc_overflows(s->n->compute, size) || qc_overflows(s->n->compute, size * s->scale) || !isfinite(size))
     e = INFINITY;
   x *= s->scale;
-  e += 6 * u * fabs(x) + 2 * s->tiny;
+  e = infinite ? 0 : e + 6 * u * fabs(x) + 2 * s->tiny;
   r->t[j] = 0;
   if (s->a->softcap > 0) {
     r->t[j] = tanh(x / s->a->softcap);

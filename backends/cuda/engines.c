@@ -70,6 +70,8 @@
   X(loss_direct)               \
   X(ctc_two_ended)             \
   X(ctc_direct)                \
+  X(attention_direct)          \
+  X(attention_parts_direct)    \
   X(training_lists)            \
   X(training_direct)           \
   X(quantize_packed)           \

@@ -70,6 +70,8 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/conv_winograd.c \
   backends/cuda/conv_winograd.cu \
   backends/cuda/conv_winograd.h \
+  backends/cuda/attention_direct.cu \
+  backends/cuda/attention_parts_direct.cu \
   backends/cuda/ctc_direct.cu \
   backends/cuda/ctc_two_ended.cu \
   backends/cuda/cuda_backend.h \

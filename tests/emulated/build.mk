@@ -2,7 +2,8 @@
 # and the compilers. Each file below with a row in engines.c is a list of engines; other lists are left out: those for Tensor
 # Cores, for 9.0 only (norm_pipeline, norm_cluster, norm_ring), and most of those for convolutions.
 EMULATED = \
-  affine_grid.cu chain.c chain_fold.cu conv_depthwise.cu conv_depthwise_filter.cu conv_depthwise_planes.cu \
+  affine_grid.cu attention_direct.cu attention_parts_direct.cu chain.c chain_fold.cu conv_depthwise.cu conv_depthwise_filter.cu \
+  conv_depthwise_planes.cu \
   conv_depthwise_planes_filter.cu conv_direct.cu conv_follow.c conv_kernel.c conv_layout.cu conv_simt.cu conv_simt_filter.cu \
   conv_unfold.c conv_unfold.cu conv_windows.c ctc_direct.cu ctc_two_ended.cu direct.cu loss_direct.cu loss_rows.cu lrn.cu lrn_planes.cu \
   lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_problem.c matmul_thin.cu norm_bands.cu norm_direct.cu norm_groups.c \
