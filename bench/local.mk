@@ -42,6 +42,7 @@ dist_workload_DATA = \
   bench/workloads/alexnet.q \
   bench/workloads/alexnet_backward.q \
   bench/workloads/anchors.q \
+  bench/workloads/attention.q \
   bench/workloads/anchors_f32.q \
   bench/workloads/anchors_matmul.q \
   bench/workloads/field_patches.q \

@@ -77,6 +77,12 @@ static void fill_random(uint32_t dtype, const qn_domain *d, void *to, size_t n)
   enum { TABLE = 8191, PIECE = 1024 };
   static _Alignas(16) char table[(TABLE + PIECE) * 8];
   size_t e = qn_dtype_bytes(dtype);
+  for (size_t i = 0; i < n && d->rising; i++) {
+    const qn_domain one = { .from = d->from + (int64_t)((double)i * (double)(d->range - 1) / (n > 1 ? (double)n - 1 : 1)), .range = 1 };
+    encode(dtype, &one, 0, 0, (char *)to + i * e);
+  }
+  if (d->rising)
+    return;
   for (size_t i = 0; i < TABLE + PIECE; i++)
     encode(dtype, d, random_normal(), random_bits(), table + i * e);
   for (size_t i = 0; i < n; i += PIECE) {

@@ -462,10 +462,119 @@ static void stepped(struct line *l)
     put(l, " ; step.is=%d", roll(l, 100));
 }
 
+/* ---- attention ----------------------------------------------------------------------------- */
+
+static void broadcast(struct line *l, const char *role, const char *dtype, const int64_t *full)
+{
+  int64_t dim[4];
+  for (int k = 0; k < 4; k++)
+    dim[k] = roll(l, 2) ? full[k] : 1;
+  tensor(l, role, dtype, 4, dim);
+}
+
+/* A few heads and sequences; any of the options, dense, ragged or paged. */
+static void attention(struct line *l)
+{
+  static const char *const octets[] = {"e4m3", "e5m2", "i8"}, *const real[] = {"0", "0.3", "2"};
+  bool back = roll(l, 2), ragged = now_and_then(l), paged = !back && now_and_then(l), values = roll(l, 5), drops = roll(l, 6) == 0;
+  bool eights = !back && strcmp(l->dtype, "f64") && roll(l, 6) == 0;
+  int64_t group = 1 + roll(l, 3), hkv = 1 + roll(l, 2), b = 1 + roll(l, 3), d = 1 + roll(l, 24), sq = extent(l, 3), skv = extent(l, 3);
+  int64_t h = group * hkv, dv = values ? 1 + roll(l, 24) : 1 + roll(l, (int)d), n = 1 + roll(l, 4);
+  if (paged)
+    skv = 1 + skv / n;
+  const int64_t q[4] = {ragged ? 1 : b, h, sq, d}, k[4] = {paged ? 1 + roll(l, 9) : ragged ? 1 : b, hkv, skv, d};
+  const int64_t v[4] = {k[0], hkv, skv, dv};
+  const int64_t y[4] = {q[0], h, sq, dv}, full[4] = {b, h, sq, paged ? n * skv : skv}, starts = b + 1, table[2] = {b, n};
+  int block_q = 1 + roll(l, 5), block_kv = 1 + roll(l, 5);
+  const int64_t blocks[4] = {b, h, (sq + block_q - 1) / block_q, ((full[3] + block_kv - 1) / block_kv + 7) / 8};
+  put(l, back ? "attention_backward" : "attention_forward");
+  if (back)
+    tensor(l, "dy", l->dtype, 4, y);
+  tensor(l, "q", eights ? octets[roll(l, 3)] : l->dtype, 4, q);
+  tensor(l, "k", eights ? octets[roll(l, 3)] : l->dtype, 4, k);
+  if (values)
+    tensor(l, "v", eights && roll(l, 2) ? octets[roll(l, 2)] : l->dtype, 4, v);
+  if (back) {
+    tensor(l, "y", l->dtype, 4, y);
+    tensor(l, "lse", l->exact, 3, y);
+    if (roll(l, 2))
+      tensor(l, "dlse", l->exact, 3, y);
+  }
+  bool bias = roll(l, 3) == 0, sink = roll(l, 3) == 0, masked = roll(l, 4) == 0;
+  if (bias)
+    broadcast(l, "bias", l->dtype, full);
+  if (roll(l, 4) == 0)
+    broadcast(l, "mask", "bool", full);
+  if (masked)
+    tensor(l, "blocks", "u8", 4, blocks);
+  if (roll(l, 4) == 0)
+    tensor(l, "slopes", l->exact, 1, &h);
+  if (sink)
+    tensor(l, "sink", l->exact, 1, &h);
+  if (roll(l, 4) == 0)
+    tensor(l, "q_lengths", "i32", 1, &b);
+  if (paged || roll(l, 4) == 0)
+    tensor(l, "kv_lengths", roll(l, 2) ? "i32" : "i64", 1, &b);
+  if (ragged)
+    tensor(l, "q_starts", "i32", 1, &starts);
+  if (ragged && !paged)
+    tensor(l, "kv_starts", "i32", 1, &starts);
+  if (paged)
+    tensor(l, "pages", "i32", 2, table);
+  if (drops)
+    put(l, " seed=%d dropout=0.4", roll(l, 1000));
+  if (back)
+    put(l, "%s%s%s", values ? " dv=?" : "", bias && roll(l, 2) ? " dbias=?" : "", sink && roll(l, 2) ? " dsink=?" : "");
+  else
+    put(l, "%s%s%s", roll(l, 2) ? " lse=?" : "", roll(l, 2) ? " max=?" : "", roll(l, 4) ? "" : " amax=?");
+  put(l, " left=%d right=%d align=%s softcap=%s scale=%s", roll(l, 2) ? -1 : roll(l, 9), roll(l, 2) ? -1 : roll(l, 4),
+      roll(l, 2) ? "bottom_right" : "top_left", one_of(l, 3, real), eights ? "0.001" : one_of(l, 2, real));
+  if (masked)
+    put(l, " block_q=%d block_kv=%d", block_q, block_kv);
+  if (!values)
+    put(l, " value_size=%lld", (long long)dv);
+  put(l, " ;%s%s", masked ? " blocks.fill=bits" : "", eights ? " fill=signed" : "");
+}
+
+static void around_attention(struct line *l)
+{
+  int kind = roll(l, 4);
+  int64_t x[4], table[2], tokens[2], pages[4];
+  extents(l, 4, x);
+  table[0] = 1 + roll(l, 40), table[1] = roll(l, (int)x[3] / 2 + 1);
+  tokens[0] = x[0], tokens[1] = x[2];
+  pages[0] = 1 + roll(l, 6), pages[1] = x[1], pages[2] = extent(l, 4), pages[3] = x[3];
+  if (kind == 0) {
+    put(l, "attention_merge");
+    tensor(l, "y1", l->dtype, 4, x);
+    tensor(l, "lse1", l->exact, 3, x);
+    tensor(l, "y2", l->dtype, 4, x);
+    tensor(l, "lse2", l->exact, 3, x);
+    put(l, "%s", roll(l, 2) ? " lse=?" : "");
+  } else if (kind < 3) {
+    put(l, kind == 1 ? "rotary" : "rotary_backward");
+    tensor(l, kind == 1 ? "x" : "dy", l->dtype, 4, x);
+    tensor(l, "cos", l->exact, 2, table);
+    tensor(l, "sin", l->exact, 2, table);
+    if (roll(l, 2))
+      tensor(l, "positions", roll(l, 2) ? "i32" : "i64", 2, tokens);
+    put(l, " interleaved=%d", roll(l, 2));
+  } else {
+    put(l, "cache_write");
+    tensor(l, "cache", strcmp(l->dtype, "f64") && roll(l, 2) ? "e4m3" : l->dtype, 4, pages);
+    tensor(l, "x", l->dtype, 4, x);
+    tensor(l, "slots", roll(l, 2) ? "i32" : "i64", 2, tokens);
+    put(l, "%s", roll(l, 2) ? " scale=" : "");
+    if (l->text[l->n - 1] == '=')
+      put(l, "%s", l->exact);
+  }
+}
+
 char *qc_random_family(struct qc_dice *dice)
 {
   static void (*const makers[])(struct line *) = {norm, norm, norm, local, cross_entropy, ctc, resized, resized, pool_lp, sampled, indexed,
-                                                  one_hot, lines_along, padded, moved, quantized, stepped};
+                                                  one_hot, lines_along, padded, moved, quantized, stepped, attention, attention,
+                                                  around_attention};
   struct line l = {.dice = dice, .dtype = qc_random_float(dice)};
   l.exact = strcmp(l.dtype, "f64") ? "f32" : "f64";
   makers[roll(&l, sizeof makers / sizeof *makers)](&l);

@@ -48,6 +48,14 @@ void qn_input_domain(const qn_graph_view *g, int32_t value, qn_domain *domain)
         case QN_HOLDS_COUNT:
           domain->from = extent(g, op, info, role, dtype);
           domain->range = 1;
+          break;
+        case QN_HOLDS_RISING:
+          domain->range = extent(g, op, info, role, dtype) + 1;
+          domain->rising = 1;
+          break;
+        case QN_HOLDS_LARGE:
+          domain->from = INT32_MAX;
+          domain->range = 1;
         }
         if (domain->range < 1) domain->range = 1;
       }

@@ -124,6 +124,35 @@ static double sampling_flops(const qn_value *value, const qn_node *op)
   return 2 * (d == 2 ? 4 : 8) * elements(y) * (op->op == QN_OP_GRID_SAMPLE_BACKWARD_GRID ? d : 1);
 }
 
+/* The sum over n queries i of i + c, at least 0 and at most m. */
+static double clamped_sum(double n, double c, double m)
+{
+  double first = c >= 0 ? 0 : -c < n ? -c : n, last = m <= c ? 0 : m - c < n ? m - c : n;
+  return ((first + last - 1) / 2 + c) * (last - first) + (n - last) * m;
+}
+
+/* A multiply-add for each element of a key and of a value (a gradient: three and two) that the window shows; other masks and lengths are
+ * taken to hide nothing. Ragged sequences count as equally long. */
+static double attention_flops(const qn_value *value, const qn_node *op)
+{
+  const qn_attention *a = op->attr;
+  const qn_value *q = role(value, op, "q"), *k = role(value, op, "k"), *v = role(value, op, "v"), *q_starts = role(value, op, "q_starts");
+  const qn_value *kv_starts = role(value, op, "kv_starts"), *pages = op->op == QN_OP_ATTENTION_FORWARD ? role(value, op, "pages") : NULL;
+  double b = (double)(q_starts ? q_starts->dim[0] - 1 : q->dim[0]), d = (double)q->dim[3], dv = (double)(v ? v->dim[3] : a->value_size);
+  double sq = (double)q->dim[2] / (q_starts && b > 0 ? b : 1), skv = (double)k->dim[2] / (kv_starts && b > 0 ? b : 1);
+  if (pages) skv *= (double)pages->dim[1];
+  double shift = a->align == QN_ALIGN_TOP_LEFT ? 0 : skv - sq;
+  double pairs = a->right < 0 ? sq * skv : clamped_sum(sq, shift + (double)a->right + 1, skv);
+  if (a->left >= 0) pairs -= clamped_sum(sq, shift - (double)a->left, skv);
+  return b * (double)q->dim[1] * pairs * (op->op == QN_OP_ATTENTION_FORWARD ? 2 * (d + dv) : 6 * d + 4 * dv);
+}
+
+/* Three operations per element: of a merge or of what is turned. */
+static double rotary_flops(const qn_value *value, const qn_node *op)
+{
+  return 3 * elements(first_output(value, op));
+}
+
 static double pointwise_flops(const qn_value *value, const qn_node *op)
 {
   return elements(first_output(value, op));
@@ -147,6 +176,10 @@ static const struct {
 } table[] = {
   { QN_OP_MATMUL, 0, matmul_flops },
   { 0, QN_FAMILY_CONTRACTION, conv_flops },
+  { QN_OP_ATTENTION_FORWARD, 0, attention_flops },
+  { QN_OP_ATTENTION_BACKWARD, 0, attention_flops },
+  { QN_OP_CACHE_WRITE, 0, transform_flops },
+  { 0, QN_FAMILY_ATTENTION,   rotary_flops },
   { 0, QN_FAMILY_SOFTMAX,     softmax_flops },
   { QN_OP_POOL_ADAPTIVE_MAX, 0, adaptive_flops },
   { QN_OP_POOL_ADAPTIVE_MAX_BACKWARD, 0, adaptive_flops },

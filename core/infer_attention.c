@@ -93,7 +93,7 @@ static qn_status check_operands(const qn__problem *p, const struct roles *r, str
 {
   const qn_value *q = qn__arg(p, r->q), *k = qn__arg(p, r->k);
   const bool paged = r->pages != NONE && qn__arg(p, r->pages);
-  int64_t b;
+  int64_t b = 0;
   qn_status status;
   if ((status = check_rank(p, r->q, 4, "sequences, heads, queries, elements"))) return status;
   status = check_rank(p, r->k, 4, paged ? "pages, heads, keys of a page, elements" : "sequences, heads, keys, elements");

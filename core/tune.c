@@ -330,6 +330,7 @@ static qn_status fill(const bench *b, const qn_request *r, uint32_t value)
   qn_domain domain;
   qn_status status = tile ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory to measure");
   qn_input_domain(&view, (int32_t)value, &domain);
+  const double last = fmax(1, (double)qn_elements(&r->value[value]) - 1);
   for (size_t i = 0; i < n && tile; i++) {
     seed ^= seed << 13;
     seed ^= seed >> 7;
@@ -337,7 +338,8 @@ static qn_status fill(const bench *b, const qn_request *r, uint32_t value)
     double x = (double)(seed >> 11) * 0x1p-53;
     if (qn_is_float(dtype))
       qn_store_f64(tile + i * each, dtype, domain.floats == QN_FLOATS_ZERO ? 0 : domain.floats == QN_FLOATS_POSITIVE ? x : 2 * x - 1);
-    else qn_store_i64(tile + i * each, dtype, domain.from + (int64_t)(x * (double)domain.range));
+    else qn_store_i64(tile + i * each, dtype, domain.from + (int64_t)(domain.rising ? (double)i * (double)(domain.range - 1) / last
+                                                                                   : x * (double)domain.range));
   }
   for (uint64_t at = 0; at < bytes && !status; at += TILE)
     status = b->ops->copy(b->dev, (char *)b->ptr[value] + at, tile, bytes - at < TILE ? bytes - at : TILE, QN_COPY_TO_DEVICE,

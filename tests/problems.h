@@ -591,6 +591,85 @@ static inline void problem_training(rng *r, problem *p)
     }
 }
 
+/* Attention with any of its options, dense, ragged or paged; for a gradient only what it has. */
+static inline void problem_attention(rng *r, problem *p)
+{
+  const int back = p->op->kind == QN_OP_ATTENTION_BACKWARD, f64 = rng_below(r, 4) == 0, ragged = rng_below(r, 3) == 0,
+            paged = !back && rng_below(r, 3) == 0, values = rng_below(r, 4), eights = !back && !f64 && rng_below(r, 4) == 0,
+            drops = rng_below(r, 4) == 0;
+  const int64_t group = rng_in(r, 1, 3), hkv = rng_in(r, 1, 2), h = group * hkv, b = rng_in(r, 1, 3), d = rng_in(r, 1, 5);
+  const int64_t sq = rng_below(r, 6), skv = rng_below(r, 6), dv = values ? rng_in(r, 1, 5) : rng_in(r, 1, (int)d), n = rng_in(r, 1, 3);
+  const int64_t total = paged ? n * skv : skv;
+  const uint32_t wide = f64 ? QN_F64 : QN_F32, narrow = f64 ? QN_F64 : problem_floats[rng_in(r, 1, 3)];
+  const uint32_t octets[] = { QN_E4M3, QN_E5M2, QN_I8 };
+  qn_attention *a = (qn_attention *)p->attr.bytes;
+  a->left = rng_in(r, -1, 3), a->right = rng_in(r, -1, 3), a->align = rng_below(r, 2), a->softcap = rng_below(r, 2) * 1.5;
+  a->scale = rng_below(r, 2) * 0.5, a->dropout = drops * 0.25, a->value_size = values ? 0 : dv;
+  a->block_q = rng_in(r, 1, 3), a->block_kv = 2;
+  const int64_t q[4] = { ragged ? 1 : b, h, sq, d }, k[4] = { paged ? 4 : ragged ? 1 : b, hkv, skv, d }, v[4] = { k[0], hkv, skv, dv },
+                y[4] = { q[0], h, sq, dv }, starts = b + 1, table[2] = { b, n };
+  const int64_t blocks[4] = { rng_below(r, 2) ? b : 1, h, (sq + a->block_q - 1) / a->block_q, ((total + 1) / 2 + 7) / 8 };
+  for (uint32_t i = 0; i < p->op->n_inputs; i++) {
+    const char *name = p->op->role[i].name;
+    const int64_t broad[4] = { rng_below(r, 2) ? b : 1, rng_below(r, 2) ? h : 1, rng_below(r, 2) ? sq : 1,
+                               rng_below(r, 2) ? total : 1 };
+    const int integer = rng_below(r, 2) ? QN_I32 : QN_I64, half = rng_below(r, 2);
+    const uint32_t operand = eights && rng_below(r, 2) ? octets[rng_below(r, 3)] : narrow;
+    if (!strcmp(name, "q")) problem_input(r, p, operand, 4, q);
+    else if (!strcmp(name, "k")) problem_input(r, p, operand, 4, k);
+    else if (!strcmp(name, "v") && values) problem_input(r, p, operand, 4, v);
+    else if (!strcmp(name, "y") || !strcmp(name, "dy")) problem_input(r, p, f64 ? QN_F64 : problem_floats[rng_in(r, 1, 3)], 4, y);
+    else if (!strcmp(name, "lse") || (!strcmp(name, "dlse") && half)) problem_input(r, p, wide, 3, y);
+    else if (!strcmp(name, "bias") && half) problem_input(r, p, narrow, 4, broad);
+    else if (!strcmp(name, "mask") && half) problem_input(r, p, QN_BOOL, 4, broad);
+    else if (!strcmp(name, "blocks") && half) problem_input(r, p, QN_U8, 4, blocks);
+    else if (!strcmp(name, "slopes") && half) problem_input(r, p, wide, 1, &h);
+    else if (!strcmp(name, "sink") && half) problem_input(r, p, wide, 1, &h);
+    else if (!strcmp(name, "q_lengths") && half) problem_input(r, p, (uint32_t)integer, 1, &b);
+    else if (!strcmp(name, "kv_lengths") && (half || paged)) problem_input(r, p, (uint32_t)integer, 1, &b);
+    else if (!strcmp(name, "q_starts") && ragged) problem_input(r, p, (uint32_t)integer, 1, &starts);
+    else if (!strcmp(name, "kv_starts") && ragged && !paged) problem_input(r, p, (uint32_t)integer, 1, &starts);
+    else if (!strcmp(name, "pages") && paged) problem_input(r, p, (uint32_t)integer, 2, table);
+    else if (strstr(name, "_scale") && half && (values || strcmp(name, "v_scale"))) problem_input(r, p, wide, 0, NULL);
+    else if (!strcmp(name, "seed") && drops) problem_key(r, p);
+    else if (!strcmp(name, "offset") && drops && half) problem_key(r, p);
+    p->first[i + 1] = p->n;
+  }
+  for (uint32_t i = p->op->n_inputs; i < p->op->n_roles; i++) {
+    const char *name = p->op->role[i].name;
+    int given = i == p->op->n_inputs || !strcmp(name, "dk") || (!strcmp(name, "dv") ? values : rng_below(r, 2));
+    for (uint32_t k = 0; k < p->op->n_inputs && name[0] == 'd' && given; k++)       /* dbias and dsink want bias and sink */
+      if (!strcmp(p->op->role[k].name, name + 1)) given = p->first[k] < p->first[k + 1];
+    if (given) problem_wanted(p);
+    p->first[i + 1] = p->n;
+  }
+}
+
+/* Merge, rotary, cache. */
+static inline void problem_around_attention(rng *r, problem *p)
+{
+  const int f64 = rng_below(r, 4) == 0;
+  const uint32_t wide = f64 ? QN_F64 : QN_F32;
+  int64_t x[4], table[2] = { rng_in(r, 1, 9), 0 }, pages[4];
+  problem_dims(r, 4, x);
+  problem_dims(r, 4, pages);
+  pages[1] = x[1], pages[3] = x[3];
+  table[1] = rng_in(r, 0, (int)(x[3] / 2));
+  const int64_t tokens[2] = { x[0], x[2] };
+  for (uint32_t i = 0; i < p->op->n_inputs; i++) {
+    const char *name = p->op->role[i].name;
+    const uint32_t any = f64 ? QN_F64 : problem_floats[rng_in(r, 1, 3)];
+    if (!strcmp(name, "cos") || !strcmp(name, "sin")) problem_input(r, p, any, 2, table);
+    else if (!strcmp(name, "positions") ? rng_below(r, 2) : !strcmp(name, "slots"))
+      problem_input(r, p, rng_below(r, 2) ? QN_I32 : QN_I64, 2, tokens);
+    else if (!strcmp(name, "scale")) { if (rng_below(r, 2)) problem_input(r, p, wide, 0, NULL); }
+    else if (!strcmp(name, "cache")) problem_input(r, p, !f64 && rng_below(r, 2) ? QN_E4M3 : any, 4, pages);
+    else if (strstr(name, "lse")) problem_input(r, p, wide, 3, x);
+    else if (strcmp(name, "positions")) problem_input(r, p, any, 4, x);
+    p->first[i + 1] = p->n;
+  }
+}
+
 /* An optional output that may take an optional input's memory is wanted if that input is given. */
 static inline int problem_wants(rng *r, const problem *p, uint32_t output)
 {
@@ -619,6 +698,10 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   case QN_FAMILY_QUANTIZATION: problem_quantization(r, p); break;
   case QN_FAMILY_LOCAL: problem_local(r, p); break;
   case QN_FAMILY_SAMPLING: problem_sampling(r, p); break;
+  case QN_FAMILY_ATTENTION:
+    if (p->op->kind == QN_OP_ATTENTION_FORWARD || p->op->kind == QN_OP_ATTENTION_BACKWARD) problem_attention(r, p);
+    else problem_around_attention(r, p);
+    break;
   default: problem_rows(r, p); break;
   }
   static const char *const real[] = { "slope", "alpha", "beta", "min", "eps", "momentum", "p", "mean", "deviation", "smoothing" };

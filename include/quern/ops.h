@@ -204,8 +204,8 @@ enum { QN_ALIGN_BOTTOM_RIGHT = 0, QN_ALIGN_TOP_LEFT = 1 };
  * A query that sees no key, or only scores of -Inf, has y 0, lse -Inf (with a sink: the sink) and max -Inf; so have rows past
  * a sequence's end and tokens of no sequence. Values and keys that no query sees are never read into a result, even if NaN.
  * Traps: bottom right is FlashAttention's and vLLM's causal mask; PyTorch's is_causal is top left. cuDNN's left bound is left + 1, its
- * default scale 1. FlashInfer's lse has base 2. A bias of -Inf is no mask: its weight is 0, but 0 times a NaN or Inf value is NaN; so may be
- * a dropped one's. An engine may round P to the dtype of q before the product with v.
+ * default scale 1. FlashInfer's lse has base 2. A bias of -Inf is no mask: its weight is 0, but 0 times a NaN or Inf value is NaN; so may
+ * be a dropped one's. An engine may round P to the dtype of q before the product with v.
  * (Vaswani and others 2017; online: Milakov, Gimelshein 2018, Dao and others 2022.) */
 qn_status qn_attention_forward(qn_context *ctx, const qn_attention *attention, const qn_attention_forward_args *args);
 /* With P from lse, n the keep factor of dropout (0 or 1/(1 - p)) and t = tanh of the softcap (0 without):

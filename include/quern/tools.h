@@ -15,7 +15,9 @@ extern "C" {
 enum { QN_ROLE_OPTIONAL = 1u, QN_ROLE_LIST = 2u, QN_ROLE_OUTPUT = 4u };
 enum { QN_HOLDS_ANY, QN_HOLDS_POSITIVE, QN_HOLDS_ZERO,
        QN_HOLDS_PLACE,                    /* indices from `from` to below the extent of dim `dim` of role `of` */
-       QN_HOLDS_COUNT };                  /* exactly that extent */
+       QN_HOLDS_COUNT,                    /* exactly that extent */
+       QN_HOLDS_RISING,                   /* from 0 to that extent, rising */
+       QN_HOLDS_LARGE };                  /* more than any extent */
 enum { QN_HOLDS_AXIS = -1, QN_HOLDS_PLANE = -2 };     /* for dim: the attribute; all spatial dims (u8: the window) */
 typedef struct qn_role_info {
   const char *name;                       /* "x" */
@@ -87,6 +89,7 @@ qn_status qn_graph_make(const qn_graph_view *view, qn_graph **graph_p);
  * and value of the view are read. */
 typedef struct qn_domain {
   int32_t floats;                         /* QN_FLOATS_... */
+  int32_t rising;                         /* integers: 1: element i of n is from + i (range - 1) / (n - 1); 0: random */
   int64_t from, range;                    /* integers: from .. from + range - 1 */
 } qn_domain;
 enum { QN_FLOATS_ANY = 0, QN_FLOATS_POSITIVE = 1, QN_FLOATS_ZERO = 2 };
