@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include "direct.h"
 
-enum { STRIP = 32 };                        /* columns of one row summed together */
+enum { STRIP = 128 };                        /* columns of one row summed together */
 
 typedef struct problem {
   cpu_tensor q, k, v, bias, mask, blocks, slopes, sink, q_lengths, kv_lengths, q_starts, kv_starts, pages;
@@ -156,41 +156,36 @@ static long double sink_of(const problem *p, int64_t h) { return p->sink.p ? cpu
 
 /* ---- forward ----------------------------------------------------------------------------------- */
 
-/* m of a row, over what it sees and its sink, and the divisor of its weights; m is NaN if the row is, -Inf if it sees nothing. */
-static void row_statistics(const problem *p, const sequence *s, int64_t h, int64_t i, long double *most, long double *m,
-                           long double *divisor)
+/* The largest score of a row; NaN if one is, -Inf if it sees nothing. */
+static long double row_max(const problem *p, const sequence *s, int64_t h, int64_t i)
 {
-  long double slope;
-  cpu_sum sum = { 0 };
-  *most = -INFINITY;
+  long double most = -INFINITY, slope;
   for (int64_t j = 0; j < s->nk; j++) {
     if (!seen(p, s, h, i, j)) continue;
     const long double x = score(p, s, h, i, j, &slope);
-    *most = isnan(x) || isnan(*most) ? NAN : fmaxl(*most, x);
+    most = isnan(x) || isnan(most) ? NAN : fmaxl(most, x);
   }
-  const long double sink = sink_of(p, h);
-  *m = isnan(sink) || isnan(*most) ? NAN : fmaxl(*most, sink);
-  *divisor = *m == INFINITY || isnan(*m) ? NAN : 0;
-  if (!isfinite(*m)) return;
-  for (int64_t j = 0; j < s->nk; j++)
-    if (seen(p, s, h, i, j)) cpu_sum_add(&sum, (double)expl(score(p, s, h, i, j, &slope) - *m));
-  *divisor = cpu_sum_total(&sum) + expl(sink - *m);
+  return most;
 }
 
 /* One token of one head; i -1: it belongs to no sequence. Returns max |y|. */
 static double one_row(const problem *p, const sequence *s, int64_t h, int64_t i, int64_t index[4])
 {
-  long double most = -INFINITY, m = -INFINITY, divisor = 0, slope;
+  const long double most = i >= 0 ? row_max(p, s, h, i) : -INFINITY, sink = i >= 0 ? sink_of(p, h) : -INFINITY;
+  const long double m = isnan(sink) || isnan(most) ? NAN : fmaxl(most, sink);
+  long double divisor = 0, slope;
   double amax = 0, multiplier = p->y_scale.p ? cpu_get(&p->y_scale, 0) : 1;
-  if (i >= 0) row_statistics(p, s, h, i, &most, &m, &divisor);
-  for (int64_t first = 0; first < p->dv_size; first += STRIP) {
+  for (int64_t first = 0; first == 0 || first < p->dv_size; first += STRIP) {      /* once even without columns, for the divisor */
     const int64_t n = qn_min_i64(STRIP, p->dv_size - first);
-    cpu_sum sum[STRIP] = { { 0 } };
-    for (int64_t j = 0; i >= 0 && isfinite(most) && j < s->nk; j++) {
-      if (!seen(p, s, h, i, j) || dropped(p, s, h, i, j)) continue;
+    cpu_sum sum[STRIP] = { { 0 } }, weights = { 0 };
+    for (int64_t j = 0; isfinite(most) && isfinite(m) && j < s->nk; j++) {
+      if (!seen(p, s, h, i, j)) continue;
       const double w = (double)expl(score(p, s, h, i, j, &slope) - m);
+      cpu_sum_add(&weights, w);
+      if (dropped(p, s, h, i, j)) continue;
       for (int64_t c = 0; c < n; c++) cpu_sum_add_product(&sum[c], w, value_of_key(p, s, h, j, first + c));
     }
+    divisor = !isfinite(m) && m != -INFINITY ? NAN : m == -INFINITY ? 0 : cpu_sum_total(&weights) + expl(sink - m);
     for (int64_t c = 0; c < n; c++) {
       index[3] = first + c;
       const long double total = cpu_sum_total(&sum[c]);
