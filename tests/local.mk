@@ -112,7 +112,7 @@ tests_launches_quern_cuda_la_LIBADD = $(backends_cuda_quern_cuda_la_OBJECTS) -ld
 
 # The CUDA backend's kernels, emulated on the CPU. Not part of make check: it compiles them again, which takes minutes.
 EXTRA_DIST += tests/emulated/build.mk tests/emulated/conform.tap tests/emulated/device.h tests/emulated/emulated.cpp \
-              tests/emulated/ptx.h tests/emulated/translate.py
+              tests/emulated/ptx.h tests/emulated/translate.py tests/emulated/wgmma_instructions.cuh
 check-emulated: conformance/quern-conform$(EXEEXT)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS=tests/emulated/conform.tap
 .PHONY: check-emulated

@@ -221,6 +221,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/transform_tiled.cu \
   backends/cuda/vector.cuh \
   backends/cuda/wgmma.cuh \
+  backends/cuda/wgmma_instructions.cuh \
   backends/cuda/words.cuh
 if HAVE_CUBLASLT
 backends_cuda_quern_cuda_la_SOURCES += backends/cuda/matmul_cublaslt.c

@@ -14,6 +14,7 @@
 #include <functional>
 #include <tuple>
 #include <utility>
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
@@ -102,7 +103,8 @@ inline size_t __cvta_generic_to_shared(const void *p) { return (uint32_t)((const
 /* ---- barriers -------------------------------------------------------------------------------------------------- */
 
 int  emulated_block_barrier(int vote);  /* returns whether any thread's vote is not 0 */
-void emulated_named_barrier(int id, int threads);
+int  emulated_named_barrier(int id, int threads, int vote = 0);           /* returns the same of those who wait at it */
+void emulated_named_arrival(int id, int threads);                         /* counts as one, without waiting */
 void emulated_let_others();             /* yields: what this thread waits for has not happened yet */
 inline void __syncthreads() { emulated_block_barrier(0); }
 inline int  __syncthreads_or(int vote) { return emulated_block_barrier(vote); }
@@ -340,6 +342,16 @@ inline void   emulated_sincospif(float x, float *s, float *c) { *s = emulated_si
 #define cospif    emulated_cospif
 #define sinpif    emulated_sinpif
 #define sincospif emulated_sincospif
+
+/* What the emulated driver writes into a CUtensorMap. */
+typedef struct emulated_map {
+  const char *base;
+  int64_t     extent[5], stride[4];     /* elements; bytes */
+  int32_t     box[5];                   /* elements */
+  int16_t     size;                     /* bytes of an element */
+  int16_t     span;                     /* of the swizzle: 128, 64, 32; 0: none */
+} emulated_map;
+static_assert(sizeof(emulated_map) <= sizeof(CUtensorMap), "it fits");
 
 #include "ptx.h"
 #endif

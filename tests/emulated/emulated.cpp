@@ -15,9 +15,8 @@
  * Blocks that wait for one another (a cooperative launch) run concurrently, each in a process of its own, with device memory
  * shared among the processes.
  *
- * Not emulated, as it would cost more than it shows: Tensor Cores, tensor maps and bulk copies, and clusters; engines that have
- * nothing else are left out of build.mk. Nor does weak memory ordering show: a missing fence does no harm here, nor a copy that
- * is not waited for. */
+ * Not emulated: clusters, and copies by im2col; engines that have nothing else are left out of build.mk. Nor does weak memory
+ * ordering show: a missing fence does no harm here, nor a copy or a product that is not waited for. */
 #include <csetjmp>
 #include <cstdarg>
 #include <cstdio>
@@ -66,7 +65,7 @@ typedef struct fiber {
   uint3    index;
   int      lane, vote;
   unsigned mask;                        /* AT_WARP */
-  int      id, threads;                 /* AT_NAMED */
+  int      id, threads, any;            /* AT_NAMED; any: the outcome of its vote */
   char     gives[16], given[16];        /* gives: to its warp while it waits; given: to be read once all have arrived */
 } fiber;
 
@@ -80,6 +79,7 @@ const char *emulated_kernel;
 static std::recursive_mutex lock;       /* held by all that follows */
 static fiber fibers[MOST_THREADS], *now;
 static int threads, turns[MOST_THREADS], voted;
+static int arrivals[32];                /* at each named barrier, without waiting */
 static size_t shared_bytes;
 static jmp_buf scheduler;
 static const std::function<void()> *body;
@@ -189,11 +189,14 @@ int emulated_block_barrier(int vote)
   return voted;
 }
 
-void emulated_named_barrier(int id, int of)
+int emulated_named_barrier(int id, int of, int vote)
 {
-  now->id = id, now->threads = of;
+  now->id = id, now->threads = of, now->vote = vote;
   wait_as(AT_NAMED);
+  return now->any;
 }
+
+void emulated_named_arrival(int id, int) { arrivals[id]++; }
 
 void emulated_give(unsigned mask, const void *word, size_t bytes)
 {
@@ -246,13 +249,14 @@ static bool let_go_of_named()
   bool any = false;
   for (int i = 0; i < threads; i++) {
     const int id = fibers[i].id;
-    int there = 0;
+    int there = arrivals[id], vote = 0;
     if (fibers[i].is != AT_NAMED) continue;
-    for (int k = 0; k < threads; k++) there += fibers[k].is == AT_NAMED && fibers[k].id == id;
-    if (there != fibers[i].threads) continue;
-    any = true;
     for (int k = 0; k < threads; k++)
-      if (fibers[k].is == AT_NAMED && fibers[k].id == id) fibers[k].is = READY;
+      if (fibers[k].is == AT_NAMED && fibers[k].id == id) there++, vote |= fibers[k].vote;
+    if (there != fibers[i].threads) continue;
+    any = true, arrivals[id] = 0;
+    for (int k = 0; k < threads; k++)
+      if (fibers[k].is == AT_NAMED && fibers[k].id == id) fibers[k].is = READY, fibers[k].any = vote;
   }
   return any;
 }
@@ -305,6 +309,7 @@ static void put_in_order(order o)
 static bool run_block()
 {
   int living = threads;
+  memset(arrivals, 0, sizeof arrivals);
   for (int i = 0; i < threads; i++) {
     fiber *f = &fibers[i];
     f->is = READY;
@@ -437,6 +442,8 @@ API cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, vo
 {
   for (unsigned i = 0; i < config->numAttrs; i++) {
     if (config->attrs[i].id == cudaLaunchAttributeClusterDimension) {
+      const auto &c = config->attrs[i].val.clusterDim;
+      if (c.x * c.y * c.z == 1) continue;
       snprintf(sentence, sizeof sentence, "clusters are not emulated");
       return cudaErrorNotSupported;
     }
@@ -553,9 +560,40 @@ API cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 
 static CUresult context_get(CUcontext *context) { return *context = (CUcontext)&last, CUDA_SUCCESS; }
 static CUresult context_set(CUcontext) { return CUDA_SUCCESS; }
+static CUresult map_tiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *base, const cuuint64_t *extent,
+                          const cuuint64_t *stride, const cuuint32_t *box, const cuuint32_t *step, CUtensorMapInterleave,
+                          CUtensorMapSwizzle swizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill)
+{
+  emulated_map *m = (emulated_map *)map;
+  *m = emulated_map();
+  if (rank != 4) return CUDA_ERROR_NOT_SUPPORTED;
+  m->base = (const char *)base;
+  m->size = type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1 : type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 || type == CU_TENSOR_MAP_DATA_TYPE_INT32 ? 4 : 2;
+  m->span = swizzle == CU_TENSOR_MAP_SWIZZLE_128B ? 128 : swizzle == CU_TENSOR_MAP_SWIZZLE_64B ? 64
+            : swizzle == CU_TENSOR_MAP_SWIZZLE_32B ? 32 : 0;
+  for (int i = 0; i < 4; i++) {
+    m->extent[i] = (int64_t)extent[i], m->box[i] = (int32_t)box[i];
+    if (i) m->stride[i - 1] = (int64_t)stride[i - 1];
+    if (!extent[i] || !box[i] || box[i] > 256 || step[i] != 1 || (i && stride[i - 1] % 16)) return CUDA_ERROR_INVALID_VALUE;
+  }
+  return box[0] * (unsigned)m->size % 16 || (m->span && box[0] * (unsigned)m->size > (unsigned)m->span) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+static CUresult map_im2col() { return CUDA_ERROR_NOT_SUPPORTED; }
+static CUresult map_address(CUtensorMap *map, void *base)
+{
+  ((emulated_map *)map)->base = (const char *)base;
+  return (uintptr_t)base % 16 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
 API cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned, unsigned long long, cudaDriverEntryPointQueryResult *found)
 {
-  *entry = !strcmp(name, "cuCtxGetCurrent") ? (void *)context_get : !strcmp(name, "cuCtxSetCurrent") ? (void *)context_set : NULL;
+  static const struct { const char *name; void *entry; } known[] = {
+    { "cuCtxGetCurrent", (void *)context_get }, { "cuCtxSetCurrent", (void *)context_set },
+    { "cuTensorMapEncodeTiled", (void *)map_tiled }, { "cuTensorMapEncodeIm2col", (void *)map_im2col },
+    { "cuTensorMapReplaceAddress", (void *)map_address },
+  };
+  *entry = NULL;
+  for (const auto &k : known)
+    if (!strcmp(name, k.name)) *entry = k.entry;
   *found = *entry ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;
 }

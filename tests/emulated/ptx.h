@@ -1,6 +1,7 @@
 /* ptx.h -- instructions that the kernels use in inline assembly: ptx_NAME is the one of that name, dots as underscores, its operands
- * in order. translate.py reads which exist. Missing, and an error when a kernel reaches one: Tensor Cores' (mma, wgmma, and
- * ldmatrix for them), bulk and tensor copies (TMA) with their barriers, clusters, signalling between blocks that wait for one another. */
+ * in order. translate.py reads which exist. Missing, and an error when a kernel reaches one: copies by im2col, clusters of more than one
+ * block, signalling between blocks that wait for one another. Asynchronous instructions are done at once: what a kernel forgets to
+ * wait for does not show. */
 #ifndef QUERN_TESTS_EMULATED_PTX_H
 #define QUERN_TESTS_EMULATED_PTX_H
 
@@ -74,6 +75,13 @@ inline void ptx_ld_shared_v4_f32(float &a, float &b, float &c, float &d, uint32_
   a = q.x, b = q.y, c = q.z, d = q.w;
 }
 inline void ptx_st_shared_u32(uint32_t at, uint32_t v) { emulated_word<uint32_t>(at) = v; }
+inline void ptx_st_shared_v2_f32(uint32_t at, float a, float b) { emulated_word<float2>(at) = { a, b }; }
+inline void ptx_st_shared_v2_s32(uint32_t at, int a, int b) { emulated_word<int2>(at) = { a, b }; }
+inline void ptx_ld_shared_v4_s32(int &a, int &b, int &c, int &d, uint32_t at)
+{
+  const int4 q = emulated_word<int4>(at);
+  a = q.x, b = q.y, c = q.z, d = q.w;
+}
 
 /* Asynchronous copies: done at once here, `width` bytes in all, zeros after the first `bytes`. */
 inline void ptx_cp_async_cg_shared_global(uint32_t to, const void *from, int width, int bytes)
@@ -94,19 +102,32 @@ inline void ptx_bar_sync(int id, int threads) { emulated_named_barrier(id, threa
 inline void ptx_griddepcontrol_wait() {}
 inline void ptx_selp_u32(uint32_t &d, uint32_t a, uint32_t b, bool p) { d = p ? a : b; }
 
-/* In shared memory: `arrivals` arrivals complete a phase. */
-struct emulated_mbarrier { uint32_t arrivals; uint16_t missing, phase; };
-inline void ptx_mbarrier_init_shared_cta_b64(uint32_t at, uint32_t arrivals) { emulated_word<emulated_mbarrier>(at) = { arrivals, (uint16_t)arrivals, 0 }; }
-inline void ptx_mbarrier_arrive_shared_cta_b64(uint32_t at)
+/* In shared memory: a phase completes when `arrivals` have arrived and as many bytes were copied as they announced. */
+struct emulated_mbarrier { uint16_t arrivals, missing : 15, phase : 1; int32_t bytes; };
+inline void emulated_mbarrier_add(uint32_t at, int arrived, int bytes)
 {
   emulated_mbarrier &b = emulated_word<emulated_mbarrier>(at);
-  if (!--b.missing) b.missing = (uint16_t)b.arrivals, b.phase ^= 1;
+  b.bytes += bytes, b.missing -= arrived;
+  if (!b.missing && !b.bytes) b.missing = b.arrivals, b.phase ^= 1;
 }
+inline void ptx_mbarrier_init_shared_cta_b64(uint32_t at, uint32_t arrivals)
+{
+  emulated_word<emulated_mbarrier>(at) = { (uint16_t)arrivals, (uint16_t)arrivals, 0, 0 };
+}
+inline void ptx_mbarrier_arrive_shared_cta_b64(uint32_t at) { emulated_mbarrier_add(at, 1, 0); }
+inline void ptx_mbarrier_arrive_expect_tx_shared_cta_b64(uint32_t at, uint32_t bytes) { emulated_mbarrier_add(at, 1, (int)bytes); }
+inline void ptx_cp_async_mbarrier_arrive_noinc_shared_cta_b64(uint32_t at) { emulated_mbarrier_add(at, 1, 0); }
 inline void ptx_mbarrier_try_wait_parity_shared_cta_b64(bool &done, uint32_t at, uint32_t parity)
 {
   done = emulated_word<emulated_mbarrier>(at).phase != parity;
   if (!done) emulated_let_others();
 }
+inline void ptx_fence_mbarrier_init_release_cluster() {}
+inline void ptx_fence_proxy_async_shared_cta() {}
+inline void ptx_bar_arrive(int id, int threads) { emulated_named_arrival(id, threads); }
+inline void ptx_bar_red_or_pred(bool &any, int id, int threads, bool mine) { any = emulated_named_barrier(id, threads, mine); }
+inline void ptx_setmaxnreg_inc_sync_aligned_u32(int) {}
+inline void ptx_setmaxnreg_dec_sync_aligned_u32(int) {}
 
 /* On global memory, by which concurrent blocks communicate. */
 inline void ptx_st_relaxed_gpu_global_v2_u64(void *to, uint64_t x, uint64_t y) { ((volatile uint64_t *)to)[0] = x, ((volatile uint64_t *)to)[1] = y; }
@@ -116,4 +137,144 @@ inline void ptx_ld_relaxed_gpu_global_v2_u64(uint64_t &x, uint64_t &y, const voi
   x = ((const volatile uint64_t *)from)[0], y = ((const volatile uint64_t *)from)[1];
 }
 inline void ptx_griddepcontrol_launch_dependents() {}
+
+/* ---- Tensor Cores -------------------------------------------------------------------------------------------- */
+
+enum emulated_operand_type { EMULATED_BF16, EMULATED_F16, EMULATED_TF32, EMULATED_S8 };
+template <emulated_operand_type type> double emulated_value(const void *p)
+{
+  if (type == EMULATED_BF16) return (float)*(const __nv_bfloat16 *)p;
+  if (type == EMULATED_F16) return (float)*(const __half *)p;
+  if (type == EMULATED_S8) return *(const int8_t *)p;
+  return emulated_bits<float>(*(const uint32_t *)p & ~0x1fffu);              /* tf32: the lowest 13 bits are not read */
+}
+
+/* Rows g and g + 8 of a, 32 bytes of k each, of a warp's fragments: lane 4g + q has words q and q + 4 of them. */
+template <emulated_operand_type type> void emulated_rows(double (&rows)[2][32], const uint32_t *a)
+{
+  constexpr int size = type == EMULATED_TF32 ? 4 : type == EMULATED_S8 ? 1 : 2, each = 4 / size;
+  emulated_give(~0u, a, 16);
+  for (int q = 0; q < 4; q++) {
+    const uint4 v = emulated_take<uint4>(emulated_lane / 4 * 4 + q);
+    const uint32_t word[4] = { v.x, v.y, v.z, v.w };        /* row g, g + 8, then the same 4 words further */
+    for (int i = 0; i < 4; i++)
+      for (int e = 0; e < each; e++)
+        rows[i % 2][(i / 2 * 4 + q) * each + e] = emulated_value<type>((const char *)&word[i] + e * size);
+  }
+}
+/* d = a b + c for 16 x 8 sums over 32 bytes of k, as fragments. */
+template <emulated_operand_type type, class T>
+void emulated_mma(T &d0, T &d1, T &d2, T &d3, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, T c0, T c1, T c2,
+                  T c3)
+{
+  constexpr int size = type == EMULATED_TF32 ? 4 : type == EMULATED_S8 ? 1 : 2, each = 4 / size;
+  const uint32_t a[4] = { a0, a1, a2, a3 }, b[2] = { b0, b1 };
+  double rows[2][32], sum[4] = { (double)c0, (double)c1, (double)c2, (double)c3 };
+  emulated_rows<type>(rows, a);
+  emulated_give(~0u, b, 8);
+  for (int c = 0; c < 2; c++)
+    for (int q = 0; q < 4; q++) {
+      const uint2 v = emulated_take<uint2>((emulated_lane % 4 * 2 + c) * 4 + q);
+      const uint32_t word[2] = { v.x, v.y };
+      for (int i = 0; i < 2; i++)
+        for (int e = 0; e < each; e++) {
+          const double by = emulated_value<type>((const char *)&word[i] + e * size);
+          for (int h = 0; h < 2; h++) sum[2 * h + c] += rows[h][(4 * i + q) * each + e] * by;
+        }
+    }
+  d0 = (T)sum[0], d1 = (T)sum[1], d2 = (T)sum[2], d3 = (T)sum[3];
+}
+template <class... A> void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(A &&...a) { emulated_mma<EMULATED_BF16>(a...); }
+template <class... A> void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(A &&...a) { emulated_mma<EMULATED_F16>(a...); }
+template <class... A> void ptx_mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32(A &&...a) { emulated_mma<EMULATED_TF32>(a...); }
+template <class... A> void ptx_mma_sync_aligned_m16n8k32_row_col_s32_s8_s8_s32(A &&...a) { emulated_mma<EMULATED_S8>(a...); }
+inline void ptx_cvt_rna_tf32_f32(uint32_t &d, float x) { d = emulated_bits<uint32_t>(x) + (std::isfinite(x) ? 0x1000 : 0) & ~0x1fffu; }
+
+/* Lane l's row l % 8 of matrix l / 8 is at `at`; r[i]: two elements of row l / 4 of matrix i, or of column l / 4. */
+template <bool transposed> void emulated_ldmatrix(uint32_t (&r)[4], uint32_t at)
+{
+  emulated_give(~0u, &at, sizeof at);
+  for (int i = 0; i < 4; i++)
+    for (int e = 0; e < 2; e++) {
+      const int other = emulated_lane % 4 * 2 + e, own = emulated_lane / 4, row = transposed ? other : own, column = transposed ? own : other;
+      const uint16_t v = ((const uint16_t *)emulated_at_shared(emulated_take<uint32_t>(8 * i + row), 16))[column];
+      memcpy((char *)&r[i] + 2 * e, &v, 2);
+    }
+  __syncwarp();                           /* all have read */
+}
+inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(uint32_t &a, uint32_t &b, uint32_t &c, uint32_t &d, uint32_t at)
+{
+  uint32_t r[4];
+  emulated_ldmatrix<false>(r, at);
+  a = r[0], b = r[1], c = r[2], d = r[3];
+}
+inline void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(uint32_t &a, uint32_t &b, uint32_t &c, uint32_t &d, uint32_t at)
+{
+  uint32_t r[4];
+  emulated_ldmatrix<true>(r, at);
+  a = r[0], b = r[1], c = r[2], d = r[3];
+}
+inline void ptx_stmatrix_sync_aligned_m8n8_x4_shared_b16(uint32_t at, uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+  const uint32_t r[4] = { a, b, c, d };
+  emulated_give(~0u, &at, sizeof at);
+  for (int i = 0; i < 4; i++)
+    ((uint32_t *)emulated_at_shared(emulated_take<uint32_t>(8 * i + emulated_lane / 4), 16))[emulated_lane % 4] = r[i];
+  __syncwarp();                           /* all have written */
+}
+
+/* wgmma: the products are in wgmma_instructions.cuh. */
+inline void ptx_wgmma_fence_sync_aligned() {}
+inline void ptx_wgmma_commit_group_sync_aligned() { emulated_named_barrier(16 + (int)(threadIdx.x / 128), 128); }
+inline void ptx_wgmma_wait_group_sync_aligned(int) {}
+
+/* ---- copies of boxes by a tensor map (TMA) --------------------------------------------------------------------- */
+
+inline uint32_t emulated_swizzled(uint32_t at, int span) { return at ^ ((at >> 7 & ((uint32_t)span / 16 - 1)) << 4); }
+
+/* Calls copy(shared address, global address or NULL outside the tensor) for each 16 bytes of a box, in the order of shared memory. */
+template <class F> void emulated_box(uint32_t at, const emulated_map *map, int c0, int c1, int c2, int c3, F copy)
+{
+  const int c[4] = { c0, c1, c2, c3 };
+  int64_t i[4];
+  if (at % 128) emulated_error("a box at shared address %u, which is not aligned to 128 bytes", at);
+  for (i[3] = 0; i[3] < map->box[3]; i[3]++)
+    for (i[2] = 0; i[2] < map->box[2]; i[2]++)
+      for (i[1] = 0; i[1] < map->box[1]; i[1]++)
+        for (i[0] = 0; i[0] < map->box[0]; i[0] += 16 / map->size, at += 16) {
+          const char *p = map->base;
+          int there = 16;                 /* bytes within the tensor */
+          for (int d = 1; d < 4; d++) {
+            p += (c[d] + i[d]) * map->stride[d - 1];
+            if (c[d] + i[d] < 0 || c[d] + i[d] >= map->extent[d]) there = 0;
+          }
+          const int64_t first = c[0] + i[0];
+          if (first < 0 && first + 16 / map->size > 0) emulated_error("a box that begins %d elements before the tensor", c[0]);
+          if (first < 0) there = 0;
+          there = (int)std::clamp<int64_t>((map->extent[0] - first) * map->size, 0, there);
+          copy(emulated_at_shared(map->span ? emulated_swizzled(at, map->span) : at, 16), p + first * map->size, there);
+        }
+}
+inline void ptx_prefetch_tensormap(const void *) {}
+inline void ptx_cp_async_bulk_tensor_4d_shared_cluster_global_tile_mbarrier_complete_tx_bytes(uint32_t to, const CUtensorMap *map, int c0,
+                                                                                              int c1, int c2, int c3, uint32_t bar)
+{
+  int bytes = 0;
+  emulated_box(to, (const emulated_map *)map, c0, c1, c2, c3, [&](void *to, const char *from, int there) {
+    memcpy(to, from, (size_t)there), memset((char *)to + there, 0, (size_t)(16 - there)), bytes += 16;
+  });
+  emulated_mbarrier_add(bar, 0, -bytes);
+}
+inline void ptx_cp_async_bulk_tensor_4d_global_shared_cta_tile_bulk_group(const CUtensorMap *map, int c0, int c1, int c2, int c3, uint32_t from)
+{
+  emulated_box(from, (const emulated_map *)map, c0, c1, c2, c3, [](void *from, const char *to, int there) { memcpy((void *)to, from, (size_t)there); });
+}
+inline void ptx_cp_async_bulk_commit_group() {}
+inline void ptx_cp_async_bulk_wait_group_read(int) {}
+inline void ptx_cp_async_bulk_wait_group(int) {}
+
+/* A block alone is a cluster of one. */
+inline void ptx_barrier_cluster_arrive_release_aligned() {}
+inline void ptx_barrier_cluster_arrive_relaxed_aligned() {}
+inline void ptx_barrier_cluster_wait_acquire_aligned() {}
 #endif

@@ -16,7 +16,7 @@ CODE = re.compile(r'''
     (?P<skip> //[^\n]* | /\*.*?\*/ | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*' )
   | (?P<grid_constant> \bconst\s+__grid_constant__\b )
   | (?P<kernel> \b__global__\b )
-  | (?P<shared> \bextern\s+__shared__\s+(?:__align__\(\d+\)\s+)?(?P<type>[\w:]+)\s+(?P<name>\w+)\[\]; )
+  | (?P<shared> \bextern\s+__shared__\s+(?:__align__\(\d+\)\s+)?(?P<type>(?:unsigned\s+)?[\w:]+)\s+(?P<name>\w+)\[\]; )
   | (?P<asm> \basm\b(?:\s+volatile\b)?\s*\( )
   | (?P<launch> <<< )
 ''', re.S | re.X)
