@@ -39,6 +39,7 @@
   X(conv_unfold)               \
   X(conv_channels_last)        \
   X(conv_direct)               \
+  X(attention_wgmma)           \
   X(lrn_windows)               \
   X(lrn_planes)                \
   X(lrn)                       \

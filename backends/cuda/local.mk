@@ -6,6 +6,11 @@ QUERN_TEST_PLUGINS += $(abs_top_builddir)/backends/cuda/.libs
 endif
 backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/affine_grid.cu \
+  backends/cuda/attention_wgmma.c \
+  backends/cuda/attention_wgmma.cuh \
+  backends/cuda/attention_wgmma.h \
+  backends/cuda/attention_wgmma_bf16.cu \
+  backends/cuda/attention_wgmma_f16.cu \
   backends/cuda/backend.c \
   backends/cuda/chain.c \
   backends/cuda/chain.h \
@@ -260,6 +265,8 @@ CUDA_AMPERE_OBJECTS = \
 $(CUDA_AMPERE_OBJECTS): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
 
 CUDA_HOPPER_OBJECTS = \
+  backends/cuda/attention_wgmma_bf16.lo \
+  backends/cuda/attention_wgmma_f16.lo \
   backends/cuda/conv_tf32.lo \
   backends/cuda/conv_wgmma_bf16.lo \
   backends/cuda/conv_wgmma_f16.lo \

@@ -36,6 +36,10 @@ __device__ __forceinline__ void group_sync(int id, int threads)      /* named ba
 {
   asm volatile("bar.sync %0, %1;" :: "r"(id), "r"(threads) : "memory");
 }
+__device__ __forceinline__ void group_arrive(int id, int threads)    /* counts for that barrier without waiting at it */
+{
+  asm volatile("bar.arrive %0, %1;" :: "r"(id), "r"(threads) : "memory");
+}
 __device__ __forceinline__ bool group_any(bool mine, int id, int threads)     /* the same; true if any thread's `mine` is */
 {
   uint32_t any;

@@ -95,6 +95,7 @@ inline void ptx_cp_async_ca_shared_global(uint32_t to, const void *from, int wid
 inline void ptx_cp_async_commit_group() {}
 inline void ptx_cp_async_wait_group(int) {}
 inline void ptx_prefetch_global_L2(const void *) {}
+inline void ptx_trap() { emulated_error("a trap"); }
 
 /* ---- barriers ------------------------------------------------------------------------------------------------ */
 

@@ -1,0 +1,181 @@
+/* attention_wgmma.c -- attention on Hopper's Tensor Cores: what the kernels of attention_wgmma.cuh take, their launch.
+ *
+ * bf16 and f16 up to 256 elements of a key and of a value (zeros fill up to the next shape), any number of queries, keys and heads,
+ * groups of query heads, causal masks and windows, lengths, a sink. Not taken here: what changes single scores (bias, mask, blocks, slopes,
+ * softcap, dropout), ragged and paged tensors, scales. */
+#include "attention_wgmma.h"
+#include "engines.h"
+
+enum { Q, K, V, N_MAPS };
+typedef struct state {
+  cuda_attention a;                       /* all but addresses */
+  const cuda_attention_kernel *kernel;
+  const cuda_driver *driver;
+  qn_value tensor[N_MAPS];
+  int32_t  value[N_MAPS], y, lse, max, sink, q_lengths, kv_lengths, grid;      /* indices of values; -1: absent */
+} state;
+
+/* ---- prepare --------------------------------------------------------------------------------------------------------- */
+
+static int32_t role(const qn_request *r, uint32_t which) { return qn_role(&r->op[0], which); }
+
+static bool simple(const qn_request *r, const qn_attention *attr, qn_prepared *out)
+{
+  static const struct { uint32_t role; const char *name; } not_taken[] = {
+    { QN_ROLE_ATTENTION_FORWARD_BIAS, "bias" }, { QN_ROLE_ATTENTION_FORWARD_MASK, "mask" }, { QN_ROLE_ATTENTION_FORWARD_BLOCKS, "blocks" },
+    { QN_ROLE_ATTENTION_FORWARD_SLOPES, "slopes" }, { QN_ROLE_ATTENTION_FORWARD_Q_STARTS, "q_starts" },
+    { QN_ROLE_ATTENTION_FORWARD_KV_STARTS, "kv_starts" }, { QN_ROLE_ATTENTION_FORWARD_PAGES, "pages" },
+    { QN_ROLE_ATTENTION_FORWARD_Q_SCALE, "q_scale" }, { QN_ROLE_ATTENTION_FORWARD_K_SCALE, "k_scale" },
+    { QN_ROLE_ATTENTION_FORWARD_V_SCALE, "v_scale" }, { QN_ROLE_ATTENTION_FORWARD_Y_SCALE, "y_scale" },
+    { QN_ROLE_ATTENTION_FORWARD_AMAX, "amax" },
+  };
+  for (size_t i = 0; i < sizeof not_taken / sizeof *not_taken; i++)
+    if (role(r, not_taken[i].role) >= 0) {
+      qn_refuse(out, "neither bias nor masks of single scores, ragged or paged tensors, scales", not_taken[i].name, "none", "%s", "one");
+      return false;
+    }
+  if (attr->softcap != 0) qn_refuse(out, "scores without a cap", "", "softcap=0", "softcap=%g", attr->softcap);
+  else if (attr->dropout != 0) qn_refuse(out, "weights without dropout", "", "dropout=0", "dropout=%g", attr->dropout);
+  else return true;
+  return false;
+}
+
+/* TMA: elements side by side, other strides of 16 bytes, an address likewise. */
+static bool loadable(const qn_value *v, const char *name, qn_prepared *out)
+{
+  if (v->stride[3] != 1 && v->dim[3] > 1) {
+    qn_refuse(out, "elements of a row side by side", name, "stride 1 of dim 3", "%lld", (long long)v->stride[3]);
+    return false;
+  }
+  for (int i = 0; i < 3; i++)
+    if (v->dim[i] > 1 && (v->stride[i] % 8 || v->stride[i] < 1)) {
+      qn_refuse(out, "strides of multiples of 16 bytes", name, "a multiple of 8", "stride %lld", (long long)v->stride[i]);
+      return false;
+    }
+  if (v->align >= 16) return true;
+  qn_refuse(out, "16-byte loads", name, "aligned to 16 bytes", "%u", v->align);
+  return false;
+}
+
+static void strides_of(int64_t to[3], const qn_value *v)
+{
+  for (int i = 0; i < 3; i++) to[i] = v->dim[i] > 1 ? v->stride[i] : 0;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_attention *attr = r->op[0].attr;
+  const qn_value *q = cuda_value(r, QN_ROLE_ATTENTION_FORWARD_Q), *k = cuda_value(r, QN_ROLE_ATTENTION_FORWARD_K),
+                 *v = cuda_value(r, QN_ROLE_ATTENTION_FORWARD_V), *y = cuda_value(r, QN_ROLE_ATTENTION_FORWARD_Y);
+  if (r->device->arch_major != 9 || r->device->arch_minor != 0)
+    return qn_refuse(out, "a device of compute capability 9.0", "", "9.0", "%d.%d", (int)r->device->arch_major, (int)r->device->arch_minor);
+  if (q->dtype != QN_BF16 && q->dtype != QN_F16)
+    return qn_refuse(out, "16-bit operands", "q", "bf16 or f16", "%s", qn_kit_name(q->dtype));
+  if (k->dtype != q->dtype || (v && v->dtype != q->dtype))
+    return qn_refuse(out, "operands of one dtype", "k", "q's", "%s", qn_kit_name(k->dtype));
+  if (y->dtype != q->dtype && y->dtype != QN_F32) return qn_refuse(out, "y as q, or f32", "y", "f32", "%s", qn_kit_name(y->dtype));
+  if (!simple(r, attr, out)) return QN_UNSUPPORTED;
+
+  state st = { .value = { role(r, QN_ROLE_ATTENTION_FORWARD_Q), role(r, QN_ROLE_ATTENTION_FORWARD_K), role(r, QN_ROLE_ATTENTION_FORWARD_V) },
+               .y = role(r, QN_ROLE_ATTENTION_FORWARD_Y), .lse = role(r, QN_ROLE_ATTENTION_FORWARD_LSE),
+               .max = role(r, QN_ROLE_ATTENTION_FORWARD_MAX), .sink = role(r, QN_ROLE_ATTENTION_FORWARD_SINK),
+               .q_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_Q_LENGTHS), .kv_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_KV_LENGTHS) };
+  qn_value of_keys = *k;                  /* values that are the first elements of keys */
+  of_keys.dim[3] = attr->value_size;
+  if (!v) v = &of_keys, st.value[V] = st.value[K];
+  if (st.max >= 0 && st.sink >= 0) return qn_refuse(out, "the largest score or a sink, not both", "max", "none", "%s", "one");
+
+  const int64_t d = q->dim[3], dv = v->dim[3];
+  const cuda_attention_kernel *kernel = q->dtype == QN_BF16 ? cuda_attention_bf16 : cuda_attention_f16;
+  while (kernel->d && (kernel->d < d || kernel->dv < dv)) kernel++;
+  if (!kernel->d) return qn_refuse(out, "at most 256 elements of a key and of a value", "q", "256", "%lld", (long long)qn_max_i64(d, dv));
+  if (dv % 8) return qn_refuse(out, "values in pieces of 16 bytes", "v", "a multiple of 8", "%lld", (long long)dv);
+  if (!loadable(q, "q", out) || !loadable(k, "k", out) || !loadable(v, "v", out) || !loadable(y, "y", out)) return QN_UNSUPPORTED;
+  const int64_t most = 1 << 29, tiles_m = qn_ceil_div(q->dim[2], kernel->bm), tiles = tiles_m * q->dim[0] * q->dim[1];
+  if (q->dim[2] > most || k->dim[2] > most || tiles >= most)
+    return qn_refuse(out, "fewer than 2^29 queries, keys and tiles", "q", "fewer", "%lld", (long long)qn_max_i64(tiles, q->dim[2]));
+
+  cuda_attention *a = &st.a;
+  a->batch = (int32_t)q->dim[0], a->heads = (int32_t)q->dim[1], a->group = (int32_t)(q->dim[1] / k->dim[1]);
+  a->queries = (int32_t)q->dim[2], a->keys = (int32_t)k->dim[2], a->d = (int32_t)d, a->dv = (int32_t)dv;
+  a->left = attr->left < 0 || attr->left >= most ? -1 : (int32_t)attr->left;
+  a->right = attr->right < 0 || attr->right >= most ? -1 : (int32_t)attr->right;
+  a->top_left = attr->align == QN_ALIGN_TOP_LEFT, a->y_f32 = y->dtype == QN_F32;
+  a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale), a->scale_log2 = (float)(a->scale * 1.44269504088896340736);
+  a->tiles_m = (int32_t)tiles_m, a->tiles = (uint32_t)tiles;
+  a->section = (int32_t)qn_max_i64(1, (32 << 20) / (qn_max_i64(1, k->dim[2]) * (d + dv) * 2)) * a->group;
+  if (a->section > a->batch * a->heads) a->section = a->batch * a->heads;
+  strides_of(a->q_stride, q), strides_of(a->k_stride, k), strides_of(a->v_stride, v), strides_of(a->y_stride, y);
+  if (st.lse >= 0) strides_of(a->lse_stride, &r->value[st.lse]);
+  if (st.max >= 0) strides_of(a->max_stride, &r->value[st.max]);
+  if (st.sink >= 0) a->sink_stride = r->value[st.sink].stride[0];
+  const qn_value *ql = st.q_lengths >= 0 ? &r->value[st.q_lengths] : NULL, *kl = st.kv_lengths >= 0 ? &r->value[st.kv_lengths] : NULL;
+  if (ql) a->q_lengths_stride = ql->stride[0], a->q_lengths_i64 = ql->dtype == QN_I64;
+  if (kl) a->kv_lengths_stride = kl->stride[0], a->kv_lengths_i64 = kl->dtype == QN_I64;
+  st.tensor[Q] = *q, st.tensor[K] = *k, st.tensor[V] = *v, st.kernel = kernel;
+  st.grid = (int32_t)qn_min_i64(tiles, r->device->units);
+
+  out->counters = 8;
+  out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC };
+  /* About 550 TFLOP/s, and the tiles' ends; half of the products are not made under a causal mask. */
+  const double seen = a->right < 0 ? a->keys : 0.5 * a->keys + kernel->bn,
+               keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm);
+  out->estimate = 4000 + (double)qn_ceil_div(tiles, r->device->units) * (1500 + keys * 2 * kernel->bm * (kernel->d + kernel->dv) / 4200);
+  return cuda_keep(out, &st, sizeof st);
+}
+
+/* ---- build and run ----------------------------------------------------------------------------------------------------- */
+
+static qn_status encode(const cuda_driver *driver, CUtensorMap *map, const qn_value *v, int rows)
+{
+  const cuuint32_t box[4] = { 64, (cuuint32_t)rows, 1, 1 }, one[4] = { 1, 1, 1, 1 };
+  cuuint64_t extent[4] = { (cuuint64_t)v->dim[3], (cuuint64_t)v->dim[2], (cuuint64_t)v->dim[1], (cuuint64_t)v->dim[0] }, pitch[3];
+  for (int i = 0; i < 3; i++) pitch[i] = v->dim[2 - i] > 1 ? (cuuint64_t)v->stride[2 - i] * 2 : (cuuint64_t)qn_round_up(v->dim[3] * 2, 16);
+  /* any aligned address; run writes the real one */
+  return driver->tensor_map_tiled(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 4, (void *)0x10000, extent, pitch, box, one,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
+             ? QN_OK : cuda_host->error(QN_INTERNAL, "cuda: attention_wgmma: the driver refused a tensor map");
+}
+
+static qn_status build(const qn_request *r, qn_prepared *out)
+{
+  state *st = out->state;
+  (void)r;
+  qn_status s = cuda_driver_get(&st->driver);
+  if (!s) s = encode(st->driver, &st->a.q, &st->tensor[Q], st->kernel->bm);
+  if (!s) s = encode(st->driver, &st->a.k, &st->tensor[K], st->kernel->bn);
+  if (!s) s = encode(st->driver, &st->a.v, &st->tensor[V], st->kernel->bn);
+  if (s) return s;
+  return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared),
+                    "cudaFuncSetAttribute");
+}
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const state *st = p->state;
+  cuda_attention a = st->a;
+  void *const *ptr = launch->ptr;
+  st->driver->tensor_map_address(&a.q, ptr[st->value[Q]]);
+  st->driver->tensor_map_address(&a.k, ptr[st->value[K]]);
+  st->driver->tensor_map_address(&a.v, ptr[st->value[V]]);
+  a.q_rows = ptr[st->value[Q]], a.k_rows = ptr[st->value[K]], a.v_rows = ptr[st->value[V]], a.y = ptr[st->y];
+  if (st->lse >= 0) a.lse = ptr[st->lse];
+  if (st->max >= 0) a.max = ptr[st->max];
+  if (st->sink >= 0) a.sink = ptr[st->sink];
+  if (st->q_lengths >= 0) a.q_lengths = ptr[st->q_lengths];
+  if (st->kv_lengths >= 0) a.kv_lengths = ptr[st->kv_lengths];
+  a.counter = launch->counters;
+  cudaLaunchAttribute overlap = { .id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                  .val = { .programmaticStreamSerializationAllowed = 1 } };
+  cudaLaunchConfig_t config = { .gridDim = { (unsigned)st->grid, 1, 1 }, .blockDim = { (unsigned)st->kernel->threads, 1, 1 },
+                                .dynamicSmemBytes = (size_t)st->kernel->shared, .stream = launch->stream,
+                                .attrs = &overlap, .numAttrs = 1 };
+  void *args[] = { &a };
+  return cuda_check(cudaLaunchKernelExC(&config, st->kernel->function, args), "attention_wgmma");
+}
+
+static const qn_engine row = { .name = "wgmma", .op = QN_OP_ATTENTION_FORWARD, .class_ = QN_CLASS_TUNED,
+                               .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES,
+                               .prepare = prepare, .build = build, .run = run, .release = cuda_release };
+CUDA_ENGINES(attention_wgmma) = { &row, 1 };

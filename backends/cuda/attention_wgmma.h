@@ -1,0 +1,34 @@
+/* attention_wgmma.h -- what the host (attention_wgmma.c) tells the kernels of attention_wgmma.cuh. */
+#ifndef QN_CUDA_ATTENTION_WGMMA_H
+#define QN_CUDA_ATTENTION_WGMMA_H
+#include "cuda_backend.h"
+
+typedef struct cuda_attention {
+  CUtensorMap q, k, v;                    /* [D, S, heads, B] */
+  void       *y;
+  float      *lse, *max;                  /* NULL: not wanted */
+  const float *sink;                      /* NULL: none */
+  const void *q_lengths, *kv_lengths;     /* NULL: all are as long as the tensors */
+  uint32_t   *counter;                    /* next tile; blocks that have ended */
+  /* The same memory as the maps', for rows that are computed again one by one. */
+  const uint16_t *q_rows, *k_rows, *v_rows;
+  int64_t    q_stride[3], k_stride[3], v_stride[3], y_stride[3], lse_stride[3], max_stride[3];     /* of sequences, heads, rows */
+  int64_t    sink_stride, q_lengths_stride, kv_lengths_stride;
+  int32_t    batch, heads, group;         /* group: query heads that share a key head */
+  int32_t    queries, keys, d, dv;
+  int32_t    left, right;                 /* -1: no bound */
+  int32_t    top_left, y_f32, q_lengths_i64, kv_lengths_i64;
+  int32_t    tiles_m, section;            /* section: heads whose tiles are taken together, so that their keys stay in L2 */
+  uint32_t   tiles;
+  float      scale, scale_log2;           /* of scores; times log2 e */
+} cuda_attention;
+
+typedef struct cuda_attention_kernel {
+  int32_t d, dv, bm, bn, threads, shared;
+  const void *function;
+} cuda_attention_kernel;
+extern const cuda_attention_kernel cuda_attention_bf16[], cuda_attention_f16[];          /* by d, then dv; ended by d 0 */
+
+/* What the kernels are made for, smallest first: elements of a key, of a value; warpgroups of 64 queries; keys of a block. */
+#define CUDA_ATTENTION_SHAPES(X) X(64, 64, 3, 128) X(128, 128, 2, 128) X(192, 128, 2, 128) X(256, 256, 2, 64)
+#endif
