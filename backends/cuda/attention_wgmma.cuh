@@ -14,10 +14,7 @@
  * branch that is never taken (stop_if). */
 #pragma once
 #include "attention_wgmma.h"
-#include "element.cuh"
-#include "functions.cuh"
-#include "sums.cuh"
-#include "wgmma.cuh"
+#include "attention_scores.cuh"
 
 template <int kind_, int D_, int DV_, int WGS_, int BN_> struct attention_shape {
   static constexpr int kind = kind_, D = D_, DV = DV_, WGS = WGS_, BN = BN_, BM = 64 * WGS, threads = 128 * (WGS + 1);
@@ -36,12 +33,6 @@ struct attention_tile {
   }
   __device__ __forceinline__ int low(const cuda_attention &a, int row) const { return a.left < 0 ? 0 : max(0, row + shift - a.left); }
 };
-__device__ __forceinline__ int attention_length(const void *lengths, int64_t at, int i64, int most)
-{
-  if (!lengths) return most;
-  const int64_t n = i64 ? ((const int64_t *)lengths)[at] : ((const int32_t *)lengths)[at];
-  return (int)(n < 0 ? 0 : n > most ? most : n);
-}
 template <int BM, int BN> __device__ __forceinline__ attention_tile attention_tile_at(const cuda_attention &a, uint32_t tile)
 {
   attention_tile t;
@@ -61,10 +52,6 @@ template <int BM, int BN> __device__ __forceinline__ attention_tile attention_ti
 
 /* ---- one row again, by a warp, in plain f32 --------------------------------------------------------------------- */
 
-template <int kind> __device__ __forceinline__ float attention_value(uint16_t x)
-{
-  return kind == MMA_BF16 ? bf16_to_float(x) : f16_to_float(x);
-}
 __device__ __forceinline__ void attention_store(const cuda_attention &a, int64_t at, int column, float x, bool bf16)
 {
   if (a.y_f32) ((float *)a.y)[at + column] = x;
@@ -113,77 +100,7 @@ __device__ __noinline__ void attention_row_again(const cuda_attention &a, const 
   if (a.max) a.max[t.b * a.max_stride[0] + t.h * a.max_stride[1] + row * a.max_stride[2]] = m;
 }
 
-/* ---- a block of scores, in the layout of an accumulator: thread's columns are 8 j + 2 (lane % 4) and the next, of rows g and g + 8 -- */
-
-struct attention_softmax { float m[2], l[2]; };             /* m: unscaled; l: of this thread's columns */
-
 __device__ __forceinline__ void stop_if(bool never) { if (never) asm volatile("trap;"); }
-
-/* Limits are relative to this thread's first column. */
-template <int N> __device__ __forceinline__ void attention_mask(float (&s)[N], const int (&low)[2], const int (&high)[2])
-{
-#pragma unroll
-  for (int i = 0; i < N; i++) {
-    const int column = i / 4 * 8 + i % 2, h = i / 2 % 2;
-    if (column > high[h] || column < low[h]) s[i] = -INFINITY;
-  }
-}
-/* New maxima; by: the factor of what was added up under the old ones. */
-template <int N> __device__ __forceinline__ void attention_maximum(const float (&s)[N], attention_softmax &st, float scale, float (&by)[2])
-{
-#pragma unroll
-  for (int h = 0; h < 2; h++) {
-    float m = st.m[h];
-#pragma unroll
-    for (int j = 0; j < N / 4; j++) m = fmaxf(m, fmaxf(s[4 * j + 2 * h], s[4 * j + 2 * h + 1]));
-    m = fmaxf(m, __shfl_xor_sync(~0u, m, 1));
-    m = fmaxf(m, __shfl_xor_sync(~0u, m, 2));
-    by[h] = fn_exp2((st.m[h] - m) * scale), st.m[h] = m;
-  }
-}
-template <int N>
-__device__ __forceinline__ void attention_exponentials(float (&s)[N], attention_softmax &st, float scale, const float (&by)[2])
-{
-#pragma unroll
-  for (int h = 0; h < 2; h++) {
-    const float m = st.m[h] * scale;
-    float l = st.l[h] * by[h];
-#pragma unroll
-    for (int j = 0; j < N / 4; j++) {
-      const float x = fn_exp2(fmaf(s[4 * j + 2 * h], scale, -m)), y = fn_exp2(fmaf(s[4 * j + 2 * h + 1], scale, -m));
-      s[4 * j + 2 * h] = x, s[4 * j + 2 * h + 1] = y, l += x + y;
-    }
-    st.l[h] = l;
-  }
-}
-/* P as the a of wgmma_registers: an accumulator's layout is that of a. */
-template <int kind, int N> __device__ __forceinline__ void attention_pack(const float (&s)[N], uint32_t (&p)[N / 2])
-{
-#pragma unroll
-  for (int i = 0; i < N / 2; i++) p[i] = kind == MMA_BF16 ? pack_bf16(s[2 * i], s[2 * i + 1]) : pack_f16(s[2 * i], s[2 * i + 1]);
-}
-template <int N> __device__ __forceinline__ void attention_rescale(float (&sum)[N], const float (&by)[2])
-{
-#pragma unroll
-  for (int i = 0; i < N; i++) sum[i] *= by[i / 2 % 2];
-}
-/* x[i] of lane q of a quad becomes x[q] of lane i: four words of an accumulator's row become 16 contiguous bytes. */
-__device__ __forceinline__ void quad_transpose(uint32_t (&x)[4])
-{
-  const bool odd = threadIdx.x & 1, upper = threadIdx.x & 2;
-#pragma unroll
-  for (int i = 0; i < 4; i += 2) {
-    const uint32_t got = __shfl_xor_sync(~0u, odd ? x[i] : x[i + 1], 1);
-    if (odd) x[i] = got;
-    else x[i + 1] = got;
-  }
-#pragma unroll
-  for (int i = 0; i < 2; i++) {
-    const uint32_t got = __shfl_xor_sync(~0u, upper ? x[i] : x[i + 2], 2);
-    if (upper) x[i] = got;
-    else x[i + 2] = got;
-  }
-}
 
 /* Row h (0: g, 1: g + 8) of this warp's sums, divided, to y; nothing if not `there`. */
 template <int kind, int DV>

@@ -6,6 +6,7 @@ QUERN_TEST_PLUGINS += $(abs_top_builddir)/backends/cuda/.libs
 endif
 backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/affine_grid.cu \
+  backends/cuda/attention_scores.cuh \
   backends/cuda/attention_wgmma.c \
   backends/cuda/attention_wgmma.cuh \
   backends/cuda/attention_wgmma.h \
