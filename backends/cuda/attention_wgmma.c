@@ -116,7 +116,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.grid = (int32_t)qn_min_i64(tiles, r->device->units);
 
   out->counters = 8;
-  out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC };
+  out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };          /* weights, rounded for the second product */
   /* About 550 TFLOP/s, and the tiles' ends; half of the products are not made under a causal mask. */
   const double seen = a->right < 0 ? a->keys : 0.5 * a->keys + kernel->bn,
                keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm);
