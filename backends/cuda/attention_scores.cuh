@@ -19,6 +19,15 @@ template <int kind> __device__ __forceinline__ float attention_value(uint16_t x)
   return kind == MMA_BF16 ? bf16_to_float(x) : f16_to_float(x);
 }
 
+/* d += a b: 16 x 8 sums over 16 of k, a an accumulator's part as attention_pack makes it. */
+template <int kind> __device__ __forceinline__ void attention_product(float *d, const uint32_t *a, uint32_t b0, uint32_t b1)
+{
+  float (&sums)[4] = *(float (*)[4])d;
+  const uint32_t (&words)[4] = *(const uint32_t (*)[4])a;
+  if (kind == MMA_BF16) mma_bf16::product(sums, words, b0, b1);
+  else mma_f16::product(sums, words, b0, b1);
+}
+
 struct attention_softmax { float m[2], l[2]; };             /* m: unscaled; l: of this thread's columns */
 
 /* Limits are relative to this thread's first column. */
@@ -84,5 +93,38 @@ __device__ __forceinline__ void quad_transpose(uint32_t (&x)[4])
     const uint32_t got = __shfl_xor_sync(~0u, upper ? x[i] : x[i + 2], 2);
     if (upper) x[i] = got;
     else x[i + 2] = got;
+  }
+}
+
+/* ---- results --------------------------------------------------------------------------------------------------------- */
+
+/* A: has y, y_f32, dv. */
+template <class A> __device__ __forceinline__ void attention_store(const A &a, int64_t at, int column, float x, bool bf16)
+{
+  if (a.y_f32) ((float *)a.y)[at + column] = x;
+  else ((uint16_t *)a.y)[at + column] = (uint16_t)(bf16 ? pack_bf16(x, 0) : pack_f16(x, 0));
+}
+/* Row h (0: g, 1: g + 8) of this warp's sums, divided, to y; nothing if not `there`. */
+template <int kind, int DV, class A>
+__device__ __forceinline__ void attention_put(const A &a, int64_t at, const float (&sum)[DV / 2], int h, float by, bool there)
+{
+  const int q = threadIdx.x % 4;
+  if (a.y_f32) {
+#pragma unroll
+    for (int j = 0; j < DV / 8; j++)
+      if (there && 8 * j + 2 * q < a.dv)
+        *(float2 *)((float *)a.y + at + 8 * j + 2 * q) = make_float2(sum[4 * j + 2 * h] * by, sum[4 * j + 2 * h + 1] * by);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < DV / 32; i++) {
+    uint32_t x[4];
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      const float lower = sum[16 * i + 4 * j + 2 * h] * by, upper = sum[16 * i + 4 * j + 2 * h + 1] * by;
+      x[j] = kind == MMA_BF16 ? pack_bf16(lower, upper) : pack_f16(lower, upper);
+    }
+    quad_transpose(x);
+    if (there && 32 * i + 8 * q < a.dv) *(uint4 *)((uint16_t *)a.y + at + 32 * i + 8 * q) = make_uint4(x[0], x[1], x[2], x[3]);
   }
 }

@@ -76,7 +76,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (y->dtype != q->dtype && y->dtype != QN_F32) return qn_refuse(out, "y as q, or f32", "y", "f32", "%s", qn_kit_name(y->dtype));
   if (!simple(r, attr, out)) return QN_UNSUPPORTED;
 
-  state st = { .value = { role(r, QN_ROLE_ATTENTION_FORWARD_Q), role(r, QN_ROLE_ATTENTION_FORWARD_K), role(r, QN_ROLE_ATTENTION_FORWARD_V) },
+  state st = { .value = { role(r, QN_ROLE_ATTENTION_FORWARD_Q), role(r, QN_ROLE_ATTENTION_FORWARD_K),
+                          role(r, QN_ROLE_ATTENTION_FORWARD_V) },
                .y = role(r, QN_ROLE_ATTENTION_FORWARD_Y), .lse = role(r, QN_ROLE_ATTENTION_FORWARD_LSE),
                .max = role(r, QN_ROLE_ATTENTION_FORWARD_MAX), .sink = role(r, QN_ROLE_ATTENTION_FORWARD_SINK),
                .q_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_Q_LENGTHS), .kv_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_KV_LENGTHS) };
@@ -116,7 +117,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.grid = (int32_t)qn_min_i64(tiles, r->device->units);
 
   out->counters = 8;
-  out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };          /* weights, rounded for the second product */
+  out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };        /* weights, for the second product */
   /* About 550 TFLOP/s, and the tiles' ends; half of the products are not made under a causal mask. */
   const double seen = a->right < 0 ? a->keys : 0.5 * a->keys + kernel->bn,
                keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm);

@@ -52,11 +52,6 @@ template <int BM, int BN> __device__ __forceinline__ attention_tile attention_ti
 
 /* ---- one row again, by a warp, in plain f32 --------------------------------------------------------------------- */
 
-__device__ __forceinline__ void attention_store(const cuda_attention &a, int64_t at, int column, float x, bool bf16)
-{
-  if (a.y_f32) ((float *)a.y)[at + column] = x;
-  else ((uint16_t *)a.y)[at + column] = (uint16_t)(bf16 ? pack_bf16(x, 0) : pack_f16(x, 0));
-}
 template <int kind, int D, int DV>
 __device__ __noinline__ void attention_row_again(const cuda_attention &a, const attention_tile &t, int row)
 {
@@ -102,31 +97,6 @@ __device__ __noinline__ void attention_row_again(const cuda_attention &a, const 
 
 __device__ __forceinline__ void stop_if(bool never) { if (never) asm volatile("trap;"); }
 
-/* Row h (0: g, 1: g + 8) of this warp's sums, divided, to y; nothing if not `there`. */
-template <int kind, int DV>
-__device__ __forceinline__ void attention_put(const cuda_attention &a, int64_t at, const float (&sum)[DV / 2], int h, float by, bool there)
-{
-  const int q = threadIdx.x % 4;
-  if (a.y_f32) {
-#pragma unroll
-    for (int j = 0; j < DV / 8; j++)
-      if (there && 8 * j + 2 * q < a.dv)
-        *(float2 *)((float *)a.y + at + 8 * j + 2 * q) = make_float2(sum[4 * j + 2 * h] * by, sum[4 * j + 2 * h + 1] * by);
-    return;
-  }
-#pragma unroll
-  for (int i = 0; i < DV / 32; i++) {
-    uint32_t x[4];
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-      const float lower = sum[16 * i + 4 * j + 2 * h] * by, upper = sum[16 * i + 4 * j + 2 * h + 1] * by;
-      x[j] = kind == MMA_BF16 ? pack_bf16(lower, upper) : pack_f16(lower, upper);
-    }
-    quad_transpose(x);
-    if (there && 32 * i + 8 * q < a.dv) *(uint4 *)((uint16_t *)a.y + at + 32 * i + 8 * q) = make_uint4(x[0], x[1], x[2], x[3]);
-  }
-}
-
 /* Stores this warp's 16 rows, from row0 on. */
 template <class T>
 __device__ __forceinline__ void attention_end(const cuda_attention &a, const attention_tile &t, int row0, const attention_softmax &st,
@@ -149,7 +119,7 @@ __device__ __forceinline__ void attention_end(const cuda_attention &a, const att
     attention_put<T::kind, T::DV>(a, at, sum, h, 1 / l, there && sees && !bad);
     for (int c = lane % 4; c < a.dv && there && !sees; c += 4) attention_store(a, at, c, 0, T::kind == MMA_BF16);
     if (!there || bad || lane % 4) continue;
-    const float sink = a.sink ? a.sink[t.h * a.sink_stride] : -INFINITY;
+    const float sink = a.sink && row < t.queries ? a.sink[t.h * a.sink_stride] : -INFINITY;
     if (a.lse) a.lse[t.b * a.lse_stride[0] + t.h * a.lse_stride[1] + row * a.lse_stride[2]] = sees ? fmaf(st.m[h], a.scale, logf(l)) : sink;
     if (a.max) a.max[t.b * a.max_stride[0] + t.h * a.max_stride[1] + row * a.max_stride[2]] = sees ? st.m[h] * a.scale : -INFINITY;
   }

@@ -40,6 +40,7 @@
   X(conv_channels_last)        \
   X(conv_direct)               \
   X(attention_wgmma)           \
+  X(attention_mma)             \
   X(lrn_windows)               \
   X(lrn_planes)                \
   X(lrn)                       \

@@ -6,6 +6,11 @@ QUERN_TEST_PLUGINS += $(abs_top_builddir)/backends/cuda/.libs
 endif
 backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/affine_grid.cu \
+  backends/cuda/attention_mma.c \
+  backends/cuda/attention_mma.cuh \
+  backends/cuda/attention_mma.h \
+  backends/cuda/attention_mma_bf16.cu \
+  backends/cuda/attention_mma_f16.cu \
   backends/cuda/attention_scores.cuh \
   backends/cuda/attention_wgmma.c \
   backends/cuda/attention_wgmma.cuh \
@@ -245,6 +250,8 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/conv_grouped_filter.lo \
   backends/cuda/conv_first.lo \
   backends/cuda/conv_first_data.lo \
+  backends/cuda/attention_mma_bf16.lo \
+  backends/cuda/attention_mma_f16.lo \
   backends/cuda/conv_first_filter.lo \
   backends/cuda/conv_mma_bf16.lo \
   backends/cuda/conv_mma_f16.lo \

@@ -80,6 +80,13 @@ attention_forward q=bf16/2x4x13x8/416:8:32:1 k=bf16/2x2x21x8/336:8:16:1 v=bf16/2
 attention_forward q=bf16/2x4x13x8/1248:8:96:1 k=bf16/2x4x13x8/1248:8:96:1 v=bf16/2x4x13x8/1248:8:96:1 y=f32/2x4x13x8/416:8:32:1 right=0
 attention_forward q=bf16/2x4x13x8@2 k=bf16/2x2x21x8/0:168:8:1 v=bf16/2x2x21x8/336:168:1:21 q_lengths=i64/2 y=f32/2x4x13x8 ; q_lengths.is=-2,99
 
+# several tiles in every way: parts of keys, few queries, groups, pages, ends of sequences
+attention_forward q=bf16/1x2x130x64 k=bf16/1x1x330x64 v=bf16/1x1x330x64 lse=? max=? right=0
+attention_forward q=bf16/2x8x1x128 k=bf16/2x2x700x128 v=bf16/2x2x700x128 kv_lengths=i32/2 sink=f32/8 lse=? ; kv_lengths.is=700,333
+attention_forward q=f16/1x2x200x72 k=f16/1x1x330x72 v=f16/1x1x330x72 bias=f32/1x2x1x330 mask=bool/1x1x200x330 slopes=f32/2 lse=? left=100
+attention_forward q=bf16/2x4x3x64 k=bf16/9x2x64x64 v=bf16/9x2x64x64 pages=i32/2x5 kv_lengths=i32/2 lse=? right=0 ; pages.is=3,1,8,0,5,7,7,-1,2,6 kv_lengths.is=300,270
+attention_forward q=bf16/2x2x210x128 k=bf16/2x2x260x128 v=bf16/2x2x260x128 q_lengths=i32/2 kv_lengths=i32/2 sink=f32/2 lse=? right=0 ; q_lengths.is=210,131 kv_lengths.is=77,260
+
 # ragged sequences, some empty; with lengths; tokens of none
 attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i32/5 kv_starts=i32/5 lse=? right=0 ; q_starts.is=0,7,7,8,20 kv_starts.is=0,9,14,14,30 as=bf16
 attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i64/4 kv_starts=i32/4 q_lengths=i32/3 kv_lengths=i32/3 lse=? max=? left=3 ; q_starts.is=2,7,12,18 kv_starts.is=1,9,19,30 q_lengths.is=3,9,6 kv_lengths.is=8,5,0

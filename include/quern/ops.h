@@ -201,8 +201,8 @@ enum { QN_ALIGN_BOTTOM_RIGHT = 0, QN_ALIGN_TOP_LEFT = 1 };
  * rng_uniform; dropout above 0 needs seed.
  * dtypes: q, k, v each e4m3, e5m2, i8, or all others of them one of f64 f32 f16 bf16; bias a float that mixes with it; y one that does,
  * or e4m3 or e5m2 (default: the dtype of q, k, v; f32 where all have 8 bits); lse, max, amax, slopes, sink and scales f32, with f64: f64.
- * A query that sees no key, or only scores of -Inf, has y 0, lse -Inf (with a sink: the sink) and max -Inf; so have rows past
- * a sequence's end and tokens of no sequence. Values and keys that no query sees are never read into a result, even if NaN.
+ * A query that sees no key, or only scores of -Inf, has y 0, lse -Inf (with a sink: the sink) and max -Inf. Rows past a sequence's
+ * end and tokens of no sequence have y 0, lse and max -Inf. Values and keys that no query sees are never read into a result, even if NaN.
  * Traps: bottom right is FlashAttention's and vLLM's causal mask; PyTorch's is_causal is top left. cuDNN's left bound is left + 1, its
  * default scale 1. FlashInfer's lse has base 2. A bias of -Inf is no mask: its weight is 0, but 0 times a NaN or Inf value is NaN; so may
  * be a dropped one's. An engine may round P to the dtype of q before the product with v.

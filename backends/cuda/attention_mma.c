@@ -1,0 +1,197 @@
+/* attention_mma.c -- attention by mma.sync, from compute capability 8.0 on: what the kernels of attention_mma.cuh take, their launch.
+ *
+ * bf16 and f16 up to 256 elements, and whatever changes scores or says where keys lie: bias, masks, blocks, slopes, softcap, lengths,
+ * ragged sequences, pages. Not taken: dropout, scales. Where there are fewer tiles than the device has room for, keys are split. */
+#include "attention_mma.h"
+#include "engines.h"
+
+typedef struct state {
+  cuda_attention_many a;                  /* all but addresses */
+  const void *kernel;
+  int64_t    grid;
+  int32_t    shared;
+  int32_t    q, k, v, y, lse, max, sink, slopes, bias, mask, blocks, q_lengths, kv_lengths, q_starts, kv_starts, pages;     /* -1: absent */
+} state;
+
+/* ---- prepare ----------------------------------------------------------------------------------------------------------- */
+
+static int32_t role(const qn_request *r, uint32_t which) { return qn_role(&r->op[0], which); }
+
+/* Rows of q, k, v, y: elements side by side, in pieces of 16 bytes. */
+static qn_status take_rows(const qn_request *r, int32_t value, const char *name, int64_t stride[3], qn_prepared *out)
+{
+  const qn_value *v = &r->value[value];
+  if (v->stride[3] != 1 && v->dim[3] > 1)
+    return qn_refuse(out, "elements of a row side by side", name, "stride 1 of dim 3", "%lld", (long long)v->stride[3]);
+  if (v->align < 16) return qn_refuse(out, "16-byte loads", name, "aligned to 16 bytes", "%u", v->align);
+  for (int i = 0; i < 3; i++) {
+    stride[i] = v->dim[i] > 1 ? v->stride[i] : 0;
+    if (stride[i] % 8)
+      return qn_refuse(out, "strides of multiples of 16 bytes", name, "a multiple of 8", "stride %lld", (long long)stride[i]);
+  }
+  return QN_OK;
+}
+static void take_plane(const qn_request *r, int32_t value, int64_t stride[3])
+{
+  for (int i = 0; i < 3 && value >= 0; i++) stride[i] = r->value[value].dim[i] > 1 ? r->value[value].stride[i] : 0;
+}
+static void take_integers(const qn_request *r, int32_t value, int64_t *stride, int32_t *i64)
+{
+  if (value >= 0) *stride = r->value[value].stride[0], *i64 = r->value[value].dtype == QN_I64;
+}
+static void take_spread(const qn_request *r, int32_t value, cuda_attention_spread *to)
+{
+  if (value < 0) return;
+  to->dtype = r->value[value].dtype;
+  for (int i = 0; i < 4; i++) to->stride[i] = r->value[value].dim[i] > 1 ? r->value[value].stride[i] : 0;
+}
+
+static qn_status refused(const qn_request *r, const qn_attention *attr, qn_prepared *out)
+{
+  static const struct { uint32_t role; const char *name; } not_taken[] = {
+    { QN_ROLE_ATTENTION_FORWARD_Q_SCALE, "q_scale" }, { QN_ROLE_ATTENTION_FORWARD_K_SCALE, "k_scale" },
+    { QN_ROLE_ATTENTION_FORWARD_V_SCALE, "v_scale" }, { QN_ROLE_ATTENTION_FORWARD_Y_SCALE, "y_scale" },
+    { QN_ROLE_ATTENTION_FORWARD_AMAX, "amax" },
+  };
+  const qn_value *q = cuda_value(r, QN_ROLE_ATTENTION_FORWARD_Q), *k = cuda_value(r, QN_ROLE_ATTENTION_FORWARD_K),
+                 *v = cuda_value(r, QN_ROLE_ATTENTION_FORWARD_V), *y = cuda_value(r, QN_ROLE_ATTENTION_FORWARD_Y);
+  if (r->device->arch_major < 8)
+    return qn_refuse(out, "compute capability 8.0 or above", "", "8.0", "%d.%d", (int)r->device->arch_major, (int)r->device->arch_minor);
+  if (q->dtype != QN_BF16 && q->dtype != QN_F16)
+    return qn_refuse(out, "16-bit operands", "q", "bf16 or f16", "%s", qn_kit_name(q->dtype));
+  if (k->dtype != q->dtype || (v && v->dtype != q->dtype))
+    return qn_refuse(out, "operands of one dtype", "k", "q's", "%s", qn_kit_name(k->dtype));
+  if (y->dtype != q->dtype && y->dtype != QN_F32) return qn_refuse(out, "y as q, or f32", "y", "f32", "%s", qn_kit_name(y->dtype));
+  for (size_t i = 0; i < sizeof not_taken / sizeof *not_taken; i++)
+    if (role(r, not_taken[i].role) >= 0) return qn_refuse(out, "operands without scales", not_taken[i].name, "none", "%s", "one");
+  if (attr->dropout != 0) return qn_refuse(out, "weights without dropout", "", "dropout=0", "dropout=%g", attr->dropout);
+  if (role(r, QN_ROLE_ATTENTION_FORWARD_MAX) >= 0 && role(r, QN_ROLE_ATTENTION_FORWARD_SINK) >= 0)
+    return qn_refuse(out, "the largest score or a sink, not both", "max", "none", "%s", "one");
+  return QN_OK;
+}
+
+/* Fewer tiles than two for each multiprocessor: parts of at least two blocks of keys. */
+static int32_t splits_for(const qn_request *r, int64_t tiles, int64_t blocks, int64_t bytes)
+{
+  const int64_t room = 2 * (int64_t)r->device->units;
+  if (r->demands->determinism >= QN_DET_BATCH || tiles >= room) return 1;
+  int64_t n = qn_min_i64(qn_min_i64(qn_ceil_div(room, qn_max_i64(1, tiles)), blocks / 2), 64);
+  while (n > 1 && (uint64_t)(n * tiles * bytes) > r->demands->workspace_limit) n--;
+  return (int32_t)qn_max_i64(1, n);
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_attention *attr = r->op[0].attr;
+  qn_status s = refused(r, attr, out);
+  if (s) return s;
+  state st = { .q = role(r, QN_ROLE_ATTENTION_FORWARD_Q), .k = role(r, QN_ROLE_ATTENTION_FORWARD_K),
+               .v = role(r, QN_ROLE_ATTENTION_FORWARD_V), .y = role(r, QN_ROLE_ATTENTION_FORWARD_Y),
+               .lse = role(r, QN_ROLE_ATTENTION_FORWARD_LSE), .max = role(r, QN_ROLE_ATTENTION_FORWARD_MAX), .sink = role(r, QN_ROLE_ATTENTION_FORWARD_SINK),
+               .slopes = role(r, QN_ROLE_ATTENTION_FORWARD_SLOPES), .bias = role(r, QN_ROLE_ATTENTION_FORWARD_BIAS),
+               .mask = role(r, QN_ROLE_ATTENTION_FORWARD_MASK), .blocks = role(r, QN_ROLE_ATTENTION_FORWARD_BLOCKS),
+               .q_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_Q_LENGTHS), .kv_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_KV_LENGTHS),
+               .q_starts = role(r, QN_ROLE_ATTENTION_FORWARD_Q_STARTS), .kv_starts = role(r, QN_ROLE_ATTENTION_FORWARD_KV_STARTS),
+               .pages = role(r, QN_ROLE_ATTENTION_FORWARD_PAGES) };
+  cuda_attention_many *a = &st.a;
+  if (st.v < 0) st.v = st.k;
+  if ((s = take_rows(r, st.q, "q", a->q_stride, out)) || (s = take_rows(r, st.k, "k", a->k_stride, out)) ||
+      (s = take_rows(r, st.v, "v", a->v_stride, out)) || (s = take_rows(r, st.y, "y", a->y_stride, out)))
+    return s;
+  if (st.bias >= 0 && r->value[st.bias].dtype == QN_F64) return qn_refuse(out, "a bias of at most 32 bits", "bias", "f32", "%s", "f64");
+
+  const qn_value *q = &r->value[st.q], *k = &r->value[st.k], *y = &r->value[st.y];
+  const int64_t d = q->dim[3], dv = y->dim[3], most = 1 << 29,
+                keys = st.pages >= 0 ? r->value[st.pages].dim[1] * k->dim[2] : k->dim[2],
+                batch = st.q_starts >= 0 ? r->value[st.q_starts].dim[0] - 1 : q->dim[0];
+  const cuda_attention_many_kernel *kernel = q->dtype == QN_BF16 ? cuda_attention_many_bf16 : cuda_attention_many_f16;
+  while (kernel->d && kernel->d < qn_max_i64(d, dv)) kernel++;
+  if (!kernel->d) return qn_refuse(out, "at most 256 elements of a key and of a value", "q", "256", "%lld", (long long)qn_max_i64(d, dv));
+  if (dv % 8) return qn_refuse(out, "values in pieces of 16 bytes", "v", "a multiple of 8", "%lld", (long long)dv);
+  const int64_t group = q->dim[1] / k->dim[1], tiles = qn_ceil_div(q->dim[2] * group, CUDA_ATTENTION_ROWS), all = tiles * batch * k->dim[1];
+  if (q->dim[2] * group > most || keys > most || all * 64 > INT32_MAX)
+    return qn_refuse(out, "fewer than 2^29 queries of a group, keys, and fewer than 2^25 tiles", "q", "fewer", "%lld", (long long)all);
+  if (kernel->shared > cuda_room(r))
+    return qn_refuse(out, "tiles in shared memory", "", "that many bytes", "%d", (int)kernel->shared);
+
+  a->batch = (int32_t)batch, a->heads = (int32_t)q->dim[1], a->group = (int32_t)group;
+  a->queries = (int32_t)q->dim[2], a->keys = (int32_t)keys, a->d = (int32_t)d, a->dv = (int32_t)dv;
+  a->left = attr->left < 0 || attr->left >= most ? -1 : (int32_t)attr->left;
+  a->right = attr->right < 0 || attr->right >= most ? -1 : (int32_t)attr->right;
+  a->top_left = attr->align == QN_ALIGN_TOP_LEFT, a->y_f32 = y->dtype == QN_F32;
+  a->block_q = (int32_t)qn_min_i64(attr->block_q, most), a->block_kv = (int32_t)qn_min_i64(attr->block_kv, most);
+  if (st.pages >= 0) {
+    const qn_value *p = &r->value[st.pages];
+    a->n_pages = (int32_t)k->dim[0], a->page = (int32_t)k->dim[2], a->pages_i64 = p->dtype == QN_I64;
+    a->pages_stride[0] = p->stride[0], a->pages_stride[1] = p->stride[1];
+    a->k_stride[2] = k->stride[2], a->v_stride[2] = r->value[st.v].stride[2];
+  }
+  take_plane(r, st.lse, a->lse_stride), take_plane(r, st.max, a->max_stride);
+  take_spread(r, st.bias, &a->bias), take_spread(r, st.mask, &a->mask), take_spread(r, st.blocks, &a->blocks);
+  take_integers(r, st.q_lengths, &a->q_lengths_stride, &a->q_lengths_i64);
+  take_integers(r, st.kv_lengths, &a->kv_lengths_stride, &a->kv_lengths_i64);
+  take_integers(r, st.q_starts, &a->q_starts_stride, &a->q_starts_i64);
+  take_integers(r, st.kv_starts, &a->kv_starts_stride, &a->kv_starts_i64);
+  if (st.sink >= 0) a->sink_stride = r->value[st.sink].stride[0];
+  if (st.slopes >= 0) {
+    const qn_value *v = &r->value[st.slopes];
+    a->slopes_stride[0] = v->rank == 2 && v->dim[0] > 1 ? v->stride[0] : 0, a->slopes_stride[1] = v->stride[v->rank - 1];
+  }
+
+  const bool plain = st.bias < 0 && st.mask < 0 && st.blocks < 0 && st.slopes < 0 && st.pages < 0 && attr->softcap == 0;
+  const double log2e = 1.44269504088896340736;
+  a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale), a->softcap = (float)attr->softcap;
+  a->unit = (float)(plain ? a->scale * log2e : log2e);
+  a->tiles = (int32_t)tiles;
+  const int64_t part = (kernel->d / 2 + 4) * CUDA_ATTENTION_THREADS * 4;
+  a->splits = splits_for(r, all, qn_ceil_div(keys, kernel->bn), part);
+  st.kernel = plain ? kernel->plain : kernel->any, st.shared = kernel->shared, st.grid = all * a->splits;
+
+  if (a->splits > 1) {
+    out->workspace = (uint64_t)(all * a->splits * part), out->counters = (uint64_t)all * 4;
+    out->traits &= ~(uint64_t)QN_TRAIT_BATCH_INVARIANT;
+  }
+  out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };        /* weights, for the second product */
+  /* About half of what the device multiplies by mma.sync; a third of that where scores are changed one by one. Keys are read once. */
+  const double seen = a->right < 0 || a->queries == 1 ? (double)keys : 0.5 * (double)keys,
+               products = (double)all * CUDA_ATTENTION_ROWS * seen * 4 * kernel->d,
+               bytes = (double)batch * (double)k->dim[1] * seen * (double)(d + dv) * 2;
+  out->estimate = 5000 + products / (plain ? 250e3 : 60e3) + bytes / 2500 + (a->splits > 1 ? 3000 : 0);
+  return cuda_keep(out, &st, sizeof st);
+}
+
+/* ---- build and run ------------------------------------------------------------------------------------------------------- */
+
+static qn_status build(const qn_request *r, qn_prepared *out)
+{
+  const state *st = out->state;
+  (void)r;
+  return cuda_check(cudaFuncSetAttribute(st->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, st->shared), "cudaFuncSetAttribute");
+}
+
+static void *at(const qn_launch *launch, int32_t value) { return value < 0 ? NULL : launch->ptr[value]; }
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const state *st = p->state;
+  cuda_attention_many a = st->a;
+  a.q = at(launch, st->q), a.k = at(launch, st->k), a.v = at(launch, st->v), a.y = at(launch, st->y);
+  a.lse = at(launch, st->lse), a.max = at(launch, st->max), a.sink = at(launch, st->sink), a.slopes = at(launch, st->slopes);
+  a.bias.p = at(launch, st->bias), a.mask.p = at(launch, st->mask), a.blocks.p = at(launch, st->blocks);
+  a.q_lengths = at(launch, st->q_lengths), a.kv_lengths = at(launch, st->kv_lengths), a.q_starts = at(launch, st->q_starts);
+  a.kv_starts = at(launch, st->kv_starts), a.pages = at(launch, st->pages);
+  a.parts = launch->workspace, a.tickets = launch->counters;
+  if (a.q_starts) {
+    const qn_status s = cuda_attention_clear(&a, launch->stream);
+    if (s) return s;
+  }
+  if (!st->grid) return QN_OK;
+  void *args[] = { &a };
+  return cuda_check(cudaLaunchKernel(st->kernel, (dim3){ (unsigned)st->grid, 1, 1 }, (dim3){ CUDA_ATTENTION_THREADS, 1, 1 }, args,
+                                     (size_t)st->shared, launch->stream), "attention_mma");
+}
+
+static const qn_engine row = { .name = "mma", .op = QN_OP_ATTENTION_FORWARD, .class_ = QN_CLASS_TUNED,
+                               .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES,
+                               .prepare = prepare, .build = build, .run = run, .release = cuda_release };
+CUDA_ENGINES(attention_mma) = { &row, 1 };

@@ -1,0 +1,43 @@
+/* attention_mma.h -- what the host (attention_mma.c) tells the kernels of attention_mma.cuh. */
+#ifndef QN_CUDA_ATTENTION_MMA_H
+#define QN_CUDA_ATTENTION_MMA_H
+#include "cuda_backend.h"
+
+/* A tensor that broadcasts over sequences, heads, queries, keys: strides are 0 there. */
+typedef struct cuda_attention_spread { const void *p; int64_t stride[4]; uint32_t dtype; } cuda_attention_spread;
+
+typedef struct cuda_attention_many {
+  const uint16_t *q, *k, *v;
+  void      *y;
+  float     *lse, *max;                   /* NULL: not wanted */
+  const float *sink, *slopes;             /* NULL: none, as the rest */
+  const void *q_lengths, *kv_lengths, *q_starts, *kv_starts, *pages;
+  cuda_attention_spread bias, mask, blocks;
+  float     *parts;                       /* workspace: each part's sums, maxima, divisors */
+  uint32_t  *tickets;                     /* of each tile whose keys are split: parts that have ended */
+  int64_t    q_stride[3], k_stride[3], v_stride[3], y_stride[3], lse_stride[3], max_stride[3];  /* sequences (pages), heads, rows */
+  int64_t    sink_stride, slopes_stride[2], q_lengths_stride, kv_lengths_stride, q_starts_stride, kv_starts_stride, pages_stride[2];
+  int32_t    q_lengths_i64, kv_lengths_i64, q_starts_i64, kv_starts_i64, pages_i64;
+  int32_t    batch, heads, group;         /* group: query heads that share a key head */
+  int32_t    queries, keys, d, dv;        /* of a sequence; of all of them, where they are ragged */
+  int32_t    left, right, top_left, y_f32, block_q, block_kv;
+  int32_t    n_pages, page;               /* pages that exist, keys of one */
+  int32_t    tiles, splits;               /* of a sequence's head; of a tile's keys */
+  float      scale, softcap, unit;        /* unit: what a score is multiplied by for base 2: log2 e, or with scale where nothing is added */
+} cuda_attention_many;
+
+typedef struct cuda_attention_many_kernel {
+  int32_t d, bn, shared;
+  const void *plain, *any;                /* any: with what changes single scores, paged keys */
+} cuda_attention_many_kernel;
+extern const cuda_attention_many_kernel cuda_attention_many_bf16[], cuda_attention_many_f16[];      /* ended by d 0 */
+enum { CUDA_ATTENTION_ROWS = 64, CUDA_ATTENTION_THREADS = 128 };
+
+/* Elements of a key and a value, keys of a block. */
+#define CUDA_ATTENTION_MANY_SHAPES(X) X(64, 64) X(128, 64) X(256, 32)
+
+#ifdef __cplusplus
+extern "C"
+#endif
+qn_status cuda_attention_clear(const cuda_attention_many *a, void *stream);  /* y = 0, lse = max = -Inf: of tokens of no sequence */
+#endif
