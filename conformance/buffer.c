@@ -117,14 +117,29 @@ void *qc_buffer_pointer(struct qc_buffer *b)
   return b->base + b->before;
 }
 
+/* From the offset of one element to the next one's, in row-major order; index: of that element. */
+static int64_t next_offset(const qn_value *q, int64_t *index, int64_t offset)
+{
+  for (int d = q->rank - 1; d >= 0; d--) {
+    if (index[d] + 1 < q->dim[d]) {
+      index[d]++;
+      return offset + q->stride[d];
+    }
+    offset -= index[d] * q->stride[d];
+    index[d] = 0;
+  }
+  return offset;
+}
+
 void qc_buffer_write(struct qc_buffer *b, const void *raw)
 {
   size_t size = qn_dtype_bytes(b->q.dtype);
   int64_t n = qc_elements(&b->q);
   char *at = b->image ? b->image + b->before : b->base + b->before;
+  int64_t index[QN_MAX_RANK] = {0}, offset = 0;
   if (raw)
-    for (int64_t i = 0; i < n; i++) {
-      char *to = at + qc_offset(&b->q, i) * (int64_t)size;
+    for (int64_t i = 0; i < n; i++, offset = next_offset(&b->q, index, offset)) {
+      char *to = at + offset * (int64_t)size;
       if (b->image || qc_w.cpu)
         memcpy(to, (const char *)raw + (size_t)i * size, size);
       else
@@ -168,8 +183,9 @@ bool qc_buffer_check(struct qc_buffer *b, void *raw, bool writable, char *why, s
     now = qc_alloc(b->total);
     qn_copy_to_host(b->ctx, now, b->base, b->total);
   }
-  for (int64_t i = 0; i < n && raw; i++) {
-    size_t at = b->before + (size_t)(qc_offset(&b->q, i) * (int64_t)size);
+  int64_t index[QN_MAX_RANK] = {0}, offset = 0;
+  for (int64_t i = 0; i < n && raw; i++, offset = next_offset(&b->q, index, offset)) {
+    size_t at = b->before + (size_t)(offset * (int64_t)size);
     if (b->image || qc_w.cpu)
       memcpy((char *)raw + (size_t)i * size, now + at, size);
     else
@@ -178,8 +194,10 @@ bool qc_buffer_check(struct qc_buffer *b, void *raw, bool writable, char *why, s
   bool ok = true;
   if (b->image) {
     if (writable && n) {                /* an output's elements may change: put the expected ones back, then compare */
-      for (int64_t i = 0; i < n; i++) {
-        size_t at = b->before + (size_t)(qc_offset(&b->q, i) * (int64_t)size);
+      memset(index, 0, sizeof index);
+      offset = 0;
+      for (int64_t i = 0; i < n; i++, offset = next_offset(&b->q, index, offset)) {
+        size_t at = b->before + (size_t)(offset * (int64_t)size);
         memcpy(now + at, b->image + at, size);
       }
     }

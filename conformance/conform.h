@@ -30,8 +30,9 @@ struct qc_options {
   const char *model;                    /* NULL, or the device model that the backend is narrowed to */
   const char *cases;                    /* folder of .q files */
   uint64_t    seed;
-  /* runs: repetitions for deterministic engines; kills: retire an engine after that many failed cases, 0: never */
-  int         tier, random, runs, kills;
+  /* runs: repetitions for deterministic engines; kills: retire an engine after that many failed cases, 0: never;
+   * jobs: workers side by side */
+  int         tier, random, runs, kills, jobs;
   int         stack;                    /* bytes of stack for the library's calls; 0: the worker's own */
   double      time_limit;               /* seconds for one case */
   bool        list, verbose, skips;     /* skips: skipped points are printed too */
@@ -294,7 +295,7 @@ void qc_engines_list(void);             /* fills qc_w.engine with those that --e
 bool qc_engine_fits(const struct qc_engine *e, uint32_t op);    /* its row anchors at this op */
 /* Plans with e pinned for the ops that it fits (NULL: the planner's choice); the caller destroys it. False: refused. */
 bool qc_plan_pinned(const struct qc_engine *e, const char *math, const qn_graph *graph, qn_plan **plan, qn_status *status);
-int  qc_worker_main(int first, int skip_engines);
+int  qc_worker_main(bool list_only);
 
 /* ---- run.c, check_*.c, grad.c: items in a worker -------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #include "conform.h"
 #include "../info/output.h"
 
-struct qc_options qc_opt = {.cases = QC_CASES_DIR, .seed = 1, .tier = QC_DEFAULT, .runs = 2, .time_limit = 60};
+struct qc_options qc_opt = {.cases = QC_CASES_DIR, .seed = 1, .tier = QC_DEFAULT, .runs = 2, .jobs = 1, .time_limit = 60};
 
 static const char *worker;
 
@@ -24,14 +24,15 @@ static const struct argp_option options[] = {
   {"tier", KEY_TIER, "quick|default|full|long", 0, "how much; quick and long are no conformance run: long draws 10^8 elements a family",
    0},
   {"random", KEY_RANDOM, "N", 0, "N random problems besides", 0},
+  {"jobs", 'j', "N", 0, "workers side by side, each on a point of its own (default 1)", 0},
   {"runs", KEY_RUNS, "N", 0, "in which a deterministic engine must give the same bits (default 2)", 0},
   {"time-limit", KEY_TIME, "S", 0, "seconds that a step may take (default 60; 0: no limit)", 0},
-  {"kills", KEY_KILLS, "N", 0, "retire an engine after it failed N points", 0},
+  {"kills", KEY_KILLS, "N", 0, "retire an engine after it failed N points of a worker", 0},
   {"stack", KEY_STACK, "BYTES", 0, "plan and execute on a stack of that size", 0},
   {"list", KEY_LIST, 0, 0, "print the items and run none", 0},
   {"skips", KEY_SKIPS, 0, 0, "print skipped items too", 0},
   {"verbose", 'v', 0, 0, "the worst ratio of each run", 0},
-  {"worker", KEY_WORKER, "FIRST:SKIP", OPTION_HIDDEN, 0, 0},
+  {"worker", KEY_WORKER, "list|run", OPTION_HIDDEN, 0, 0},
   {0, 0, 0, 0, 0, 0},
 };
 
@@ -53,6 +54,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
   case 'b': qc_opt.backend = arg; break;
   case 'e': qc_opt.engine = arg; break;
   case 'f': qc_opt.filter = arg; break;
+  case 'j': qc_opt.jobs = (int)whole("--jobs", arg, 1, 1024, state); break;
   case 'v': qc_opt.verbose = true; break;
   case KEY_CASE:
     if (qc_opt.line)
@@ -116,11 +118,8 @@ int main(int argc, char **argv)
   argp_program_version = "quern-conform " QN_VERSION;
   argp_err_exit_status = 2;
   argp_parse(&argp, argc, argv, 0, NULL, NULL);
-  if (worker) {
-    int first = 0, skip = 0;
-    sscanf(worker, "%d:%d", &first, &skip);
-    return qc_worker_main(first, skip);
-  }
+  if (worker)
+    return qc_worker_main(!strcmp(worker, "list"));
   const char *asked = qc_opt.backend ? qc_opt.backend : getenv("QUERN_BACKEND");
   char *names = asked && (*asked || qc_opt.backend) ? strdup(asked) : NULL;       /* an empty variable is unset */
   if (!names)

@@ -1,11 +1,12 @@
-/* parent.c -- one worker per backend, started by exec (an OpenMP runtime or a device does not survive fork). The parent
- * reads its pipe and turns it into TAP; when a worker dies or hangs, the current point becomes `not ok`, and another worker continues
- * after it. */
+/* parent.c -- the workers of one backend at a time, --jobs of them side by side, started by exec (an OpenMP runtime or a device does
+ * not survive fork). The parent hands each the next point, reads what it says (pipe.c) and prints the points as TAP in the order of the
+ * list, whoever finished first. When a worker dies or hangs, its point becomes `not ok`, and another continues after it. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,63 +14,70 @@
 
 const char *const qc_tiers[] = {"quick", "default", "full", "long"};
 
-struct child { pid_t pid; int fd; char buffer[65536]; size_t held; };
+/* A worker, and the point that it is at. */
+struct child {
+  pid_t pid;                            /* 0: none is running */
+  int fd;                               /* its standard input and output */
+  char buffer[65536];
+  size_t held;
+  double heard;                         /* when it last gave a sign of life */
+  int at;                               /* the item that it was given; -1: none */
+  int step, running;                    /* the point's steps so far, the engine now running; -1: none */
+  bool begun, failed;                   /* begun: it has said so */
+  char title[8192], note[4096], *yaml;
+};
 
-static void start(struct child *c, char **argv, const char *backend, int first, int skip)
+/* What is known of a point that is done. */
+struct point { bool done, ok, skipped; char *name, *yaml; };
+
+/* The parent's state for one backend. Items are its points, then its engines, which are tried on device models if no case reached them. */
+struct session {
+  const char *backend;
+  char **argv;
+  int points, n_engines, printed;
+  struct point *point;
+  char **engine;
+  int *reached;                         /* 1: by a case; 2: on a device model; -1: it died there */
+  unsigned *claimed, *compared;         /* traits, by engine */
+};
+
+static double now(void)
 {
-  int pipe_fd[2], n = 0;
-  while (argv[n])
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- processes ------------------------------------------------------------------------------ */
+
+static void start(struct child *c, const struct session *s, const char *what)
+{
+  int pair[2], n = 0;
+  while (s->argv[n])
     n++;
-  char **args = qc_alloc((size_t)(n + 6) * sizeof *args);
-  memcpy(args, argv, (size_t)n * sizeof *args);
+  char **args = qc_alloc((size_t)(n + 4) * sizeof *args);
+  memcpy(args, s->argv, (size_t)n * sizeof *args);
   args[n++] = "--backend";
-  args[n++] = (char *)(uintptr_t)backend;
-  args[n++] = qc_format("--worker=%d:%d", first, skip);
-  if (pipe(pipe_fd))
+  args[n++] = (char *)(uintptr_t)s->backend;
+  args[n++] = qc_format("--worker=%s", what);
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
     qc_tap_bail(strerror(errno));
   fflush(NULL);
   c->pid = fork();
   if (c->pid == 0) {
-    dup2(pipe_fd[1], STDOUT_FILENO);
-    close(pipe_fd[0]);
-    close(pipe_fd[1]);
+    dup2(pair[1], STDIN_FILENO);
+    dup2(pair[1], STDOUT_FILENO);
     execv("/proc/self/exe", args);
     _exit(127);
   }
   if (c->pid < 0)
     qc_tap_bail(strerror(errno));
-  close(pipe_fd[1]);
-  c->fd = pipe_fd[0];
+  close(pair[1]);
+  c->fd = pair[0];
   c->held = 0;
+  c->at = -1;
   free(args[n - 1]);
   free(args);
-}
-
-/* The next line; NULL at the end. *late: nothing arrived for `seconds`. */
-static char *next_line(struct child *c, double seconds, bool *late, char *line, size_t bytes)
-{
-  *late = false;
-  for (;;) {
-    char *end = memchr(c->buffer, '\n', c->held);
-    if (end || c->held == sizeof c->buffer) {
-      size_t n = end ? (size_t)(end - c->buffer) : c->held, used = n + (end != NULL);
-      snprintf(line, bytes, "%.*s", (int)(n < bytes ? n : bytes - 1), c->buffer);
-      memmove(c->buffer, c->buffer + used, c->held - used);
-      c->held -= used;
-      return line;
-    }
-    struct pollfd p = {.fd = c->fd, .events = POLLIN};
-    int ready = poll(&p, 1, seconds > 0 ? (int)(seconds * 1000) : -1);
-    if (ready == 0) {
-      *late = true;
-      return NULL;
-    }
-    ssize_t got = ready < 0 && errno == EINTR ? -1 : read(c->fd, c->buffer + c->held, sizeof c->buffer - c->held);
-    if (got == 0)
-      return NULL;
-    if (got > 0)
-      c->held += (size_t)got;
-  }
 }
 
 static int reap(struct child *c)
@@ -78,47 +86,89 @@ static int reap(struct child *c)
   close(c->fd);
   while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
     ;
+  c->pid = 0;
   return status;
 }
 
-/* The parent's state for one backend. */
-struct session {
-  const char *backend;
-  int points, n_engines;
-  char **engine;
-  int *reached;                         /* 1: by a case; 2: on a device model; -1: it died there */
-  unsigned *claimed, *compared;         /* traits, by engine */
-  int at, step, running;                /* the point, its steps so far, the engine now running */
-  int closing;                          /* the engine being tried on device models; -1: not yet */
-  char title[8192], note[4096], *yaml;
-  bool open, failed, done;
-};
-
-static void add_yaml(struct session *s, const char *text)
+/* Reads what has arrived, or waits for it. False: there is no more. */
+static bool receive(struct child *c)
 {
-  char *longer = qc_format("%s%s\n", s->yaml ? s->yaml : "", text);
-  free(s->yaml);
-  s->yaml = longer;
+  ssize_t got;
+  do
+    got = read(c->fd, c->buffer + c->held, sizeof c->buffer - c->held);
+  while (got < 0 && errno == EINTR);
+  if (got > 0)
+    c->held += (size_t)got;
+  c->heard = now();
+  return got > 0;
 }
 
-static void finish_point(struct session *s, const char *status)
+/* The next whole line of it; false: none. */
+static bool next_line(struct child *c, char *line, size_t bytes)
 {
-  bool ok = !s->failed && strcmp(status, "fail");
-  char *name = qc_format("%s%s%s", s->title, *s->note ? "  -- " : "", s->note);
-  qc_tap_point(ok, name, ok && !strcmp(status, "skip") ? "SKIP no engine of this backend takes it" : NULL);
-  if (!ok && s->yaml) {
-    qc_tap_yaml(s->yaml);
-    qc_failures_add(s->yaml);
+  char *end = memchr(c->buffer, '\n', c->held);
+  if (!end && c->held < sizeof c->buffer)
+    return false;
+  size_t n = end ? (size_t)(end - c->buffer) : c->held, used = n + (end != NULL);
+  snprintf(line, bytes, "%.*s", (int)(n < bytes ? n : bytes - 1), c->buffer);
+  memmove(c->buffer, c->buffer + used, c->held - used);
+  c->held -= used;
+  return true;
+}
+
+/* Gives it an item, of whose engines the first `skip` have run. If it is dead, its end of file says so. */
+static void give(struct child *c, const struct session *s, int item, int skip)
+{
+  char text[64];
+  int n = snprintf(text, sizeof text, "%d %d\n", item, skip);
+  if (!c->pid)
+    start(c, s, "run");
+  c->at = item;
+  c->step = 0;
+  c->running = -1;
+  c->begun = false;
+  c->heard = now();
+  if (send(c->fd, text, (size_t)n, MSG_NOSIGNAL) != n && errno != EPIPE && errno != ECONNRESET)
+    qc_tap_bail(strerror(errno));
+}
+
+/* ---- points --------------------------------------------------------------------------------- */
+
+static void add_yaml(struct child *c, const char *text)
+{
+  char *longer = qc_format("%s%s\n", c->yaml ? c->yaml : "", text);
+  free(c->yaml);
+  c->yaml = longer;
+}
+
+/* Prints the points that are done and have none before them that is not. */
+static void print_points(struct session *s)
+{
+  for (struct point *p; s->printed < s->points && (p = &s->point[s->printed])->done; s->printed++) {
+    qc_tap_point(p->ok, p->name, p->skipped ? "SKIP no engine of this backend takes it" : NULL);
+    if (!p->ok && p->yaml) {
+      qc_tap_yaml(p->yaml);
+      qc_failures_add(p->yaml);
+    }
+    qc_tap_progress(p->name);
+    free(p->name);
+    free(p->yaml);
   }
-  qc_tap_progress(s->title);
-  free(name);
-  free(s->yaml);
-  s->yaml = NULL;
-  s->open = s->failed = false;
-  *s->note = 0;
 }
 
-static void take_line(struct session *s, char *line)
+static void finish_point(struct session *s, struct child *c, const char *status)
+{
+  bool ok = !c->failed && strcmp(status, "fail");
+  s->point[c->at] = (struct point){true, ok, ok && !strcmp(status, "skip"), qc_format("%s%s%s", c->title, *c->note ? "  -- " : "", c->note),
+                                   c->yaml};
+  c->yaml = NULL;
+  c->failed = false;
+  *c->note = 0;
+  c->at = -1;
+  print_points(s);
+}
+
+static void take_line(struct session *s, struct child *c, char *line)
 {
   int n, m, used = 0;
   switch (*line) {
@@ -129,20 +179,16 @@ static void take_line(struct session *s, char *line)
     break;
   case 'S':
     if (sscanf(line, "S %d %n", &n, &used) == 1) {
-      if (!s->open)
-        s->step = 0;
-      s->at = n;
-      s->open = true;
-      s->running = -1;
-      snprintf(s->title, sizeof s->title, "%s", line + used);
+      c->begun = true;
+      snprintf(c->title, sizeof c->title, "%s", line + used);
     }
     break;
   case 'E':
     if (sscanf(line, "E %d %d", &n, &m) == 2)
-      s->step = n, s->running = m;
+      c->step = n, c->running = m;
     break;
-  case 'T': snprintf(s->note + strlen(s->note), sizeof s->note - strlen(s->note), "%s%s", *s->note ? "; " : "", line + 2); break;
-  case 'Y': add_yaml(s, line + 2); break;
+  case 'T': snprintf(c->note + strlen(c->note), sizeof c->note - strlen(c->note), "%s%s", *c->note ? "; " : "", line + 2); break;
+  case 'Y': add_yaml(c, line + 2); break;
   case 'R': case 'M':
     n = atoi(line + 2);
     if (n >= 0 && n < s->n_engines && s->reached[n] <= 0)
@@ -154,48 +200,81 @@ static void take_line(struct session *s, char *line)
       s->claimed[n] |= claimed, s->compared[n] |= compared;
     break;
   }
-  case 'C': s->closing = atoi(line + 2); break;
-  case 'D': finish_point(s, strrchr(line, ' ') + 1); break;
-  case 'X': s->done = true; break;
+  case 'C': c->begun = true; break;
+  case 'X': c->at = -1; break;
+  case 'D':
+    if (c->at >= 0 && c->at < s->points)
+      finish_point(s, c, strrchr(line, ' ') + 1);
+    break;
   case 'B': if (!strncmp(line, "Bail out! ", 10)) qc_tap_bail(line + 10); break;
   }
 }
 
 /* A worker died or hung: its point fails; the next worker continues after the engine that caused it. */
-static void mourn(struct session *s, const char *how)
+static void mourn(struct session *s, struct child *c, const char *how)
 {
-  bool named = s->running >= 0 && s->running < s->n_engines;
-  s->failed = true;
-  char *text = qc_format("- engine: %s/%s", s->backend, named ? s->engine[s->running] : "(none)");
-  add_yaml(s, text);
+  bool named = c->running >= 0 && c->running < s->n_engines;
+  c->failed = true;
+  char *text = qc_format("- engine: %s/%s", s->backend, named ? s->engine[c->running] : "(none)");
+  add_yaml(c, text);
   free(text);
   text = qc_format("  verdict: %s", how);
-  add_yaml(s, text);
+  add_yaml(c, text);
   free(text);
   text = qc_format("  repro: quern-conform --backend %s%s%s --case '%s'", s->backend, named ? " --engine " : "",
-                   named ? s->engine[s->running] : "", strchr(s->title, ' ') ? strchr(s->title, ' ') + 1 : s->title);
-  add_yaml(s, text);
+                   named ? s->engine[c->running] : "", strchr(c->title, ' ') ? strchr(c->title, ' ') + 1 : c->title);
+  add_yaml(c, text);
   free(text);
-  if (named && s->reached[s->running] != 1)
-    s->reached[s->running] = 1;
+  if (named && s->reached[c->running] != 1)
+    s->reached[c->running] = 1;
 }
 
-/* Lists a backend's points and engines. */
-static void open_session(struct session *s, char **argv)
+static void bury(struct session *s, struct child *c, bool late)
+{
+  char how[128];
+  if (late)
+    kill(c->pid, SIGKILL);
+  int status = reap(c);
+  if (late)
+    snprintf(how, sizeof how, "no sign of life for %g s", qc_opt.time_limit);
+  else if (WIFSIGNALED(status))
+    snprintf(how, sizeof how, "died by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  else
+    snprintf(how, sizeof how, "exited with status %d", WEXITSTATUS(status));
+  if (c->at < 0 || !c->begun)           /* not by an engine's fault */
+    qc_tap_bail(how);
+  if (c->at >= s->points) {
+    if (s->reached[c->at - s->points] == 0)
+      s->reached[c->at - s->points] = -1;
+    c->at = -1;
+    return;
+  }
+  mourn(s, c, how);
+  if (c->running >= 0)                  /* continue the point after that engine */
+    give(c, s, c->at, c->step);
+  else
+    finish_point(s, c, "fail");
+}
+
+/* ---- a backend ------------------------------------------------------------------------------ */
+
+/* Lists its points and engines. */
+static void open_session(struct session *s)
 {
   struct child c = {0};
   char line[16384];
-  bool late;
-  start(&c, argv, s->backend, -1, 0);
-  while (next_line(&c, 0, &late, line, sizeof line)) {
-    if (*line == 'B') {
-      fprintf(stderr, "quern-conform: %s\n", line + (strncmp(line, "Bail out! ", 10) ? 2 : 10));
-      exit(2);
+  start(&c, s, "list");
+  while (receive(&c)) {
+    while (next_line(&c, line, sizeof line)) {
+      if (*line == 'B') {
+        fprintf(stderr, "quern-conform: %s\n", line + (strncmp(line, "Bail out! ", 10) ? 2 : 10));
+        exit(2);
+      }
+      if (qc_opt.list && *line == 'S')
+        printf("%s\n", strchr(line + 2, ' ') + 1);
+      else
+        take_line(s, &c, line);
     }
-    if (qc_opt.list && *line == 'S')
-      printf("%s\n", strchr(line + 2, ' ') + 1);
-    else
-      take_line(s, line);
   }
   int status = reap(&c);
   if (status) {
@@ -204,53 +283,75 @@ static void open_session(struct session *s, char **argv)
               WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     exit(2);
   }
-  s->open = false;
-  s->closing = -1;
+  s->point = qc_alloc((size_t)s->points * sizeof *s->point + 1);
   s->reached = qc_alloc((size_t)s->n_engines * sizeof *s->reached + 1);
   s->claimed = qc_alloc((size_t)s->n_engines * sizeof *s->claimed + 1);
   s->compared = qc_alloc((size_t)s->n_engines * sizeof *s->compared + 1);
 }
 
-static void run_session(struct session *s, char **argv)
+/* Reads from the workers that have something to say, and buries those that say nothing for too long. */
+static void attend(struct session *s, struct child *child)
 {
-  int first = 0, skip = 0;
-  while (!s->done) {
-    struct child c = {0};
-    char line[16384], how[128] = "";
-    bool late = false;
-    start(&c, argv, s->backend, first, skip);
-    while (next_line(&c, qc_opt.time_limit, &late, line, sizeof line))
-      take_line(s, line);
-    if (late)
-      kill(c.pid, SIGKILL);
-    int status = reap(&c);
-    if (s->done)
-      break;
-    if (late)
-      snprintf(how, sizeof how, "no sign of life for %g s", qc_opt.time_limit);
-    else if (WIFSIGNALED(status))
-      snprintf(how, sizeof how, "died by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-      snprintf(how, sizeof how, "exited with status %d", WEXITSTATUS(status));
-    if (!s->open && s->closing < 0)
-      qc_tap_bail(how);
-    if (!s->open) {
-      if (s->reached[s->closing] == 0)
-        s->reached[s->closing] = -1;
-      first = s->points;
-      skip = s->closing + 1;
-      continue;
-    }
-    mourn(s, how);
-    if (s->running >= 0) {              /* continue the point after that engine */
-      first = s->at;
-      skip = s->step;
-    } else {
-      finish_point(s, "fail");
-      first = s->at + 1;
-      skip = 0;
-    }
+  struct pollfd *p = qc_alloc((size_t)qc_opt.jobs * sizeof *p);
+  double last = 0;                      /* when the first of them is late */
+  for (int i = 0; i < qc_opt.jobs; i++) {
+    bool busy = child[i].pid && child[i].at >= 0;
+    p[i] = (struct pollfd){busy ? child[i].fd : -1, POLLIN, 0};
+    if (busy && (!last || child[i].heard + qc_opt.time_limit < last))
+      last = child[i].heard + qc_opt.time_limit;
   }
+  double left = (last - now()) * 1000 + 1;
+  poll(p, (nfds_t)qc_opt.jobs, qc_opt.time_limit <= 0 ? -1 : left < 0 ? 0 : left > 1e6 ? 1000000 : (int)left);
+  for (int i = 0; i < qc_opt.jobs; i++) {
+    char line[16384];
+    struct child *c = &child[i];
+    if (p[i].fd < 0)
+      continue;
+    bool more = !p[i].revents || receive(c);
+    while (next_line(c, line, sizeof line))
+      take_line(s, c, line);
+    bool late = more && qc_opt.time_limit > 0 && c->at >= 0 && now() > c->heard + qc_opt.time_limit;
+    if (!more || late)
+      bury(s, c, late);
+  }
+  free(p);
+}
+
+/* Shares items first to end - 1 out among the workers, and waits until all are done. */
+static void share_out(struct session *s, struct child *child, int first, int end)
+{
+  for (int next = first;;) {
+    bool busy = false;
+    for (int i = 0; i < qc_opt.jobs; i++) {
+      while (next < end && next >= s->points && s->reached[next - s->points])
+        next++;
+      if (child[i].at < 0 && next < end)
+        give(&child[i], s, next++, 0);
+      busy |= child[i].at >= 0;
+    }
+    if (!busy)
+      return;
+    attend(s, child);
+  }
+}
+
+static void run_session(struct session *s)
+{
+  struct child *child = qc_alloc((size_t)qc_opt.jobs * sizeof *child);
+  for (int i = 0; i < qc_opt.jobs; i++)
+    child[i].at = -1;
+  share_out(s, child, 0, s->points);
+  if (!qc_opt.line && qc_opt.tier != QC_LONG)
+    share_out(s, child, s->points, s->points + s->n_engines);
+  for (int i = 0; i < qc_opt.jobs; i++) {
+    if (!child[i].pid)
+      continue;
+    shutdown(child[i].fd, SHUT_WR);
+    while (receive(&child[i]))
+      child[i].held = 0;
+    reap(&child[i]);
+  }
+  free(child);
 }
 
 /* Per engine: did a case run on it, and were its rows compared if it claims that they are independent? */
@@ -281,7 +382,8 @@ int qc_parent_main(char **backends, int n, char **argv)
   bool coverage = !qc_opt.line && !qc_opt.filter && qc_opt.tier != QC_QUICK && qc_opt.tier != QC_LONG && !qc_opt.kills;
   for (int i = 0; i < n; i++) {
     s[i].backend = backends[i];
-    open_session(&s[i], argv);
+    s[i].argv = argv;
+    open_session(&s[i]);
     points += s[i].points + (coverage ? s[i].n_engines : 0);
   }
   if (qc_opt.list)
@@ -293,22 +395,19 @@ int qc_parent_main(char **backends, int n, char **argv)
             qc_opt.engine ? qc_opt.engine : "", qc_opt.engine ? " is for" : "");
     return 2;
   }
-  struct timespec begin, end;
-  clock_gettime(CLOCK_MONOTONIC, &begin);
+  double begin = now();
   qc_tap_begin(points);
   qc_tap_comment("quern %s, seed %llu, tier %s%s", qn_version(), (unsigned long long)qc_opt.seed, qc_tiers[qc_opt.tier],
                  qc_opt.tier == QC_QUICK || qc_opt.tier == QC_LONG ? " (not a conformance run)" : "");
   for (int i = 0; i < n; i++) {
     qc_tap_comment("backend %s: %d engine%s", s[i].backend, s[i].n_engines, s[i].n_engines == 1 ? "" : "s");
-    run_session(&s[i], argv);
+    run_session(&s[i]);
     if (coverage)
       report_engines(&s[i]);
   }
-  clock_gettime(CLOCK_MONOTONIC, &end);
   int failed = qc_tap_failed();
   qc_failures_report();
   qc_tap_end();
-  qc_tap_comment("%d point%s, %d failed, %.1f s", points, points == 1 ? "" : "s", failed,
-                 (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9);
+  qc_tap_comment("%d point%s, %d failed, %.1f s", points, points == 1 ? "" : "s", failed, now() - begin);
   return failed != 0;
 }

@@ -164,10 +164,43 @@ static void pass_over(void *user, int level, const char *message)
   (void)user, (void)level, (void)message;
 }
 
-int qc_worker_main(int first, int skip_engines)
+static void run_point(const struct qc_list *list, int i, int skip_engines)
+{
+  static const char *const words[] = {"ok", "fail", "skip"};
+  static struct said { uint32_t claimed, compared; } *said;
+  if (!said)
+    said = qc_alloc((size_t)(qc_w.n_engines + 1) * sizeof *said);
+  qc_w.skip_engines = skip_engines;
+  printf("S %d %s %s\n", i, list->item[i].file, list->item[i].title);
+  fflush(stdout);
+  int status = run_item(&list->item[i]);
+  for (int k = 0; k < qc_w.n_engines; k++) {
+    if (qc_w.engine[k].reached == 1) {
+      qc_w.engine[k].reached = 2;
+      printf("R %d\n", k);
+    }
+    if (qc_w.engine[k].claimed != said[k].claimed || qc_w.engine[k].compared != said[k].compared) {
+      said[k] = (struct said){qc_w.engine[k].claimed, qc_w.engine[k].compared};
+      printf("P %d %u %u\n", k, said[k].claimed, said[k].compared);
+    }
+  }
+  printf("D %d %s\n", i, words[status]);
+}
+
+static void try_engine(const struct qc_list *list, int k)
+{
+  printf("C %d\n", k);
+  fflush(stdout);
+  if (reached_elsewhere(&qc_w.engine[k], list))
+    printf("M %d\n", k);
+  printf("X\n");
+}
+
+int qc_worker_main(bool list_only)
 {
   static struct qc_list list;             /* lives as long as the process */
-  if (first >= 0)                         /* the session's first worker has logged what there is to say of the settings */
+  char order[64];
+  if (!list_only)                         /* the worker that lists has logged what there is to say of the settings */
     qn_set_log(pass_over, NULL);
   if (!open_backend())
     return 0;
@@ -181,7 +214,7 @@ int qc_worker_main(int first, int skip_engines)
   }
   qc_cases_load(&list);
   prune(&list);
-  if (first < 0) {
+  if (list_only) {
     printf("N %d\n", list.n);
     for (int i = 0; i < qc_w.n_engines; i++)
       printf("L %d %s\n", i, qc_w.engine[i].name);
@@ -189,37 +222,16 @@ int qc_worker_main(int first, int skip_engines)
       printf("S %d %s %s\n", i, list.item[i].file, list.item[i].title);
     return 0;
   }
-  struct said { uint32_t claimed, compared; } *said = qc_alloc((size_t)(qc_w.n_engines + 1) * sizeof *said);
-  for (int i = first; i < list.n; i++) {
-    static const char *const words[] = {"ok", "fail", "skip"};
-    qc_w.skip_engines = i == first ? skip_engines : 0;
-    printf("S %d %s %s\n", i, list.item[i].file, list.item[i].title);
-    fflush(stdout);
-    int status = run_item(&list.item[i]);
-    for (int k = 0; k < qc_w.n_engines; k++) {
-      if (qc_w.engine[k].reached == 1) {
-        qc_w.engine[k].reached = 2;
-        printf("R %d\n", k);
-      }
-      if (qc_w.engine[k].claimed != said[k].claimed || qc_w.engine[k].compared != said[k].compared) {
-        said[k] = (struct said){qc_w.engine[k].claimed, qc_w.engine[k].compared};
-        printf("P %d %u %u\n", k, said[k].claimed, said[k].compared);
-      }
-    }
-    printf("D %d %s\n", i, words[status]);
+  while (fgets(order, sizeof order, stdin)) {
+    int item, skip_engines;
+    if (sscanf(order, "%d %d", &item, &skip_engines) != 2 || item < 0 || item >= list.n + qc_w.n_engines)
+      qc_tap_bail("a worker was given no item");
+    if (item < list.n)
+      run_point(&list, item, skip_engines);
+    else
+      try_engine(&list, item - list.n);
     fflush(stdout);
   }
-  for (int k = first == list.n ? skip_engines : 0; k < qc_w.n_engines && !qc_opt.line && qc_opt.tier != QC_LONG; k++) {
-    if (qc_w.engine[k].reached)
-      continue;
-    printf("C %d\n", k);
-    fflush(stdout);
-    if (reached_elsewhere(&qc_w.engine[k], &list))
-      printf("M %d\n", k);
-  }
-  printf("X\n");
-  fflush(stdout);
-  free(said);
   qn_context_destroy(qc_w.narrowed);
   qn_context_destroy(qc_w.ctx);
   return 0;

@@ -302,12 +302,15 @@ static int distance(qn__span a, const char *b)
   return row[n];
 }
 
+/* Else suggests: the op that the field calls so, or one whose name differs in a third of the word's letters at most. */
 static const qn_op_info *op_named(const qn__parser *s, qn__span word)
 {
   const qn_op_info *near = NULL;
-  int least = 4;
+  int least = word.n < 9 ? (int)word.n / 3 + 1 : 4;
   for (int i = 0; i < qn__n_ops; i++)
     if (qn__same(word, qn__ops[i].name)) return &qn__ops[i];
+  for (int i = 0; i < qn__n_aliases; i++)
+    if (qn__same(word, qn__aliases[i].word)) near = &qn__ops[qn__aliases[i].op], least = 0;
   for (int i = 0; i < qn__n_ops; i++) {
     int d = distance(word, qn__ops[i].name);
     if (d < least) near = &qn__ops[i], least = d;

@@ -102,6 +102,12 @@ $1 == "family" {
   next
 }
 
+$1 == "alias" {
+  if (NF < 3) die("alias OP WORD...")
+  for (i = 3; i <= NF; i++) { alias[n_aliases + 0] = $i; alias_line[n_aliases + 0] = NR; alias_op[n_aliases++ + 0] = $2 }
+  next
+}
+
 $1 == "attrs" {
   if (NF != 3) die("attrs GROUP STRUCT")
   group = $2
@@ -284,6 +290,14 @@ function emit_table(    i, o, r, g)
     printf "    \"%s\" },\n", text[o]
   }
   print "};\nconst int qn__n_ops = sizeof qn__ops / sizeof qn__ops[0];"
+  print "\nconst qn__alias qn__aliases[] = {"
+  for (i = 0; i < n_aliases; i++) {
+    for (o = 0; o < n_ops && name[o] != alias_op[i]; o++) {}
+    NR = alias_line[i]
+    if (o == n_ops) die("alias of an op that is not here, " alias_op[i])
+    printf "  { \"%s\", %d },\n", alias[i], o
+  }
+  print "};\nconst int qn__n_aliases = sizeof qn__aliases / sizeof qn__aliases[0];"
   print "\nconst uint8_t qn__op_place[QN__KINDS] = {                /* of each number: 1 + its place in qn__ops; 0: a hole */"
   for (o = 0; o < n_ops; o++) printf "  [QN_OP_%s] = %d,\n", toupper(name[o]), o + 1
   print "};"

@@ -223,6 +223,15 @@ if [ -f "$plugins/quern_mutant.so" ]; then
   judge; verdict "quern-conform: other bits in the eighth run do not show in two" $? 0 any "0 failed"
   judge --runs 20; verdict "quern-conform --runs 20: they show" $? 1 any "--runs 20 --case"
 fi
+folder=$(mktemp -d)        # the first takes longer than it may, the second is done before it
+printf 'matmul a=f64/3000x3000 b=f64/3000x3000 ; plain=1\n\nrelu x=f32/4 ; plain=1\n\nexp x=f32/4 ; plain=1\n' >"$folder/three.q"
+for jobs in 1 3; do
+  timeout 60 "$conform" --backend cpu_ref --cases "$folder" --filter three.q --time-limit 0.5 --jobs $jobs >"$out" 2>"$err" </dev/null
+  verdict "quern-conform --jobs $jobs: a point that hangs fails" $? 1 any "verdict: no sign of life for 0.5 s"
+  sed '$d' "$out" >"$folder/$jobs"
+done
+cmp -s "$folder/1" "$folder/3"; verdict "quern-conform: points have one order, however many workers" $? 0 any "3 - three.q:5 exp"
+rm -r "$folder"
 plugins="$programs/plugins/example/.libs"
 if [ -f "$plugins/quern_example.so" ]; then
   folder=$(mktemp -d)

@@ -331,6 +331,15 @@ static void test_sentences(void)
     { "\n# only a comment\n", "there is no problem", QN_SYNTAX },
     { "conv_forwad x=f32/1", "line 1, column 1: no op is called \"conv_forwad\"; did you mean conv_forward?", QN_SYNTAX },
     { "qqqqqqqqqq x=f32/1", "no op is called", QN_SYNTAX },
+    { "gemm a=f32/2x2", "no op is called \"gemm\"; did you mean matmul?", QN_SYNTAX },
+    { "conv2d x=f32/1", "did you mean conv_forward?", QN_SYNTAX },
+    { "max_pool x=f32/1", "did you mean pool_max?", QN_SYNTAX },
+    { "swish x=f32/1", "did you mean silu?", QN_SYNTAX },
+    { "where c=bool/1", "did you mean select?", QN_SYNTAX },
+    { "transpose x=f32/1", "did you mean permute?", QN_SYNTAX },
+    { "embedding x=f32/1", "did you mean gather?", QN_SYNTAX },
+    { "sum x=f32/1", "did you mean reduce_sum?", QN_SYNTAX },
+    { "silo x=f32/1", "no op is called \"silo\"; did you mean silu?", QN_SYNTAX },
     { "  =", "column 3", QN_SYNTAX },
     { "\x01relu", "expected an op", QN_SYNTAX },
     { "select c=0.5 a=f32/3 b=f32/3", "column 10: c: \"0.5\" is no truth value", QN_SYNTAX },
@@ -414,6 +423,9 @@ static void test_sentences(void)
     if (!tap_ok(right, "sentence %zu: %s", i, status ? qn_last_error() : "none")) tap_note("wanted: %s", bad[i].has ? bad[i].has : "none");
     qn_graph_destroy(g);
   }
+  qn_graph *g;
+  tap_ok(qn_graph_parse("si x=f32/1", &g) == QN_SYNTAX && !strstr(qn_last_error(), "did you mean"),
+         "what is further than a third of the word is not suggested: %s", qn_last_error());
 }
 
 /* ---- any bytes ---------------------------------------------------------------------------- */

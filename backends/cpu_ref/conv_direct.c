@@ -45,12 +45,11 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch)
 
 #pragma omp parallel for num_threads(cpu_team(launch, y.t.elements, taps * channels))
   for (int64_t i = 0; i < y.t.elements; i++) {
-    int64_t at[5], r[3], from[3];
+    int64_t at[5], r[3] = { 0 }, from[3];
     cpu_place(i, 5, y.dim, at);
     const int64_t n = at[0], k = at[1], first = k / filters * channels;
     cpu_sum sum = { 0 };
-    for (int64_t tap = 0; tap < taps; tap++) {
-      cpu_place(tap, 3, v.size, r);
+    for (int64_t tap = 0; tap < taps; tap++, cpu_next(3, v.size, r)) {
       if (!cpu_tap(&v, at + 2, r, from)) continue;
       cpu_sum_products(&sum, channels, &w.t, cpu_grid_offset(&w, k, 0, r), w.stride[1],
                        &x.t, cpu_grid_offset(&x, n, first, from), x.stride[1]);
@@ -74,12 +73,11 @@ static qn_status backward_data(const qn_prepared *p, const qn_launch *launch)
 
 #pragma omp parallel for num_threads(cpu_team(launch, dx.t.elements, taps * filters))
   for (int64_t i = 0; i < dx.t.elements; i++) {
-    int64_t at[5], r[3], window[3];
+    int64_t at[5], r[3] = { 0 }, window[3];
     cpu_place(i, 5, dx.dim, at);
     const int64_t n = at[0], group = at[1] / channels, c = at[1] % channels;
     cpu_sum sum = { 0 };
-    for (int64_t tap = 0; tap < taps; tap++) {
-      cpu_place(tap, 3, v.size, r);
+    for (int64_t tap = 0; tap < taps; tap++, cpu_next(3, v.size, r)) {
       if (!cpu_window(&v, at + 2, r, window)) continue;
       cpu_sum_products(&sum, filters, &w.t, cpu_grid_offset(&w, group * filters, c, r), w.stride[0],
                        &dy.t, cpu_grid_offset(&dy, n, group * filters, window), dy.stride[1]);
@@ -98,12 +96,11 @@ static qn_status backward_filter(const qn_prepared *p, const qn_launch *launch)
 
 #pragma omp parallel for num_threads(cpu_team(launch, dw.t.elements, places * dy.dim[0]))
   for (int64_t i = 0; i < dw.t.elements; i++) {
-    int64_t at[5], window[3], from[3];
+    int64_t at[5], window[3] = { 0 }, from[3];
     cpu_place(i, 5, dw.dim, at);
     const int64_t k = at[0], c = k / filters * channels + at[1];
     cpu_sum sum = { 0 };
-    for (int64_t place = 0; place < places; place++) {
-      cpu_place(place, 3, v.outputs, window);
+    for (int64_t place = 0; place < places; place++, cpu_next(3, v.outputs, window)) {
       if (!cpu_tap(&v, window, at + 2, from)) continue;
       cpu_sum_products(&sum, dy.dim[0], &dy.t, cpu_grid_offset(&dy, 0, k, window), dy.stride[0],
                        &x.t, cpu_grid_offset(&x, 0, c, from), x.stride[0]);

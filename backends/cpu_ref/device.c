@@ -3,6 +3,7 @@
 #include "cpu_ref.h"
 #include <fenv.h>
 #include <float.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -121,15 +122,28 @@ static qn_status count(int32_t *n)
   return QN_OK;
 }
 
-static qn_status describe(int32_t ordinal, qn_device *out)
+/* What does not change while the process lives: the instruction that identifies a CPU is slow in a virtual machine. */
+static qn_device machine;
+static void look(void)
 {
   const identity id = identify();
-  const char *level = level_of(id.features)->name;
-  if (ordinal != 0) return cpu_host->error(QN_BAD_ARGUMENT, "device: a machine has one cpu, number 0");
-  snprintf(out->kind, sizeof out->kind, "cpu");
-  snprintf(out->name, sizeof out->name, "%s", id.name);
+  snprintf(machine.kind, sizeof machine.kind, "cpu");
+  snprintf(machine.name, sizeof machine.name, "%s", id.name);
   /* measurements of one CPU model must not be used on another */
-  snprintf(out->model, sizeof out->model, "%s-%02x_%02x", level, (unsigned)id.family, (unsigned)id.model);
+  snprintf(machine.model, sizeof machine.model, "%s-%02x_%02x", level_of(id.features)->name, (unsigned)id.family, (unsigned)id.model);
+  machine.features = id.features;
+  machine.memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+  machine.cache = last_level_cache();
+}
+
+static qn_status describe(int32_t ordinal, qn_device *out)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  if (ordinal != 0) return cpu_host->error(QN_BAD_ARGUMENT, "device: a machine has one cpu, number 0");
+  pthread_once(&once, look);
+  memcpy(out->kind, machine.kind, sizeof out->kind);
+  memcpy(out->name, machine.name, sizeof out->name);
+  memcpy(out->model, machine.model, sizeof out->model);
   out->ordinal = 0;
   out->units = cores();
 #ifdef _OPENMP
@@ -137,9 +151,9 @@ static qn_status describe(int32_t ordinal, qn_device *out)
 #else
   out->threads = 1;
 #endif
-  out->features = id.features;
-  out->memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-  out->cache = last_level_cache();
+  out->features = machine.features;
+  out->memory = machine.memory;
+  out->cache = machine.cache;
   return QN_OK;
 }
 

@@ -73,6 +73,11 @@ static inline void cpu_place(int64_t i, int32_t rank, const int64_t *dim, int64_
     i /= dim[d];
   }
 }
+/* The next one's; after the last the first's. */
+static inline void cpu_next(int32_t rank, const int64_t *dim, int64_t *index)
+{
+  for (int32_t d = rank - 1; d >= 0 && ++index[d] == dim[d]; d--) index[d] = 0;
+}
 static inline int64_t cpu_offset(int32_t rank, const int64_t *index, const int64_t *stride)
 {
   int64_t offset = 0;
@@ -134,8 +139,8 @@ static inline int cpu_window(const cpu_windows *w, const int64_t x[3], const int
 {
   for (int d = 0; d < 3; d++) {
     const int64_t start = x[d] + w->before[d] - r[d] * w->dilation[d];
-    if (start < 0 || start % w->step[d] || start / w->step[d] >= w->outputs[d]) return 0;
-    p[d] = start / w->step[d];
+    p[d] = w->step[d] == 1 ? start : start / w->step[d];
+    if (start < 0 || p[d] * w->step[d] != start || p[d] >= w->outputs[d]) return 0;
   }
   return 1;
 }
@@ -146,16 +151,21 @@ static inline int cpu_window(const cpu_windows *w, const int64_t x[3], const int
  * integers is exact, and wraps when stored. */
 typedef struct cpu_sum {
   double   high, low;
-  long double wide;                       /* the plain sum, for where high leaves double's range */
+  long double wide;                       /* the sum so far, once high has left double's range */
   uint64_t integer;
 } cpu_sum;
+
+/* Once high is Inf or NaN the compensation is NaN and must be ignored. */
+static inline double cpu_sum_low(const cpu_sum *s) { return isfinite(s->high) ? s->low : 0; }
+static inline long double cpu_sum_total(const cpu_sum *s) { return isfinite(s->high) ? (long double)s->high + s->low : s->wide; }
+static inline double cpu_sum_value(const cpu_sum *s) { return isfinite(s->high) ? s->high + s->low : (double)s->wide; }
 
 static inline void cpu_sum_add(cpu_sum *s, double x)
 {
   const double sum = s->high + x, part = sum - s->high;
+  if (!isfinite(sum)) s->wide = cpu_sum_total(s) + x;
   s->low += (s->high - (sum - part)) + (x - part);
   s->high = sum;
-  s->wide += x;
 }
 
 static inline void cpu_sum_add_product(cpu_sum *s, double a, double b)
@@ -166,10 +176,17 @@ static inline void cpu_sum_add_product(cpu_sum *s, double a, double b)
   if ((qn_bits_of_f64(a) | qn_bits_of_f64(b)) & 0x7ffffff) s->low += fma(a, b, -product);
 }
 
-/* Once high is Inf or NaN the compensation is NaN and must be ignored. */
-static inline double cpu_sum_low(const cpu_sum *s) { return isfinite(s->high) ? s->low : 0; }
-static inline long double cpu_sum_total(const cpu_sum *s) { return isfinite(s->high) ? (long double)s->high + s->low : s->wide; }
-static inline double cpu_sum_value(const cpu_sum *s) { return isfinite(s->high) ? s->high + s->low : (double)s->wide; }
+/* n elements as doubles, `step` bytes apart; the dtype is looked at once. */
+static inline void cpu_load_run(double *to, int64_t n, const unsigned char *from, int64_t step, uint32_t dtype)
+{
+  switch (dtype) {
+  case QN_F64:  for (int64_t i = 0; i < n; i++) to[i] = qn_load_f64(from + i * step, QN_F64); break;
+  case QN_F32:  for (int64_t i = 0; i < n; i++) to[i] = qn_load_f64(from + i * step, QN_F32); break;
+  case QN_F16:  for (int64_t i = 0; i < n; i++) to[i] = qn_load_f64(from + i * step, QN_F16); break;
+  case QN_BF16: for (int64_t i = 0; i < n; i++) to[i] = qn_load_f64(from + i * step, QN_BF16); break;
+  default:      for (int64_t i = 0; i < n; i++) to[i] = qn_load_f64(from + i * step, dtype); break;
+  }
+}
 
 /* s += the sum of n products of elements of a and b, from these offsets in these steps, in the arithmetic of the dtypes. */
 static inline void cpu_sum_products(cpu_sum *s, int64_t n, const cpu_tensor *a, int64_t a_at, int64_t a_step,
@@ -180,8 +197,14 @@ static inline void cpu_sum_products(cpu_sum *s, int64_t n, const cpu_tensor *a, 
       s->integer += (uint64_t)(qn_load_i64(cpu_at(a, a_at + i * a_step), a->dtype)
                                * qn_load_i64(cpu_at(b, b_at + i * b_step), b->dtype));
   } else {
-    for (int64_t i = 0; i < n; i++)
-      cpu_sum_add_product(s, cpu_get(a, a_at + i * a_step), cpu_get(b, b_at + i * b_step));
+    enum { RUN = 64 };
+    double x[RUN], y[RUN];
+    for (int64_t i = 0; i < n; i += RUN) {
+      const int64_t few = qn_min_i64(n - i, RUN);
+      cpu_load_run(x, few, cpu_at(a, a_at + i * a_step), a_step * a->bytes, a->dtype);
+      cpu_load_run(y, few, cpu_at(b, b_at + i * b_step), b_step * b->bytes, b->dtype);
+      for (int64_t k = 0; k < few; k++) cpu_sum_add_product(s, x[k], y[k]);
+    }
   }
 }
 

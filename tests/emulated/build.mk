@@ -24,7 +24,7 @@ HERE = $(S)/tests/emulated
 # The generated folder comes first: its *.cuh replace the sources'.
 CPPFLAGS_ALL = -DHAVE_CONFIG_H -D_GNU_SOURCE -Igenerated -I$(B) -I$(B)/include -I$(S)/include -I$(CUDA) $(CUDA_CPPFLAGS) -MMD -MP
 CXXFLAGS_ALL = -std=c++17 -fpermissive -fno-gnu-unique    # permissive: as under nvcc a member may have the name of its type
-CFLAGS_ALL   = -O1 -g -fPIC -fvisibility=hidden -ffp-contract=off -w -U_FORTIFY_SOURCE
+CFLAGS_ALL   = -O1 $(EMULATED_CFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off -w -U_FORTIFY_SOURCE
 CHECKS       = -fsanitize=alignment,bounds -fno-sanitize-recover=alignment,bounds
 
 generated = $(patsubst $(CUDA)/%,generated/%,$(wildcard $(CUDA)/*.cuh)) generated/engines.c
