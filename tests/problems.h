@@ -259,7 +259,7 @@ static inline void problem_pointwise(rng *r, problem *p)
   for (uint32_t i = 0; i < p->op->n_inputs; i++) {
     char class_ = p->op->role[i].class_;
     uint32_t dtype = class_ == 'b' ? QN_BOOL : class_ == 'a' ? any[rng_below(r, 5)]
-                   : class_ == 'n' && family == 0 ? integer : family == 1 ? QN_F64 : problem_floats[rng_in(r, 1, 3)];
+                   : class_ == 'd' || (strchr("nv", class_) && family == 0) ? integer : family == 1 ? QN_F64 : problem_floats[rng_in(r, 1, 3)];
     if (i > 0 && class_ != 'b' && first && rng_below(r, 4) == 0) problem_number(r, p, rank == 0);
     else {
       int64_t own[QN_MAX_RANK];

@@ -202,6 +202,24 @@ static void print_outputs(const qn_graph *g)
     }
 }
 
+/* A pointwise op of numbers without a case above: y has its operands' dims, and their dtype or bool. */
+static void test_plain(const qn_op_info *op)
+{
+  char line[256];
+  size_t n = (size_t)snprintf(line, sizeof line, "%s", op->name);
+  const char *dtype = op->role[0].class_ == 'd' ? "u8" : "f16";
+  for (uint32_t r = 0; r < op->n_inputs; r++)
+    n += (size_t)snprintf(line + n, sizeof line - n, " %s=%s/%s", op->role[r].name, dtype, r ? "1x3" : "4x1");
+  qn_graph *g;
+  qn_status status = qn_graph_parse(line, &g);
+  if (!status) print_outputs(g);
+  char want[64];
+  snprintf(want, sizeof want, "%s=%s/%s", op->role[op->n_inputs].name, op->role[op->n_inputs].class_ == 'b' ? "bool" : dtype,
+           op->n_inputs > 1 ? "4x3" : "4x1");
+  if (!tap_ok(!status && !strcmp(text, want), "%s: %s", line, want)) tap_note("%s", status ? qn_last_error() : text);
+  qn_graph_destroy(g);
+}
+
 static void test_found(void)
 {
   bool seen[QN__KINDS] = { false };
@@ -216,8 +234,12 @@ static void test_found(void)
       tap_note("%s", status ? qn_last_error() : text);
     qn_graph_destroy(g);
   }
-  for (int i = 0; qn_op_at(i); i++)
-    if (!seen[qn_op_at(i)->kind]) tap_ok(0, "%s has a case", qn_op_at(i)->name);
+  for (int i = 0; qn_op_at(i); i++) {
+    const qn_op_info *op = qn_op_at(i);
+    if (seen[op->kind]) continue;
+    if (op->family == QN_FAMILY_POINTWISE) test_plain(op);
+    else tap_ok(0, "%s has a case", op->name);
+  }
 }
 
 /* ---- refusals ----------------------------------------------------------------------------- */
@@ -433,7 +455,7 @@ static const struct { const char *line, *has; } refused[] = {
   { "add a=f32/4 b=f32/4 y=f32/1", "y: dims are 1; must be 4" },
   { "add a=bool/4 b=bool/4", "a: dtype is bool; accepted" },
   { "sub a=i8/4 b=u8/4", "b: dtype is u8, which does not stand" }, { "mul a=i8/4 b=f32/4", "b: dtype is f32, which does not stand" },
-  { "div a=i32/4 b=i32/4", "a: dtype is i32" }, { "min a=f32/4 b=f64/4", "b: dtype" }, { "max a=e5m2/4 b=0", "a: dtype is e5m2" },
+  { "floor_divide a=f32/4 b=f32/4", "a: dtype is f32" }, { "max a=bool/4 b=i8/4", "b: dtype is i8" }, { "min a=f32/4 b=f64/4", "b: dtype" }, { "max a=e5m2/4 b=0", "a: dtype is e5m2" },
   { "pow a=i32/4 b=2", "a: dtype is i32" },
   { "eq a=1 b=2", "a: is a scalar, as all inputs are" }, { "ne a=f32/4 b=i32/4", "b: dtype" },
   { "lt a=f32/4 b=0 y=f32/4", "y: dtype is f32; accepted: bool" },
@@ -463,16 +485,20 @@ static void test_refused(void)
     qn_graph_destroy(g);
   }
   tap_ok(!qn_op_named(NULL) && !qn_op_named(""), "no name is no op's");
-  /* the one-input functions share one rule: no integers or f8, y has x's dims */
+  /* functions share one rule: no f8, y has the operands' dims */
   for (int i = 0; qn_op_at(i); i++) {
     const qn_op_info *op = qn_op_at(i);
     if (seen[op->kind]) continue;
     char line[256];
-    const char *dy = op->n_inputs == 2 ? " dy=f32/4" : "";
-    snprintf(line, sizeof line, "%s x=i32/4%s", op->name, dy);
+    const char *dtype = op->role[0].class_ == 'd' ? "i32" : "f32";
+    size_t n = (size_t)snprintf(line, sizeof line, "%s", op->name);
+    for (uint32_t r = 0; r < op->n_inputs; r++)
+      n += (size_t)snprintf(line + n, sizeof line - n, " %s=%s/4", op->role[r].name, r ? dtype : "e4m3");
     qn_graph *g;
     tap_ok(op->family == QN_FAMILY_POINTWISE && qn_graph_parse(line, &g) == QN_BAD_ARGUMENT, "%s: %s", line, qn_last_error());
-    snprintf(line, sizeof line, "%s x=f32/4%s %s=f32/5", op->name, dy, op->role[op->n_inputs].name);
+    n = (size_t)snprintf(line, sizeof line, "%s", op->name);
+    for (uint32_t r = 0; r <= op->n_inputs; r++)
+      n += (size_t)snprintf(line + n, sizeof line - n, " %s=%s/%d", op->role[r].name, dtype, r < op->n_inputs ? 4 : 5);
     tap_ok(qn_graph_parse(line, &g) == QN_BAD_ARGUMENT, "%s: %s", line, qn_last_error());
   }
 }

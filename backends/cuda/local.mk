@@ -81,7 +81,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/element.cuh \
   backends/cuda/engines.c \
   backends/cuda/engines.h \
-  backends/cuda/functions.cuh \
+  backends/cuda/functions.cuh backends/cuda/functions_listed.cuh \
   backends/cuda/larger.cuh \
   backends/cuda/logits.cuh \
   backends/cuda/loss_direct.cu \

@@ -587,18 +587,35 @@ qn_status qn_argmin(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, co
 
 /* Operands have y's rank, each dim equal to y's or 1 (broadcast), or rank 0: a scalar, converted to the computing type. f16, bf16 and f32
  * mix freely and compute in f32; f64 mixes with nothing else. Integers (i8 u8 i32 i64) go with their own dtype only, in add, sub, mul,
- * min, max, comparisons, select, neg, abs, sign, and wrap. Comparisons give bool (0 or 1), the dtype of logical_...'s operands and
+ * div, mod, fmod, min, max, comparisons, select, neg, abs, sign, and wrap; bool in eq, ne, min, max, select. Comparisons give bool (0 or 1), the dtype of logical_...'s operands and
  * select's c; cast takes all. NaN propagates, through min, max, relu and clip too; comparisons with NaN are false, except ne.
  * y may share the memory of an input of the same dtype and strides. */
 qn_status qn_add(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a + b */
 qn_status qn_sub(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a - b */
 qn_status qn_mul(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a b */
-qn_status qn_div(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a / b */
+/* y = a / b; of integers towards zero, as C and ONNX do, and 0 where b is 0. PyTorch's quotient of integers is a float: cast first. */
+qn_status qn_div(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
 /* y = the smaller; NaN if either is */
 qn_status qn_min(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
 /* y = the larger; NaN if either is */
 qn_status qn_max(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
 qn_status qn_pow(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a^b as C's pow */
+/* The remainders of division: mod's has b's sign (Python, NumPy, torch.remainder, ONNX's Mod), fmod's a's (C, torch.fmod, ONNX's Mod with
+ * fmod=1). Where b is 0, NaN; of integers 0. mod(a, inf) is a, or inf if a < 0. */
+qn_status qn_mod(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+qn_status qn_fmod(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+/* y = floor(a / b) of integers i8 u8 i32 i64; 0 where b is 0 */
+qn_status qn_floor_divide(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+/* Of integers i8 u8 i32 i64, bit by bit. For bool: logical_and, logical_or, ne, logical_not. */
+qn_status qn_bitwise_and(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = the bits set in both */
+qn_status qn_bitwise_or(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = the bits set in either */
+/* y = the bits set in one of them */
+qn_status qn_bitwise_xor(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+qn_status qn_bitwise_not(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the bits not set in x */
+/* y = a 2^b, wrapped; y = floor(a / 2^b). A b that is negative or not below the dtype's number of bits moves all bits out: y = 0, and
+ * of shift_right -1 where a < 0. */
+qn_status qn_shift_left(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+qn_status qn_shift_right(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
 
 qn_status qn_eq(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a == b */
 qn_status qn_ne(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a != b */
@@ -632,6 +649,22 @@ qn_status qn_floor(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /*
 qn_status qn_ceil(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the smallest integer >= x */
 qn_status qn_round(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the nearest integer, ties to even */
 qn_status qn_trunc(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the integer part of x */
+qn_status qn_log1p(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = ln(1 + x), exact near 0 */
+qn_status qn_expm1(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = e^x - 1, exact near 0 */
+qn_status qn_exp2(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = 2^x */
+qn_status qn_log2(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the logarithm of x to base 2 */
+qn_status qn_tan(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = tan x */
+qn_status qn_asin(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = arcsin x; NaN beyond -1 to 1 */
+qn_status qn_acos(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = arccos x; NaN beyond -1 to 1 */
+qn_status qn_atan(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = arctan x */
+qn_status qn_sinh(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = sinh x */
+qn_status qn_cosh(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = cosh x */
+qn_status qn_asinh(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the inverse of sinh at x */
+qn_status qn_acosh(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the inverse of cosh at x; NaN below 1 */
+qn_status qn_atanh(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the inverse of tanh at x; NaN beyond -1 to 1 */
+/* y bool: whether x (f64 f32 f16 bf16) is NaN; whether it is neither infinite nor NaN */
+qn_status qn_isnan(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_isfinite(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);
 
 /* Activations. What alpha and beta mean: leaky_relu alpha = slope; elu alpha; silu, softplus beta;
  * clip alpha = min, beta = max, neither of them NaN. Each function has an INIT with its defaults. */
@@ -663,6 +696,9 @@ qn_status qn_hardswish(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_mish(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = x tanh(ln(1 + e^x)) */
 /* y = min(max(x, min), max); NaN stays */
 qn_status qn_clip(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *x, const qn_tensor *y);
+
+/* y = x > 0 ? x : slope x, where slope is a tensor: one element, or one per channel as 1xCx1x1 */
+qn_status qn_prelu(qn_context *ctx, const qn_tensor *x, const qn_tensor *slope, const qn_tensor *y);
 
 /* Their gradients: dx = dy f'(x). At a kink relu, leaky_relu and elu take the derivative from below: relu'(0) = 0. clip gives 0 at
  * both ends. */
