@@ -312,18 +312,18 @@ static const char *default_fills(const struct qc_problem *p)
     return quick ? "int,signed" : "int,signed,pos";
   if (n->op->family == QN_FAMILY_TRANSFORM)
     return "bits";
-  if (n->op->kind == QN_OP_RNG_UNIFORM || n->op->kind == QN_OP_RNG_NORMAL || n->op->kind == QN_OP_RNG_BERNOULLI)
+  if (n->op->kind == QN_OP_RNG_UNIFORM || n->op->kind == QN_OP_RNG_NORMAL || n->op->kind == QN_OP_RNG_BERNOULLI || n->op->kind == QN_OP_IOTA)
     return "int";                       /* only scalars to fill */
   if (!floats)
     return "int,bits";
   switch (n->op->kind) {
   case QN_OP_LOG: case QN_OP_SQRT: case QN_OP_RSQRT: case QN_OP_RECIPROCAL: case QN_OP_POW:
     return quick ? "pos" : "pos,special";
-  case QN_OP_REDUCE_PROD:
+  case QN_OP_REDUCE_PROD: case QN_OP_CUMPROD:
     return "near";
   case QN_OP_POOL_LP_BACKWARD:          /* y is a norm: cases give it as positive */
     return "signed:4";
-  case QN_OP_TOP_K:
+  case QN_OP_TOP_K: case QN_OP_SORT: case QN_OP_CUMMAX:
     return quick ? "int" : "int,signed,special";
   case QN_OP_BATCH_NORM_INFERENCE:      /* its variance is not negative */
     return quick ? "pos" : "pos,special";

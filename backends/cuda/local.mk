@@ -193,6 +193,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/sampling_lists.cu \
   backends/cuda/sampling_planes.cu \
   backends/cuda/sampling_sorted.cu \
+  backends/cuda/elements_direct.cu \
   backends/cuda/select_direct.cu \
   backends/cuda/select_lines.cu \
   backends/cuda/select_rows.cu \

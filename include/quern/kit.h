@@ -196,6 +196,20 @@ static inline void qn_walk_next(qn_walk *w)
   }
 }
 
+/* Does a slice go forwards in all dims? Does a pad only add, and nothing that comes round again? Most engines take no others. */
+static inline int qn_slices_forwards(const qn_slicing *a, int32_t rank)
+{
+  for (int32_t d = 0; d < rank; d++)
+    if (a->step[d] < 0) return 0;
+  return 1;
+}
+static inline int qn_pads_outwards(const qn_padding *a, int32_t rank)
+{
+  for (int32_t d = 0; d < rank; d++)
+    if (a->pad_before[d] < 0 || a->pad_after[d] < 0) return 0;
+  return a->mode != QN_PAD_WRAP;
+}
+
 /* ---- roles --------------------------------------------------------------------------------- */
 
 /* The value of a role that takes one tensor; -1: optional and absent. */

@@ -486,20 +486,21 @@ typedef struct qn_permutation {
 typedef struct qn_slicing {
   uint64_t struct_size;
   int64_t  start[QN_MAX_RANK];        /* >= 0 */
-  int64_t  length[QN_MAX_RANK];       /* 0: to the end */
-  int64_t  step[QN_MAX_RANK];         /* >= 1 */
+  int64_t  length[QN_MAX_RANK];       /* 0: to the end; backwards: to the beginning */
+  int64_t  step[QN_MAX_RANK];         /* not 0; negative: backwards (with start at the last, a flip) */
 } qn_slicing;
 #define QN_SLICING_INIT { sizeof(qn_slicing), {0,0,0,0,0,0,0,0}, {0,0,0,0,0,0,0,0}, {1,1,1,1,1,1,1,1} }
 typedef struct qn_padding {
   uint64_t struct_size;
-  int64_t  pad_before[QN_MAX_RANK], pad_after[QN_MAX_RANK];   /* >= 0 */
+  int64_t  pad_before[QN_MAX_RANK], pad_after[QN_MAX_RANK];   /* negative: cut off as many */
   double   value;                     /* for QN_PAD_CONSTANT; converted to the dtype as by cast */
   int64_t  mode;                      /* QN_PAD_... */
 } qn_padding;
 #define QN_PADDING_INIT { sizeof(qn_padding), {0,0,0,0,0,0,0,0}, {0,0,0,0,0,0,0,0}, 0.0, 0 }
 enum { QN_PAD_CONSTANT = 0,           /* value */
        QN_PAD_REFLECT = 1,            /* x mirrored without repeating its edge: c b [a b c] b a; each pad is less than x's dim */
-       QN_PAD_REPLICATE = 2 };        /* x's edge repeated: a a [a b c] c c */
+       QN_PAD_REPLICATE = 2,          /* x's edge repeated: a a [a b c] c c */
+       QN_PAD_WRAP = 3 };             /* x again and again: b c [a b c] a b */
 
 qn_status qn_copy(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);         /* same dims and dtype */
 /* y.dim[i] = x.dim[axis[i]] */
@@ -524,6 +525,29 @@ qn_status qn_gather(qn_context *ctx, const qn_axis *axis, const qn_tensor *x, co
 qn_status qn_scatter_add(qn_context *ctx, const qn_axis *axis, const qn_tensor *dy, const qn_tensor *indices, const qn_tensor *dx);
 #define QN_GATHER_INIT { sizeof(qn_axis), 0 }
 
+/* An index for each element. x [dims]   indices, y [as many dims; but for `axis` no larger than x's]:
+ *   y[..., i, ...] = x[..., indices[..., i, ...], ...]      any dtype, bits unchanged; an index out of range reads as 0
+ * (torch.gather, ONNX's GatherElements, take_along_axis; negative indices are out of range). The gradient by x is scatter_elements
+ * with mode add of dy into zeros. */
+qn_status qn_gather_elements(qn_context *ctx, const qn_axis *axis, const qn_tensor *x, const qn_tensor *indices, const qn_tensor *y);
+
+typedef struct qn_scattering {
+  uint64_t struct_size;
+  int64_t  axis;                      /* scatter_elements; -1: the last */
+  int64_t  mode;                      /* QN_SCATTER_... */
+} qn_scattering;
+#define QN_SCATTERING_INIT { sizeof(qn_scattering), 0, 0 }
+enum { QN_SCATTER_NONE = 0, QN_SCATTER_ADD = 1, QN_SCATTER_MUL = 2, QN_SCATTER_MAX = 3, QN_SCATTER_MIN = 4 };
+/* y = x, where updates replace the element that an index names, or join it by mode; y may be x. x, y [dims], updates of x's dtype.
+ *   scatter_elements   indices, updates [as many dims; but for `axis` no larger than x's]: to y[..., indices[..., i, ...], ...]
+ *   scatter_nd         indices [Q..., K]   updates [Q..., x's dims from K on]: to y[indices[q, 0], ..., indices[q, K - 1], ...]
+ * none: any dtype; of several updates to one element the last in row-major order stays. add, mul, max, min: numbers; floats are joined
+ * in f32 (f64) and rounded once, integers wrap, NaN wins; always the same bits. An index out of range writes nowhere. */
+qn_status qn_scatter_elements(qn_context *ctx, const qn_scattering *scattering, const qn_tensor *x, const qn_tensor *indices,
+                              const qn_tensor *updates, const qn_tensor *y);
+qn_status qn_scatter_nd(qn_context *ctx, const qn_scattering *scattering, const qn_tensor *x, const qn_tensor *indices,
+                        const qn_tensor *updates, const qn_tensor *y);
+
 typedef struct qn_one_hot_encoding {
   uint64_t struct_size;
   int64_t  axis;                      /* the new dim of y; -1: the last */
@@ -547,6 +571,20 @@ typedef struct qn_ranking {
  * bf16, i8 u8 i32 i64; y of x's dtype. With k = x's extent this sorts. */
 qn_status qn_top_k(qn_context *ctx, const qn_ranking *ranking, const qn_tensor *x, const qn_tensor *y, const qn_tensor *indices);
 
+typedef struct qn_sorting {
+  uint64_t struct_size;
+  int64_t  axis;                      /* -1: the last */
+  int64_t  descending;                /* 1: the largest first */
+} qn_sorting;
+#define QN_SORTING_INIT { sizeof(qn_sorting), -1, 0 }
+/* x, y, indices [dims]: x along axis in ascending order, and where each element was (i32 or i64; NULL: not wanted). Equal elements (-0
+ * equals 0) keep their order; NaN is larger than any number. Dtypes as top_k's. */
+qn_status qn_sort(qn_context *ctx, const qn_sorting *sorting, const qn_tensor *x, const qn_tensor *y, const qn_tensor *indices);
+
+/* y [dims] = start + i step at place i along axis, in f64, then converted to y's dtype (floats f64 f32 f16 bf16, i8 u8 i32 i64) as by
+ * cast. A tensor of one value: qn_cast of a scalar. */
+qn_status qn_iota(qn_context *ctx, const qn_axis *axis, const qn_tensor *start, const qn_tensor *step, const qn_tensor *y);
+
 typedef struct qn_scan {
   uint64_t struct_size;
   int64_t  axis;                      /* -1: the last */
@@ -558,20 +596,28 @@ typedef struct qn_scan {
  * bf16 in any mixture, or both f64. Integers i8 u8 i32 i64 wrap in y's dtype, which is i32, i64 or x's own. The gradient is
  * cumsum of dy in the other direction. */
 qn_status qn_cumsum(qn_context *ctx, const qn_scan *scan, const qn_tensor *x, const qn_tensor *y);
+/* The same with products (the first of an exclusive one is 1) and maxima (-Inf, or the least integer; NaN wins; an integer y is of x's
+ * dtype). */
+qn_status qn_cumprod(qn_context *ctx, const qn_scan *scan, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_cummax(qn_context *ctx, const qn_scan *scan, const qn_tensor *x, const qn_tensor *y);
 
 /* ---- reductions --------------------------------------------------------------------------- */
 
 typedef struct qn_axes {
   uint64_t struct_size;
   uint64_t mask;                      /* bit i: reduce dim i; 0: all dims */
+  int64_t  last;                      /* argmax, argmin; 1: of equals the last */
+  int64_t  correction;                /* variance: sums are divided by n - correction */
 } qn_axes;
-#define QN_AXES_INIT { sizeof(qn_axes), 0 }
+#define QN_AXES_INIT     { sizeof(qn_axes), 0, 0, 0 }
+#define QN_VARIANCE_INIT { sizeof(qn_axes), 0, 0, 1 }
 
 /* x [dims]   y [dims, 1 where reduced]. Floats f64 f32 f16 bf16; sum, prod, max, min, argmax, argmin also i8 u8 i32 i64 (sum and prod
  * wrap in y's dtype, which is i32, i64 or x's own). y: x's dtype, or for a float x any float.
  * Over nothing: sum 0, prod 1, max -Inf, min +Inf (integers: the least and largest value), mean NaN, norms and amax 0,
  * argmax and argmin -1. max, min, amax: NaN wins. argmax, argmin: y is i32 or i64, the position, row-major in the reduced dims, of
- * the first NaN, else of the first extreme. The gradients are pointwise: of sum and mean a broadcast, of norm2 x dy / y, etc. */
+ * the first NaN, else of the first extreme; with last=1 of the last.
+ * The gradients are pointwise: of sum and mean a broadcast, of norm2 x dy / y, etc. */
 qn_status qn_reduce_sum(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_reduce_mean(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_reduce_prod(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
@@ -582,13 +628,22 @@ qn_status qn_reduce_norm2(qn_context *ctx, const qn_axes *axes, const qn_tensor 
 qn_status qn_reduce_amax(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);   /* max |x| */
 qn_status qn_argmax(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_argmin(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+/* Of bool. Over nothing: any is false, all is true. */
+qn_status qn_reduce_any(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_reduce_all(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+/* y = ln sum e^x of floats, without overflow of e^x; over nothing -Inf. */
+qn_status qn_reduce_logsumexp(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+/* y = sum (x - mean x)^2 / (n - correction) of floats, n - correction not below 0; about the mean, never as a difference of squares.
+ * correction: 1 (QN_VARIANCE_INIT, as PyTorch) is the unbiased variance, 0 (NumPy) that of a population. Over nothing, or one element
+ * less 1: NaN. */
+qn_status qn_reduce_variance(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
 
 /* ---- pointwise ---------------------------------------------------------------------------- */
 
 /* Operands have y's rank, each dim equal to y's or 1 (broadcast), or rank 0: a scalar, converted to the computing type. f16, bf16 and f32
  * mix freely and compute in f32; f64 mixes with nothing else. Integers (i8 u8 i32 i64) go with their own dtype only, in add, sub, mul,
- * div, mod, fmod, min, max, comparisons, select, neg, abs, sign, and wrap; bool in eq, ne, min, max, select. Comparisons give bool (0 or 1), the dtype of logical_...'s operands and
- * select's c; cast takes all. NaN propagates, through min, max, relu and clip too; comparisons with NaN are false, except ne.
+ * div, mod, fmod, min, max, comparisons, select, neg, abs, sign, and wrap; bool in eq, ne, min, max, select. Comparisons
+ * give bool (0 or 1), the dtype of logical_...'s operands and select's c; cast takes all. NaN propagates, through min, max, relu and clip too; comparisons with NaN are false, except ne.
  * y may share the memory of an input of the same dtype and strides. */
 qn_status qn_add(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a + b */
 qn_status qn_sub(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a - b */

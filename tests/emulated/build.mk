@@ -4,7 +4,7 @@
 EMULATED = \
   affine_grid.cu chain.c chain_fold.cu conv_depthwise.cu conv_depthwise_filter.cu conv_depthwise_planes.cu \
   conv_depthwise_planes_filter.cu conv_direct.cu conv_follow.c conv_kernel.c conv_layout.cu conv_simt.cu conv_simt_filter.cu \
-  conv_unfold.c conv_unfold.cu conv_windows.c ctc_direct.cu ctc_two_ended.cu direct.cu loss_direct.cu loss_rows.cu lrn.cu lrn_planes.cu \
+  conv_unfold.c conv_unfold.cu conv_windows.c ctc_direct.cu ctc_two_ended.cu direct.cu elements_direct.cu loss_direct.cu loss_rows.cu lrn.cu lrn_planes.cu \
   lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_problem.c matmul_thin.cu norm_bands.cu norm_direct.cu norm_groups.c \
   norm_groups.cu norm_inference.cu norm_kept.cu norm_one_pass.cu norm_one_pass_backward.cu norm_planes.cu norm_rows.cu norm_split.cu \
   norm_stream.cu pointwise_direct.cu pointwise_program.cu pool_adaptive.cu pool_backward.cu pool_direct.cu pool_disjoint.cu \
