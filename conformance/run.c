@@ -330,7 +330,7 @@ static const char *default_fills(const struct qc_problem *p)
   case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: case QN_OP_ARGMAX: case QN_OP_ARGMIN:
     return "int,special";
   }
-  if (n->op->kind == QN_OP_ADAM || n->op->kind == QN_OP_ADAMW)
+  if (n->op->family == QN_FAMILY_TRAINING && qc_role(n, "v"))
     return "pos";                       /* a mean of squares is not negative */
   switch (n->op->family) {
   case QN_FAMILY_TRAINING:    return quick ? "signed" : "signed,special";
@@ -359,7 +359,7 @@ static const char *rare_fill(const struct qc_item *item, const struct qc_problem
     wide |= n->in[i]->q.dtype == QN_F64;
   }
   if (p->view->n_ops > 1 || qc_opt.tier == QC_QUICK || !floats || n->op->family == QN_FAMILY_TRANSFORM || n->op->kind == QN_OP_CAST ||
-      n->op->kind == QN_OP_ADAM || n->op->kind == QN_OP_ADAMW || n->op->kind == QN_OP_POOL_LP_BACKWARD)
+      (n->op->family == QN_FAMILY_TRAINING && qc_role(n, "v")) || n->op->kind == QN_OP_POOL_LP_BACKWARD)
     return NULL;                        /* all bits, or only some are valid: see default_fills */
   for (const char *s = item->line; *s; s++)
     h = qc_hash(h, 31, (uint64_t)*s);

@@ -593,6 +593,7 @@ static inline void problem_training(rng *r, problem *p)
     dtype[i] = f64 ? QN_F64 : problem_floats[rng_in(r, 1, 3)];
   }
   if (p->op->kind == QN_OP_SGD) ((qn_sgd_rule *)p->attr.bytes)->momentum = velocity ? 0.9 : 0;
+  if (p->op->kind == QN_OP_RMSPROP) ((qn_rmsprop_rule *)p->attr.bytes)->momentum = velocity ? 0.9 : 0;
   if (p->op->kind == QN_OP_AMP_UPDATE) ((qn_loss_scaling *)p->attr.bytes)->interval = rng_in(r, 1, 3);
   for (uint32_t i = 0; i < p->op->n_roles; i++) {
     const qn_role_info *role = &p->op->role[i];

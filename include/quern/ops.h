@@ -215,11 +215,12 @@ qn_status qn_ctc_loss_backward(qn_context *ctx, const qn_ctc *ctc, const qn_tens
 /* A list role is a pointer to n tensors. All lists of a call have the same length, and their i-th tensors the same dims. One call
  * processes the whole list. Scalars on the device are read when the work runs, so that a recorded step advances at each replay.
  *
- * Roles of sgd, adam and adamw:
- *   params, grads   f32 f16 bf16 in any mixture, or all f64        velocity, m, v   f32 (with f64: f64)
+ * Roles of sgd, adam and the other rules:
+ *   params, grads   f32 f16 bf16 in any mixture, or all f64        velocity, m, v, peak   f32 (with f64: f64)
  *   step            i64: steps taken so far; new_step = t = step + 1, saturating at the largest i64
  *   rate            the learning rate
- *   scale           divides the gradients, g = grads / scale: a loss scale, or global_norm's divisor; absent: 1
+ *   scale           divides the gradients, g = grads / scale: a loss scale, or global_norm's divisor; absent: 1. A negative one
+ *                   goes uphill: PyTorch's maximize
  *   found           if not 0, skip: every output is a copy of its input, whatever the gradients hold
  *   new_...         may share its input's memory, tensor by tensor
  *   copy            new_params rounded to another dtype: the weights that the next forward pass reads */
@@ -228,8 +229,9 @@ typedef struct qn_sgd_rule {
   double   momentum;                  /* 0: without velocity */
   int64_t  nesterov;                  /* 1: params -= rate (g + momentum new_velocity) */
   double   decay;                     /* weight decay: decay params is added to g */
+  double   dampening;                 /* new_velocity adds (1 - dampening) g; the first step (step 0) all of g */
 } qn_sgd_rule;
-#define QN_SGD_INIT { sizeof(qn_sgd_rule), 0, 0, 0 }
+#define QN_SGD_INIT { sizeof(qn_sgd_rule), 0, 0, 0, 0 }
 /* g = grads / scale + decay params      new_velocity = momentum velocity + g      new_params = params - rate new_velocity
  * With momentum 0, velocity and new_velocity must be absent, and new_params = params - rate g. */
 qn_status qn_sgd(qn_context *ctx, const qn_sgd_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
@@ -258,6 +260,51 @@ qn_status qn_adamw(qn_context *ctx, const qn_adam_rule *rule, const qn_tensor *p
                         const qn_tensor *rate, const qn_tensor *scale, const qn_tensor *found, const qn_tensor *new_step,
                         const qn_tensor *new_params, int64_t n_new_params, const qn_tensor *new_m, int64_t n_new_m,
                         const qn_tensor *new_v, int64_t n_new_v, const qn_tensor *copy, int64_t n_copy);
+
+typedef struct qn_rmsprop_rule {
+  uint64_t struct_size;
+  double   alpha;                     /* 0 to 1 */
+  double   momentum;                  /* 0: without velocity */
+  double   eps, decay;
+} qn_rmsprop_rule;
+#define QN_RMSPROP_INIT { sizeof(qn_rmsprop_rule), 0.99, 0, 1e-8, 0 }
+/* g = grads / scale + decay params      new_v = alpha v + (1 - alpha) g^2      new_velocity = momentum velocity + g / (sqrt(new_v) + eps)
+ * new_params = params - rate new_velocity. With momentum 0, velocity and new_velocity must be absent. (As torch.optim.RMSprop.) */
+qn_status qn_rmsprop(qn_context *ctx, const qn_rmsprop_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                     int64_t n_grads, const qn_tensor *v, int64_t n_v, const qn_tensor *velocity, int64_t n_velocity, const qn_tensor *step,
+                     const qn_tensor *rate, const qn_tensor *scale, const qn_tensor *found, const qn_tensor *new_step,
+                     const qn_tensor *new_params, int64_t n_new_params, const qn_tensor *new_v, int64_t n_new_v,
+                     const qn_tensor *new_velocity, int64_t n_new_velocity, const qn_tensor *copy, int64_t n_copy);
+typedef struct qn_adagrad_rule {
+  uint64_t struct_size;
+  double   slowing;                   /* rate / (1 + slowing step): PyTorch's lr_decay */
+  double   eps, decay;
+} qn_adagrad_rule;
+#define QN_ADAGRAD_INIT { sizeof(qn_adagrad_rule), 0, 1e-10, 0 }
+/* g = grads / scale + decay params      new_v = v + g^2      new_params = params - rate / (1 + slowing step) g / (sqrt(new_v) + eps)
+ * (Duchi, Hazan, Singer 2011.) */
+qn_status qn_adagrad(qn_context *ctx, const qn_adagrad_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                     int64_t n_grads, const qn_tensor *v, int64_t n_v, const qn_tensor *step, const qn_tensor *rate, const qn_tensor *scale,
+                     const qn_tensor *found, const qn_tensor *new_step, const qn_tensor *new_params, int64_t n_new_params,
+                     const qn_tensor *new_v, int64_t n_new_v, const qn_tensor *copy, int64_t n_copy);
+typedef struct qn_lion_rule {
+  uint64_t struct_size;
+  double   beta1, beta2, decay;       /* 0 <= beta <= 1 */
+} qn_lion_rule;
+#define QN_LION_INIT { sizeof(qn_lion_rule), 0.9, 0.99, 0 }
+/* g = grads / scale      new_params = params - rate (sign(beta1 m + (1 - beta1) g) + decay params)      new_m = beta2 m + (1 - beta2) g
+ * sign(0) = 0, NaN stays. (Chen and others 2023.) */
+qn_status qn_lion(qn_context *ctx, const qn_lion_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                  int64_t n_grads, const qn_tensor *m, int64_t n_m, const qn_tensor *step, const qn_tensor *rate, const qn_tensor *scale,
+                  const qn_tensor *found, const qn_tensor *new_step, const qn_tensor *new_params, int64_t n_new_params,
+                  const qn_tensor *new_m, int64_t n_new_m, const qn_tensor *copy, int64_t n_copy);
+/* adam with new_peak = max(peak, new_v) in new_v's place below the fraction; NaN wins. (Reddi, Kale, Kumar 2018.) */
+qn_status qn_amsgrad(qn_context *ctx, const qn_adam_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                     int64_t n_grads, const qn_tensor *m, int64_t n_m, const qn_tensor *v, int64_t n_v, const qn_tensor *peak,
+                     int64_t n_peak, const qn_tensor *step, const qn_tensor *rate, const qn_tensor *scale, const qn_tensor *found,
+                     const qn_tensor *new_step, const qn_tensor *new_params, int64_t n_new_params, const qn_tensor *new_m, int64_t n_new_m,
+                     const qn_tensor *new_v, int64_t n_new_v, const qn_tensor *new_peak, int64_t n_new_peak, const qn_tensor *copy,
+                     int64_t n_copy);
 
 typedef struct qn_norm_limit {
   uint64_t struct_size;
@@ -430,14 +477,22 @@ typedef struct qn_resampling {
   int64_t  size[3];                   /* P, in each spatial dim; 0: take it from y (for the gradient: from dy) */
   int64_t  mode;                      /* QN_RESAMPLE_... */
   int64_t  grid;                      /* QN_GRID_... */
+  int64_t  rounding;                  /* QN_ROUNDING_...: nearest's, of a coordinate */
+  double   coefficient;               /* cubic's a; finite */
 } qn_resampling;
-#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0 }
+#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0, 0, -0.75 }
 enum { QN_RESAMPLE_NEAREST = 0, QN_RESAMPLE_LINEAR = 1, QN_RESAMPLE_CUBIC = 2 };
 enum { QN_GRID_HALF_PIXEL = 0, QN_GRID_ALIGN_CORNERS = 1, QN_GRID_ASYMMETRIC = 2 };
+enum { QN_ROUNDING_AUTO = 0,          /* asymmetric: floor, else prefer_ceil */
+       QN_ROUNDING_PREFER_FLOOR = 1,  /* to the nearest, halves down */
+       QN_ROUNDING_PREFER_CEIL = 2,   /* to the nearest, halves up */
+       QN_ROUNDING_FLOOR = 3, QN_ROUNDING_CEIL = 4 };
 /* x [N, C, X]   y [N, C, P], 1 to 3 spatial dims; f64 f32 f16 bf16, y of x's dtype. In each dim y's element i is at x coordinate
  *   half_pixel (i + 1/2) X/P - 1/2    align_corners i (X - 1)/(P - 1), 0 where P is 1    asymmetric i X/P
- * nearest takes one element: floor((i + 1/2) X/P), the align_corners coordinate rounded (halves up), or floor(i X/P). linear takes the
- * two around the coordinate, cubic four, by Keys' kernel with a = -3/4; elements beyond the edge repeat the edge. Weights multiply over
+ * nearest takes one element, at the coordinate rounded: floor((i + 1/2) X/P) by half_pixel, floor(i X/P) by asymmetric, unless rounding says
+ * another (ONNX's nearest_mode, whose default is prefer_floor). linear takes the
+ * two around the coordinate, cubic four, by Keys' kernel with a = coefficient (PyTorch's and ONNX's -3/4, some
+ * others' -1/2); elements beyond the edge repeat the edge. Weights multiply over
  * the dims (linear is bilinear in 2 dims, trilinear in 3); a tap of weight 0 is not read. The gradient needs dx's dims given: X
  * cannot be inferred from dy. It gathers, so its bits are always the same. */
 qn_status qn_resample(qn_context *ctx, const qn_resampling *resampling, const qn_tensor *x, const qn_tensor *y);
@@ -643,7 +698,8 @@ qn_status qn_reduce_variance(qn_context *ctx, const qn_axes *axes, const qn_tens
 /* Operands have y's rank, each dim equal to y's or 1 (broadcast), or rank 0: a scalar, converted to the computing type. f16, bf16 and f32
  * mix freely and compute in f32; f64 mixes with nothing else. Integers (i8 u8 i32 i64) go with their own dtype only, in add, sub, mul,
  * div, mod, fmod, min, max, comparisons, select, neg, abs, sign, and wrap; bool in eq, ne, min, max, select. Comparisons
- * give bool (0 or 1), the dtype of logical_...'s operands and select's c; cast takes all. NaN propagates, through min, max, relu and clip too; comparisons with NaN are false, except ne.
+ * give bool (0 or 1), the dtype of logical_...'s operands and select's c; cast takes all.
+ * NaN propagates, through min, max, relu and clip too; comparisons with NaN are false, except ne.
  * y may share the memory of an input of the same dtype and strides. */
 qn_status qn_add(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a + b */
 qn_status qn_sub(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a - b */
