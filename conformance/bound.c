@@ -66,7 +66,7 @@ void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
     case QN_FAMILY_POOLING:     qc_bound_pooling(p, n, &k); break;
     case QN_FAMILY_RESAMPLING:  qc_bound_resampling(n, &k); break;
     case QN_FAMILY_SELECTION:   qc_bound_selection(p, n, &k); break;
-    case QN_FAMILY_SCAN:        qc_bound_counted_sum(p, n, &k); break;
+    case QN_FAMILY_SCAN:        qc_bound_scan(p, n, &k); break;
     case QN_FAMILY_TRANSFORM:   qc_bound_moved(n); break;
     case QN_FAMILY_NORMALIZATION: qc_bound_normalization(p, n, &k); break;
     case QN_FAMILY_SAMPLING:    qc_bound_sampling(n, &k); break;

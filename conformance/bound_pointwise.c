@@ -110,6 +110,8 @@ static const struct budget { uint32_t op; double k; condition_fn *s; } budgets[]
   {QN_OP_SIGMOID_BACKWARD, 16, s_sigmoid_backward}, {QN_OP_TANH_BACKWARD, 20, s_tanh_backward},
   {QN_OP_SOFTPLUS_BACKWARD, 10, s_softplus_backward}, {QN_OP_HARDSWISH_BACKWARD, 4, s_hardswish_backward},
   {QN_OP_MISH_BACKWARD, 24, s_mish_backward},
+#define QN_FUNCTION(OP, half_ulps, oracle, fast) {QN_OP_##OP, half_ulps, s_result},
+#include <quern/functions.def>
 };
 
 /* Ops that must be correctly rounded: their one rounding in f32 (or f64), followed by a rounding to 16 bits, gives the same as

@@ -2,6 +2,9 @@
  *
  *   sum, mean, norm1, average   e = (c(n) + 2u) S, S = the op on absolute values (mean, average: already divided)
  *   prod                        e = (n + 2) u |y|          norm2   e = (c(n)/2 + 2u) |y|
+ *   logsumexp                   e = c(n) + (6 ln n + 16) u + 4 u |y|: of the sum, its terms' exponents, the largest x and the logarithm
+ *   variance                    e = (c(n) + 6u) y + n d^2 / (n - correction), d = (c(n) + 2u) mean |x|: a mean d off adds n d^2
+ *   cumprod                     as prod, of all along the axis        scatter_...: as the sum, the product or the choice that they make
  *   max, min, amax, indices     exact
  *   cumsum, scatter_add, pad_backward   as sum, with the number of terms of each element
  * Sums of integer fills are exact while S fits the accumulator, and so is their mean if the divisor is a power of two. */
@@ -88,6 +91,41 @@ static void add_picked_error(struct qc_node *n)
     n->out[0]->e[i] += worst;
 }
 
+/* Where element i of x goes in y, which has 1 in the reduced dims. */
+static int64_t reduced_place(const qn_value *x, const qn_value *y, int64_t i)
+{
+  int64_t at = 0, step = 1;
+  for (int d = x->rank - 1; d >= 0; d--) {
+    at += y->dim[d] > 1 ? i % x->dim[d] * step : 0;
+    i /= x->dim[d];
+    step *= y->dim[d];
+  }
+  return at;
+}
+
+static void bound_variance(struct qc_node *n, const struct qc_numerics *k, double count)
+{
+  const struct qc_value *x = n->in[0];
+  struct qc_value *y = n->out[0];
+  const double c = qc_sum_error(k, n->compute, count), u = qc_unit(n->compute);
+  const double left = count - (double)((const qn_axes *)n->attr)->correction;
+  double *size = qc_alloc((size_t)y->n * sizeof *size + 8), *worst = qc_alloc((size_t)y->n * sizeof *worst + 8);
+  for (int64_t i = 0; i < x->n; i++) {
+    const int64_t at = reduced_place(&x->q, &y->q, i);
+    size[at] += fabs(x->y[i]) / count;
+    worst[at] = fmax(worst[at], x->e[i]);
+  }
+  for (int64_t i = 0; i < y->n; i++) {
+    const double d = (c + 2 * u) * size[i], spread = left > 0 ? count / left : 0;
+    /* inputs that move by w change the distances from the mean by 2w */
+    y->e[i] = (c + 6 * u) * y->y[i] + spread * d * d + 4 * worst[i] * (sqrt(y->y[i] * spread) + worst[i] * spread)
+              + count * qc_half_ulp(n->compute, 0);
+    if (isnan(y->e[i])) y->e[i] = 0;
+  }
+  free(size);
+  free(worst);
+}
+
 void qc_bound_reduction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
 {
   (void)p;
@@ -99,6 +137,14 @@ void qc_bound_reduction(struct qc_problem *p, struct qc_node *n, const struct qc
     break;
   case QN_OP_REDUCE_MEAN:
     add_sum_error(n, k, count, count > 0 ? count : 1, true);
+    break;
+  case QN_OP_REDUCE_LOGSUMEXP:
+    for (int64_t i = 0; i < y->n; i++)
+      y->e[i] = isfinite(y->y[i]) ? qc_sum_error(k, n->compute, count) + (6 * log(count) + 16 + 4 * fabs(y->y[i])) * u : 0;
+    add_picked_error(n);
+    break;
+  case QN_OP_REDUCE_VARIANCE:
+    bound_variance(n, k, count);
     break;
   case QN_OP_REDUCE_PROD:
     for (int64_t i = 0; i < y->n; i++)
@@ -114,12 +160,66 @@ void qc_bound_reduction(struct qc_problem *p, struct qc_node *n, const struct qc
   }
 }
 
-/* one_hot is exact, top_k as max. */
+/* Sums by index, of x and the updates: as many terms as there are ones. */
+static void bound_scatter(struct qc_node *n, const struct qc_numerics *k)
+{
+  struct qc_value *y = n->out[0];
+  const int64_t mode = ((const qn_scattering *)n->attr)->mode;
+  const double most = (double)n->in[2]->n + 1, u = qc_unit(n->compute);
+  if (mode == QN_SCATTER_ADD) {
+    double *one = qc_alloc((size_t)(n->in[0]->n + n->in[2]->n) * sizeof *one + 8), *count = qc_alloc((size_t)y->n * sizeof *count + 8);
+    for (int64_t i = 0; i < n->in[0]->n + n->in[2]->n; i++)
+      one[i] = 1;
+    const void *in[64] = {one, NULL, one};
+    void *out[QN_MAX_ROLES] = {count};
+    qc_twin_run(n->twin, in, out);
+    if (!n->s)
+      n->s = qc_abs_run(n, false);
+    for (int64_t i = 0; i < y->n; i++)
+      y->e[i] = count[i] > 1 ? qc_sum_error(k, n->compute, count[i]) * fabs(n->s[i]) : 0;
+    qc_propagate_abs(n);
+    free(count);
+    free(one);
+    return;
+  }
+  if (mode == QN_SCATTER_MUL)
+    for (int64_t i = 0; i < y->n; i++)
+      y->e[i] = most * fmax(u * fabs(y->y[i]), qc_half_ulp(n->compute, 0));
+  if (qc_inputs_exact(n))
+    return;
+  for (int64_t i = 0; i < y->n; i++)    /* of an inexact product nothing is said */
+    y->e[i] = mode == QN_SCATTER_MUL ? QC_ANY : y->e[i];
+  add_picked_error(n);
+  double worst = 0;
+  for (int64_t i = 0; i < n->in[2]->n; i++)
+    worst = fmax(worst, n->in[2]->e[i]);
+  for (int64_t i = 0; i < y->n; i++)
+    y->e[i] += worst;
+}
+
+void qc_bound_scan(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+{
+  struct qc_value *y = n->out[0];
+  if (n->op->kind == QN_OP_CUMSUM) {
+    qc_bound_counted_sum(p, n, k);
+    return;
+  }
+  const double count = (double)n->in[0]->q.dim[((const qn_scan *)n->attr)->axis], u = qc_unit(n->compute);
+  if (n->op->kind == QN_OP_CUMPROD)
+    for (int64_t i = 0; i < y->n; i++)
+      y->e[i] = qc_inputs_exact(n) ? (count + 2) * fmax(u * fabs(y->y[i]), qc_half_ulp(n->compute, 0)) : QC_ANY;
+  else
+    add_picked_error(n);
+}
+
+/* one_hot and iota are exact, top_k and sort as max. */
 void qc_bound_selection(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
 {
   if (n->op->kind == QN_OP_SCATTER_ADD || n->op->kind == QN_OP_PAD_BACKWARD)
     qc_bound_counted_sum(p, n, k);
-  else if (n->op->kind == QN_OP_TOP_K)
+  else if (n->op->kind == QN_OP_SCATTER_ELEMENTS || n->op->kind == QN_OP_SCATTER_ND)
+    bound_scatter(n, k);
+  else if (n->op->kind == QN_OP_TOP_K || n->op->kind == QN_OP_SORT)
     add_picked_error(n);
 }
 

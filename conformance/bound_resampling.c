@@ -1,7 +1,7 @@
 /* bound_resampling.c -- resample and its gradient: sums of taps times weights.
  *
  *   e = (c(n) + 3 d u) S + d v T + n times the least subnormal, over d spatial dims and n taps
- *   S = sum |w x|, T = sum |x| over the taps; v = 2u (linear), 16u (cubic): the error of a weight (1 - t is as exact as t)
+ *   S = sum |w x|, T = sum |x| over the taps; v = 2u (linear), 16u (cubic, times 4/3 |coefficient| if that is above 1): the error of a weight (1 - t is as exact as t)
  * nearest is exact. The weights are recomputed here, in double. */
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@ static int taps(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int64_t
   for (int k = 0; k < n; k++) {
     double z = fabs(t - (k - (n == 4)));
     place[k] = (int64_t)fmin(fmax(below + k - (n == 4), 0), (double)x - 1);
-    weight[k] = n == 2 ? 1 - z : z <= 1 ? fabs((1.25 * z - 2.25) * z * z + 1) : fabs(((-0.75 * z + 3.75) * z - 6) * z + 3);
+    const double c = a->coefficient;
+    weight[k] = n == 2 ? 1 - z : fabs(z <= 1 ? ((c + 2) * z - (c + 3)) * z * z + 1 : ((c * z - 5 * c) * z + 8 * c) * z - 4 * c);
   }
   return n;
 }
@@ -80,7 +81,7 @@ void qc_bound_resampling(struct qc_node *n, const struct qc_numerics *k)
   each_tap(n, back, &to);
   for (int64_t i = 0; i < y->n; i++)
     y->e[i] = qc_overflows(n->compute, fmax(to.s[i], to.t[i])) ? QC_ANY
-            : (qc_sum_error(k, n->compute, to.n[i]) + 3 * d * u) * to.s[i] + d * (a->mode == QN_RESAMPLE_LINEAR ? 2 : 16) * u * to.t[i]
+            : (qc_sum_error(k, n->compute, to.n[i]) + 3 * d * u) * to.s[i] + d * (a->mode == QN_RESAMPLE_LINEAR ? 2 : 16 * fmax(1, fabs(a->coefficient) / 0.75)) * u * to.t[i]
               + to.n[i] * qc_half_ulp(n->compute, 0);
   free(to.s);
   free(to.t);

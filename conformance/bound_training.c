@@ -5,6 +5,8 @@
  *   adam     e_m = b1 e + (1 - b1) e_g + 4u (|b1 m| + |(1 - b1) g|)    e_v = b2 e + (1 - b2)(2|g| e_g + e_g^2) + 5u (|b2 v| + (1 - b2) g^2)
  *            d = sqrt(v') + eps, v' = v / (1 - b2^t) within e_v' = e_v / (1 - b2^t) + (3u + 2^-52 / (1 - b2^t)) v', so d within the
  *            root's change by that and 2u d; move = rate m' / d within rate ((|m'| + e_m') / (d - e_d) - |m'| / d) + 5u |move|
+ *   amsgrad  the larger v is within the larger error      rmsprop, adagrad   g / d, d = sqrt(v) + eps, as adam's move
+ *   lion     2 rate where the sum whose sign it takes is within its error of 0, else as decay's share
  *   If what is kept, or the mean of squares, overflows the computing type, nothing is known of p.
  *   norm     (c(n) / 2 + 4u) norm: the root halves the relative error of the sum of squares */
 #include <float.h>
@@ -42,13 +44,69 @@ static void set(struct qc_value *v, int64_t i, double e)
 
 struct moved { double by, e; };         /* of p; its error besides p's own */
 
+/* a / (sqrt(w) + eps) and its error, of a within ea and w within ew. Differences of roots and quotients themselves: for f64 the analytic
+ * ones round to 0. */
+static struct moved over_root(double a, double ea, double w, double ew, double eps, double u)
+{
+  double root = sqrt(w), low = fmax(w - ew, 0), d = root + eps;
+  double up = ew < INFINITY ? ew / fmax(sqrt(w + ew) + root, DBL_MIN) : INFINITY, down = w > low ? (w - low) / (root + sqrt(low)) : 0;
+  double ed = fmax(up, down) + 2 * u * d, by = a / d;
+  return (struct moved){by, d > ed ? (ea + fabs(a) * (ed / d)) / (d - ed) + 3 * u * fabs(by) : INFINITY};
+}
+
+static struct moved by_rmsprop(const struct qc_node *n, int k, int64_t i, double u, double g, double eg, double rate)
+{
+  const qn_rmsprop_rule *a = n->attr;
+  struct qc_value *v = item(n, "v", k), *velocity = item(n, "velocity", k);
+  double v1 = a->alpha * v->y[i] + (1 - a->alpha) * g * g, tiny = qc_half_ulp(n->compute, 0);
+  double ev = a->alpha * v->e[i] + (1 - a->alpha) * (2 * fabs(g) * eg + eg * eg) + 3 * tiny
+      + 5 * u * (a->alpha * fabs(v->y[i]) + (1 - a->alpha) * g * g);
+  set(item(n, "new_v", k), i, ev);
+  struct moved m = over_root(g, eg, v1, ev, a->eps, u);
+  if (velocity) {
+    double kept = a->momentum * velocity->y[i];
+    m.e += fabs(a->momentum) * velocity->e[i] + 3 * u * (fabs(kept) + fabs(m.by)) + tiny;
+    m.by += kept;
+    set(item(n, "new_velocity", k), i, m.e);
+  }
+  if (qc_overflows(n->compute, v1) || qc_overflows(n->compute, m.by))
+    return (struct moved){rate * m.by, QC_ANY};
+  return (struct moved){rate * m.by, fabs(rate) * (m.e + 2 * u * fabs(m.by))};
+}
+
+static struct moved by_adagrad(const struct qc_node *n, int k, int64_t i, double u, double g, double eg, double rate, double t)
+{
+  const qn_adagrad_rule *a = n->attr;
+  struct qc_value *v = item(n, "v", k);
+  double v1 = v->y[i] + g * g, ev = v->e[i] + 2 * fabs(g) * eg + eg * eg + 3 * u * (fabs(v->y[i]) + g * g) + 2 * qc_half_ulp(n->compute, 0);
+  set(item(n, "new_v", k), i, ev);
+  struct moved m = over_root(g, eg, v1, ev, a->eps, u);
+  rate /= 1 + (t - 1) * a->slowing;
+  if (qc_overflows(n->compute, v1))
+    return (struct moved){rate * m.by, QC_ANY};
+  return (struct moved){rate * m.by, fabs(rate) * (m.e + 6 * u * fabs(m.by))};
+}
+
+static struct moved by_lion(const struct qc_node *n, int k, int64_t i, double u, double g, double eg, double rate, double p)
+{
+  const qn_lion_rule *a = n->attr;
+  struct qc_value *m = item(n, "m", k);
+  double tiny = qc_half_ulp(n->compute, 0), c = a->beta1 * m->y[i] + (1 - a->beta1) * g;
+  double ec = a->beta1 * m->e[i] + (1 - a->beta1) * eg + 4 * u * (a->beta1 * fabs(m->y[i]) + (1 - a->beta1) * fabs(g)) + 2 * tiny;
+  double em = a->beta2 * m->e[i] + (1 - a->beta2) * eg + 4 * u * (a->beta2 * fabs(m->y[i]) + (1 - a->beta2) * fabs(g)) + 2 * tiny;
+  set(item(n, "new_m", k), i, em);
+  double sign = c > 0 ? 1 : c < 0 ? -1 : c, by = rate * (sign + a->decay * p);
+  const bool sure = c == 0 ? m->y[i] == 0 && g == 0 && ec <= 2 * tiny : fabs(c) > ec;
+  return (struct moved){by, (sure ? 0 : 2 * fabs(rate)) + 4 * u * fabs(rate) * (1 + fabs(a->decay * p))};
+}
+
 static struct moved by_sgd(const struct qc_node *n, struct qc_value *new_u, int64_t i, double u, double g, double eg, double velocity,
-                           double e, double rate)
+                           double e, double rate, double part)
 {
   const qn_sgd_rule *a = n->attr;
-  double momentum = fabs(a->momentum), next = a->momentum * velocity + g;
-  double en = momentum * e + eg + 3 * u * (momentum * fabs(velocity) + fabs(g)), by = next, eb = en;
-  const bool over = qc_overflows(n->compute, momentum * fabs(velocity) + fabs(g));
+  double momentum = fabs(a->momentum), next = a->momentum * velocity + part * g;
+  double en = momentum * e + fabs(part) * eg + (part == 1 ? 3 : 4) * u * (momentum * fabs(velocity) + fabs(part * g)), by = next, eb = en;
+  const bool over = qc_overflows(n->compute, momentum * fabs(velocity) + fabs(part * g));
   set(new_u, i, over ? QC_ANY : en);
   if (a->nesterov) {
     by = g + a->momentum * next;
@@ -72,14 +130,17 @@ static struct moved by_adam(const struct qc_node *n, int k, int64_t i, double u,
   const bool over = qc_overflows(n->compute, a->beta1 * fabs(m->y[i]) + (1 - a->beta1) * fabs(g));
   set(item(n, "new_m", k), i, over ? QC_ANY : em);
   set(item(n, "new_v", k), i, ev);
+  struct qc_value *peak = item(n, "peak", k);
+  if (peak) {
+    v1 = isnan(v1) || v1 > peak->y[i] ? v1 : peak->y[i];
+    ev = fmax(ev, peak->e[i]);
+    set(item(n, "new_peak", k), i, ev);
+  }
   double c1 = 1 - pow(a->beta1, t), c2 = 1 - pow(a->beta2, t), power = 0x1p-52;        /* power: error of b^t, always computed in double */
   double w = v1 / c2, ew = ev / fabs(c2) + (3 * u + power / fabs(c2)) * fabs(w) + tiny;
-  /* as differences of roots and quotients, since for f64 the analytic differences round to 0 */
-  double root = sqrt(w), low = fmax(w - ew, 0), d = root + a->eps;
-  double up = ew < INFINITY ? ew / fmax(sqrt(w + ew) + root, DBL_MIN) : INFINITY, down = w > low ? (w - low) / (root + sqrt(low)) : 0;
-  double ed = fmax(up, down) + 2 * u * d;
-  double mh = m1 / c1, emh = em / fabs(c1) + (2 * u + power / fabs(c1)) * fabs(mh) + tiny, by = mh / d;
-  double e = d > ed ? (emh + fabs(mh) * (ed / d)) / (d - ed) + 3 * u * fabs(by) : INFINITY;
+  double mh = m1 / c1, emh = em / fabs(c1) + (2 * u + power / fabs(c1)) * fabs(mh) + tiny;
+  struct moved moved = over_root(mh, emh, w, ew, a->eps, u);
+  double by = moved.by, e = moved.e;
   if (n->op->kind == QN_OP_ADAMW) {
     by += a->decay * p;
     e += 3 * u * fabs(a->decay * p);
@@ -94,8 +155,11 @@ static void step(struct qc_node *n)
   double u = qc_unit(n->compute), rate = number(n, "rate", 0), scale = number(n, "scale", 1), decay;
   if (number(n, "found", 0) != 0)
     return;                               /* copies */
-  bool sgd = n->op->kind == QN_OP_SGD;
-  decay = sgd ? ((const qn_sgd_rule *)n->attr)->decay : n->op->kind == QN_OP_ADAM ? ((const qn_adam_rule *)n->attr)->decay : 0;
+  uint32_t kind = n->op->kind;
+  const qn_sgd_rule *sgd = n->attr;
+  decay = kind == QN_OP_SGD ? sgd->decay : kind == QN_OP_RMSPROP ? ((const qn_rmsprop_rule *)n->attr)->decay
+        : kind == QN_OP_ADAGRAD ? ((const qn_adagrad_rule *)n->attr)->decay
+        : kind == QN_OP_ADAM || kind == QN_OP_AMSGRAD ? ((const qn_adam_rule *)n->attr)->decay : 0;
   struct qc_value *count = qc_role(n, "step"), *p;
   double t = (count->y ? nearbyint(count->y[0]) : qc_decode(QN_I64, count->twin)) + 1;
   for (int k = 0; (p = item(n, "params", k)); k++) {
@@ -105,9 +169,17 @@ static void step(struct qc_node *n)
       double g = grad->y[i] / scale + decay * p->y[i];
       double eg = grad->e[i] / fabs(scale) + 2 * u * fabs(grad->y[i] / scale) + fabs(decay) * p->e[i] + 2 * u * fabs(decay * p->y[i]);
       eg += qc_half_ulp(n->compute, 0);
-      struct moved m = sgd
-          ? by_sgd(n, item(n, "new_velocity", k), i, u, g, eg, velocity ? velocity->y[i] : 0, velocity ? velocity->e[i] : 0, rate)
-                           : by_adam(n, k, i, u, g, eg, rate, t, p->y[i]);
+      struct moved m;
+      switch (kind) {
+      case QN_OP_SGD:
+        m = by_sgd(n, item(n, "new_velocity", k), i, u, g, eg, velocity ? velocity->y[i] : 0, velocity ? velocity->e[i] : 0, rate,
+                   t > 1 ? 1 - sgd->dampening : 1);
+        break;
+      case QN_OP_RMSPROP: m = by_rmsprop(n, k, i, u, g, eg, rate); break;
+      case QN_OP_ADAGRAD: m = by_adagrad(n, k, i, u, g, eg, rate, t); break;
+      case QN_OP_LION:    m = by_lion(n, k, i, u, g, eg, rate, p->y[i]); break;
+      default:            m = by_adam(n, k, i, u, g, eg, rate, t, p->y[i]);
+      }
       double e = m.e == QC_ANY ? QC_ANY : p->e[i] + m.e + 2 * u * (fabs(p->y[i]) + fabs(m.by)) + qc_half_ulp(n->compute, 0);
       set(new_p, i, e);
       set(copy, i, e);

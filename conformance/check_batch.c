@@ -30,7 +30,7 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
     return a->axis == 0 || y->rank < 2 || a->reduction != QN_REDUCTION_NONE ? -2 : v->q.dim[0] == y->dim[0] ? 0 : -1;
   }
   case QN_FAMILY_SELECTION: case QN_FAMILY_SCAN: {        /* ops that address elements by index have no rows */
-    if (n->op->kind != QN_OP_TOP_K && n->op->family == QN_FAMILY_SELECTION)
+    if (n->op->kind != QN_OP_TOP_K && n->op->kind != QN_OP_SORT && n->op->family == QN_FAMILY_SELECTION)
       return -2;
     int64_t axis = qc_attr_int(n->op, n->attr, "axis", 0, 0, 0);
     return axis == 0 || y->rank < 2 || axis == -y->rank ? -2 : 0;

@@ -212,6 +212,7 @@ void   qc_bound_reduction(struct qc_problem *p, struct qc_node *n, const struct 
 void   qc_bound_resampling(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_selection(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_counted_sum(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
+void   qc_bound_scan(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_softmax(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_pooling(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_normalization(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);

@@ -178,7 +178,7 @@ static char *pointwise(struct qc_dice *d)
     op = qn_op_at((int)qc_roll(d, n));
     fits = op->family == QN_FAMILY_POINTWISE && op->kind != QN_OP_CAST;
     for (uint32_t r = 0; r < op->n_roles; r++)
-      fits &= op->role[r].class_ != 'b' || r >= op->n_inputs;
+      fits &= (op->role[r].class_ != 'b' || r >= op->n_inputs) && op->role[r].class_ != 'd';
   } while (!fits);
   int rank = 1 + (int)qc_roll(d, 4);
   int64_t dim[4];

@@ -312,25 +312,25 @@ static const char *default_fills(const struct qc_problem *p)
     return quick ? "int,signed" : "int,signed,pos";
   if (n->op->family == QN_FAMILY_TRANSFORM)
     return "bits";
-  if (n->op->kind == QN_OP_RNG_UNIFORM || n->op->kind == QN_OP_RNG_NORMAL || n->op->kind == QN_OP_RNG_BERNOULLI)
+  if (n->op->kind == QN_OP_RNG_UNIFORM || n->op->kind == QN_OP_RNG_NORMAL || n->op->kind == QN_OP_RNG_BERNOULLI || n->op->kind == QN_OP_IOTA)
     return "int";                       /* only scalars to fill */
   if (!floats)
     return "int,bits";
   switch (n->op->kind) {
   case QN_OP_LOG: case QN_OP_SQRT: case QN_OP_RSQRT: case QN_OP_RECIPROCAL: case QN_OP_POW:
     return quick ? "pos" : "pos,special";
-  case QN_OP_REDUCE_PROD:
+  case QN_OP_REDUCE_PROD: case QN_OP_CUMPROD:
     return "near";
   case QN_OP_POOL_LP_BACKWARD:          /* y is a norm: cases give it as positive */
     return "signed:4";
-  case QN_OP_TOP_K:
+  case QN_OP_TOP_K: case QN_OP_SORT: case QN_OP_CUMMAX:
     return quick ? "int" : "int,signed,special";
   case QN_OP_BATCH_NORM_INFERENCE:      /* its variance is not negative */
     return quick ? "pos" : "pos,special";
   case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: case QN_OP_ARGMAX: case QN_OP_ARGMIN:
     return "int,special";
   }
-  if (n->op->kind == QN_OP_ADAM || n->op->kind == QN_OP_ADAMW)
+  if (n->op->family == QN_FAMILY_TRAINING && qc_role(n, "v"))
     return "pos";                       /* a mean of squares is not negative */
   switch (n->op->family) {
   case QN_FAMILY_TRAINING:    return quick ? "signed" : "signed,special";
@@ -359,7 +359,7 @@ static const char *rare_fill(const struct qc_item *item, const struct qc_problem
     wide |= n->in[i]->q.dtype == QN_F64;
   }
   if (p->view->n_ops > 1 || qc_opt.tier == QC_QUICK || !floats || n->op->family == QN_FAMILY_TRANSFORM || n->op->kind == QN_OP_CAST ||
-      n->op->kind == QN_OP_ADAM || n->op->kind == QN_OP_ADAMW || n->op->kind == QN_OP_POOL_LP_BACKWARD)
+      (n->op->family == QN_FAMILY_TRAINING && qc_role(n, "v")) || n->op->kind == QN_OP_POOL_LP_BACKWARD)
     return NULL;                        /* all bits, or only some are valid: see default_fills */
   for (const char *s = item->line; *s; s++)
     h = qc_hash(h, 31, (uint64_t)*s);

@@ -66,8 +66,8 @@ extern const int qn__n_ops;
 typedef struct qn__alias { const char *word; int op; } qn__alias;       /* another name of qn__ops[op] */
 extern const qn__alias qn__aliases[];
 extern const int qn__n_aliases;
-#define QN__KINDS 512                               /* op numbers are below it; more than 255 ops would need a wider type */
-extern const uint8_t qn__op_place[QN__KINDS];
+#define QN__KINDS 512                               /* op numbers are below it */
+extern const uint16_t qn__op_place[QN__KINDS];
 static inline const qn_op_info *qn__op(uint32_t kind)   /* qn_op_find for the hot path */
 {
   return kind < QN__KINDS && qn__op_place[kind] ? &qn__ops[qn__op_place[kind] - 1] : NULL;

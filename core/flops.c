@@ -87,7 +87,7 @@ static double training_flops(const qn_value *value, const qn_node *op)
   double n = 0;
   for (int32_t k = op->first[0]; k < op->first[1]; k++)
     n += elements(&value[op->arg[k]]);
-  return op->op == QN_OP_SGD || op->op == QN_OP_ADAM || op->op == QN_OP_ADAMW ? 10 * n : 2 * n;
+  return role(value, op, "params") ? 10 * n : 2 * n;
 }
 
 /* As softmax; for each state of a frame (two per label) ctc adds three exponentials, a logarithm and five other operations,

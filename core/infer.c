@@ -74,6 +74,8 @@ static uint32_t class_dtypes(char class_)
   case 'f': case 's': return QN__FLOATS;
   case 'w': return QN__BIT(QN_F64) | QN__BIT(QN_F32);
   case 'n': return QN__FLOATS | QN__INTEGERS;
+  case 'd': return QN__INTEGERS;
+  case 'v': return QN__FLOATS | QN__INTEGERS | QN__BIT(QN_BOOL);
   case 'm': return QN__FLOATS | QN__INTEGERS | QN__F8S;
   case 'b': return QN__BIT(QN_BOOL);
   case 'i': return QN__BIT(QN_I32) | QN__BIT(QN_I64);
@@ -143,7 +145,7 @@ static qn_status check_values(const qn__problem *p)
       if (status) return status;
       if (!v->dtype) continue;            /* to be inferred */
       /* a pointwise op converts its scalars: with integers they may be any float */
-      uint32_t accepted = p->op->family == QN_FAMILY_POINTWISE && role->class_ == 'n' && !v->rank ? set | QN__FLOATS : set;
+      uint32_t accepted = p->op->family == QN_FAMILY_POINTWISE && strchr("ndv", role->class_) && !v->rank ? set | QN__FLOATS : set;
       if (role->class_ == 'k' && v->flags & QN_VALUE_HOST) accepted |= QN__BIT(QN_F64);     /* a literal of a problem line */
       if (!(accepted & QN__BIT(v->dtype)))
         return qn__refuse(p, name, "dtype is %s; accepted: %s", qn_dtype_name(v->dtype), qn__dtypes(accepted).s);

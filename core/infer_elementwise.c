@@ -59,7 +59,7 @@ qn_status qn__infer_pointwise(const qn__problem *p)
   if (!together && y_counts && y->dtype) together = qn__kin(y->dtype);
   for (uint32_t r = 0; r < y_role && together; r++) {
     const qn_value *v = qn__arg(p, r);
-    if (v->rank == 0 && p->op->role[r].class_ == 'n' && !((QN__FLOATS | together) & QN__BIT(v->dtype)))
+    if (v->rank == 0 && strchr("ndv", p->op->role[r].class_) && !((QN__FLOATS | together) & QN__BIT(v->dtype)))
       return qn__refuse(p, qn__role_name(p, r), "is a scalar of dtype %s; beside these tensors it must be a float or of their dtype",
                         qn_dtype_name(v->dtype));
   }

@@ -5,9 +5,10 @@
 /* velocity must be given if momentum is not 0, and only then. */
 static qn_status check_velocity(const qn__problem *p)
 {
-  const bool momentum = ((const qn_sgd_rule *)p->attr)->momentum != 0, velocity = qn__arg(p, QN_ROLE_SGD_VELOCITY);
+  const bool sgd = p->op->kind == QN_OP_SGD, velocity = qn__arg(p, sgd ? QN_ROLE_SGD_VELOCITY : QN_ROLE_RMSPROP_VELOCITY);
+  const bool momentum = (sgd ? ((const qn_sgd_rule *)p->attr)->momentum : ((const qn_rmsprop_rule *)p->attr)->momentum) != 0;
   if (momentum != velocity) return qn__refuse(p, "velocity", momentum ? "is missing; momentum wants it" : "is given, but momentum is 0");
-  if (velocity != (qn__arg(p, QN_ROLE_SGD_NEW_VELOCITY) != NULL))
+  if (velocity != (qn__arg(p, sgd ? QN_ROLE_SGD_NEW_VELOCITY : QN_ROLE_RMSPROP_NEW_VELOCITY) != NULL))
     return qn__refuse(p, "new_velocity", "and velocity must be given both or neither");
   return QN_OK;
 }
@@ -37,7 +38,7 @@ static qn_status check_list(const qn__problem *p, uint32_t r, uint32_t first)
 
 qn_status qn__infer_training(const qn__problem *p)
 {
-  qn_status status = p->op->kind == QN_OP_SGD ? check_velocity(p) : QN_OK;
+  qn_status status = p->op->kind == QN_OP_SGD || p->op->kind == QN_OP_RMSPROP ? check_velocity(p) : QN_OK;
   if (status) return status;
   uint32_t first = 0, exact = QN_F32;
   qn__list_length(p->op, p->node->first, &first);

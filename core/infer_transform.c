@@ -22,7 +22,12 @@ static qn_status slice(const qn__problem *p, const qn_value *x, int64_t *dim)
   for (int i = 0; i < x->rank; i++) {
     if (s->start[i] > x->dim[i])
       return qn__refuse(p, "start", "entry %d is %lld; x's dim is %lld", i, (long long)s->start[i], (long long)x->dim[i]);
-    int64_t left = x->dim[i] - s->start[i], fits = left ? (left - 1) / s->step[i] + 1 : 0;
+    if (s->step[i] == 0) return qn__refuse(p, "step", "entry %d is 0; must be at least 1, or negative to go backwards", i);
+    if (s->step[i] < 0 && s->start[i] == x->dim[i] && x->dim[i])
+      return qn__refuse(p, "start", "entry %d is %lld; a step backwards starts below x's dim of %lld", i, (long long)s->start[i],
+                        (long long)x->dim[i]);
+    int64_t left = s->step[i] > 0 ? x->dim[i] - s->start[i] : x->dim[i] ? s->start[i] + 1 : 0;    /* places from start on */
+    int64_t fits = left ? (left - 1) / (s->step[i] > 0 ? s->step[i] : -s->step[i]) + 1 : 0;
     if (s->length[i] == 0) s->length[i] = fits;
     if (s->length[i] > fits)
       return qn__refuse(p, "length", "entry %d is %lld; from %lld in steps of %lld x's dim of %lld has %lld", i,
@@ -36,7 +41,12 @@ static qn_status slice(const qn__problem *p, const qn_value *x, int64_t *dim)
 static qn_status pad(const qn__problem *p, const qn_value *x, int64_t *dim)
 {
   const qn_padding *a = p->attr;
-  for (int i = 0; i < x->rank; i++) dim[i] = a->pad_before[i] + x->dim[i] + a->pad_after[i];
+  for (int i = 0; i < x->rank; i++) {
+    dim[i] = a->pad_before[i] + x->dim[i] + a->pad_after[i];
+    if (dim[i] < 0)
+      return qn__refuse(p, "pad", "entry %d is %lld:%lld; x's dim of %lld has no more to cut off", i, (long long)a->pad_before[i],
+                        (long long)a->pad_after[i], (long long)x->dim[i]);
+  }
   return qn__check_padding(p, x->rank, x->dim);
 }
 
@@ -45,11 +55,12 @@ qn_status qn__check_padding(const qn__problem *p, int rank, const int64_t *x_dim
   const qn_padding *a = p->attr;
   for (int i = 0; i < rank && a->mode != QN_PAD_CONSTANT; i++) {
     int64_t most = a->pad_before[i] > a->pad_after[i] ? a->pad_before[i] : a->pad_after[i];
-    if (most && a->mode == QN_PAD_REFLECT && most >= x_dim[i])
+    if (most <= 0) continue;
+    if (a->mode == QN_PAD_REFLECT && most >= x_dim[i])
       return qn__refuse(p, "pad", "entry %d is %lld; a reflection of x's dim of %lld reaches %lld at most", i, (long long)most,
                         (long long)x_dim[i], (long long)(x_dim[i] > 0 ? x_dim[i] - 1 : 0));
-    if (most && x_dim[i] == 0)
-      return qn__refuse(p, "pad", "entry %d is %lld; x's dim is 0, which has no edge to repeat", i, (long long)most);
+    if (x_dim[i] == 0)
+      return qn__refuse(p, "pad", "entry %d is %lld; x's dim is 0, which has nothing to repeat", i, (long long)most);
   }
   return QN_OK;
 }
@@ -72,6 +83,27 @@ static qn_status gather(const qn__problem *p, const qn_value *x, int *rank, int6
   qn_status status = qn__settle_axis(p, &a->axis, x->rank);
   if (status) return status;
   return qn__gathered_dims(p, x, qn__arg(p, QN_ROLE_GATHER_INDICES), (int)a->axis, rank, dim);
+}
+
+/* y has the dims of indices, which reach no further than x's but along the axis. */
+static qn_status gather_elements(const qn__problem *p, const qn_value *x, int64_t *dim)
+{
+  qn_axis *a = p->attr;
+  const qn_value *indices = qn__arg(p, QN_ROLE_GATHER_ELEMENTS_INDICES);
+  if (x->rank < 1) return qn__refuse(p, "x", "rank is 0; must be at least 1");
+  qn_status status = qn__settle_axis(p, &a->axis, x->rank);
+  if (status || (status = qn__within_dims(p, QN_ROLE_GATHER_ELEMENTS_INDICES, x, (int)a->axis))) return status;
+  for (int i = 0; i < x->rank; i++) dim[i] = indices->dim[i];
+  return QN_OK;
+}
+
+qn_status qn__within_dims(const qn__problem *p, uint32_t role, const qn_value *x, int axis)
+{
+  const qn_value *v = qn__arg(p, role);
+  bool fits = v->rank == x->rank;
+  for (int i = 0; fits && i < x->rank; i++) fits = i == axis || v->dim[i] <= x->dim[i];
+  return fits ? QN_OK : qn__refuse(p, qn__role_name(p, role), "dims are %s; must be as many as x's, %s, and but for dim %d no larger",
+                                   qn__dims(v).s, qn__dims(x).s, axis);
 }
 
 static qn_status concat(const qn__problem *p, const qn_value *x, int64_t *dim)
@@ -110,6 +142,7 @@ qn_status qn__infer_transform(const qn__problem *p)
   case QN_OP_PAD:     status = pad(p, x, dim); break;
   case QN_OP_CONCAT:  status = concat(p, x, dim); break;
   case QN_OP_GATHER:  status = gather(p, x, &rank, dim); break;
+  case QN_OP_GATHER_ELEMENTS: status = gather_elements(p, x, dim); break;
   default: break;                       /* copy */
   }
   if (status) return status;

@@ -1,7 +1,7 @@
 # libquern: the core, and the backends that are built in.
 
 pkginclude_HEADERS += include/quern/quern.h include/quern/ops.h include/quern/backend.h include/quern/tools.h \
-                      include/quern/kit.h include/quern/number.h include/quern/library.h
+                      include/quern/kit.h include/quern/number.h include/quern/library.h include/quern/functions.def
 nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h
 
 # Generated from the op schema: numbers, tables, typed calls.

@@ -64,7 +64,7 @@ function add_role(o, word, output,    r, mark, name)
   if (mark) word = substr(word, 1, mark - 1)
   role_class[o, r] = substr(word, 1, 1)
   role_holds[o, r] = substr(word, 2)
-  if (index("fnmabitoskwqz", role_class[o, r]) == 0 || (mark && role_pair[o, r] == ""))
+  if (index("fnmabitoskwqzdv", role_class[o, r]) == 0 || (mark && role_pair[o, r] == ""))
     die("role " name ": bad class " word)
   if (role_holds[o, r] != "" && role_holds[o, r] !~ /^([+]|0|~|[0-9]*<[a-z_]+[.]([0-9]|axis|plane)|[=^][a-z_]+[.][0-9])$/)
     die("role " name " holds what nobody knows: " role_holds[o, r])
@@ -298,7 +298,7 @@ function emit_table(    i, o, r, g)
     printf "  { \"%s\", %d },\n", alias[i], o
   }
   print "};\nconst int qn__n_aliases = sizeof qn__aliases / sizeof qn__aliases[0];"
-  print "\nconst uint8_t qn__op_place[QN__KINDS] = {                /* of each number: 1 + its place in qn__ops; 0: a hole */"
+  print "\nconst uint16_t qn__op_place[QN__KINDS] = {                /* of each number: 1 + its place in qn__ops; 0: a hole */"
   for (o = 0; o < n_ops; o++) printf "  [QN_OP_%s] = %d,\n", toupper(name[o]), o + 1
   print "};"
   print "\nconst char *qn_family_name(uint32_t family)\n{\n  switch (family) {"

@@ -70,6 +70,8 @@ qn_status qn__same_dims(const qn__problem *p, uint32_t role, uint32_t as);
 qn_status qn__settle_axis(const qn__problem *p, int64_t *axis, int rank);
 /* x's dims with dim `axis` replaced by the dims of indices. */
 qn_status qn__gathered_dims(const qn__problem *p, const qn_value *x, const qn_value *indices, int axis, int *rank, int64_t *dim);
+/* Has the role x's rank, and in no dim but `axis` a larger extent? */
+qn_status qn__within_dims(const qn__problem *p, uint32_t role, const qn_value *x, int axis);
 /* pad's reflection: each pad must be less than x's extent. */
 qn_status qn__check_padding(const qn__problem *p, int rank, const int64_t *x_dim);
 /* The extent that the taps of a window cover, saturated: dims and attributes are bounded, their product is not. */

@@ -259,7 +259,8 @@ static inline void problem_pointwise(rng *r, problem *p)
   for (uint32_t i = 0; i < p->op->n_inputs; i++) {
     char class_ = p->op->role[i].class_;
     uint32_t dtype = class_ == 'b' ? QN_BOOL : class_ == 'a' ? any[rng_below(r, 5)]
-                   : class_ == 'n' && family == 0 ? integer : family == 1 ? QN_F64 : problem_floats[rng_in(r, 1, 3)];
+                   : class_ == 'd' || (strchr("nv", class_) && family == 0) ? integer
+                   : family == 1 ? QN_F64 : problem_floats[rng_in(r, 1, 3)];
     if (i > 0 && class_ != 'b' && first && rng_below(r, 4) == 0) problem_number(r, p, rank == 0);
     else {
       int64_t own[QN_MAX_RANK];
@@ -285,15 +286,16 @@ static inline void problem_indices(rng *r, problem *p, int rank)
 static inline void problem_pads(rng *r, problem *p, int i, int64_t n)
 {
   int64_t *pad = problem_attr(p, "pad"), *mode = problem_attr(p, "mode");
-  if (i == 0) *mode = rng_below(r, 3);
+  if (i == 0) *mode = rng_below(r, 4);
   int most = *mode == QN_PAD_REFLECT ? (int)n - 1 : n ? 2 : 0;
   if (*mode == QN_PAD_CONSTANT) most = 2;
   for (int side = 0; side < 2; side++) pad[i + side * QN_MAX_RANK] = most > 0 ? rng_below(r, (most > 2 ? 2 : most) + 1) : 0;
+  if (n > 2 && rng_below(r, 4) == 0) pad[i + rng_below(r, 2) * QN_MAX_RANK] = -1;
 }
 
 static inline void problem_transform(rng *r, problem *p)
 {
-  int rank = rng_in(r, p->op->kind == QN_OP_CONCAT || p->op->kind == QN_OP_GATHER, 5);
+  int rank = rng_in(r, p->op->kind == QN_OP_CONCAT || p->op->kind == QN_OP_GATHER || p->op->kind == QN_OP_GATHER_ELEMENTS, 5);
   int64_t dim[QN_MAX_RANK];
   problem_dims(r, rank, dim);
   uint32_t dtype = (uint32_t)rng_in(r, 1, QN_BOOL);
@@ -311,14 +313,17 @@ static inline void problem_transform(rng *r, problem *p)
       perm[k] = t;
     } else if (p->op->kind == QN_OP_SLICE && dim[i]) {
       ((int64_t *)problem_attr(p, "start"))[i] = rng_below(r, (int)dim[i]);
-      ((int64_t *)problem_attr(p, "step"))[i] = rng_in(r, 1, 3);
+      ((int64_t *)problem_attr(p, "step"))[i] = rng_below(r, 3) ? rng_in(r, 1, 3) : -rng_in(r, 1, 3);
       ((int64_t *)problem_attr(p, "length"))[i] = rng_below(r, 2);
     } else if (p->op->kind == QN_OP_PAD)
       problem_pads(r, p, i, dim[i]);
   }
   if (p->op->kind == QN_OP_PAD && rng_below(r, 2)) *(double *)problem_attr(p, "value") = -1.5;
-  if (p->op->kind != QN_OP_GATHER) return;
-  problem_indices(r, p, rng_below(r, 3));
+  if (p->op->kind == QN_OP_GATHER_ELEMENTS) {
+    dim[axis < 0 ? rank - 1 : axis] = rng_below(r, 5);
+    problem_input(r, p, rng_below(r, 2) ? QN_I32 : QN_I64, rank, dim);
+  } else if (p->op->kind == QN_OP_GATHER) problem_indices(r, p, rng_below(r, 3));
+  else return;
   p->first[2] = p->n;
   *(int64_t *)problem_attr(p, "axis") = axis;
 }
@@ -332,6 +337,26 @@ static inline void problem_selection(rng *r, problem *p)      /* and scans */
   int64_t dim[QN_MAX_RANK], dy[QN_MAX_RANK];
   problem_dims(r, rank, dim);
   if (problem_attr(p, "axis")) *(int64_t *)problem_attr(p, "axis") = axis;
+  if (kind == QN_OP_SCATTER_ELEMENTS || kind == QN_OP_SCATTER_ND) {
+    const int named = rng_in(r, 1, rank);
+    int64_t rows[QN_MAX_RANK] = { rng_below(r, 4), named };
+    *(int64_t *)problem_attr(p, "mode") = rng_below(r, 5);
+    problem_input(r, p, dtype, rank, dim);
+    p->first[1] = p->n;
+    if (kind == QN_OP_SCATTER_ND) problem_input(r, p, rng_below(r, 2) ? QN_I32 : QN_I64, 2, rows);
+    else dim[axis] = rng_below(r, 5), problem_input(r, p, QN_I64, rank, dim);
+    p->first[2] = p->n;
+    for (int i = named; i < rank; i++) rows[1 + i - named] = dim[i];
+    problem_input(r, p, dtype, kind == QN_OP_SCATTER_ND ? 1 + rank - named : rank, kind == QN_OP_SCATTER_ND ? rows : dim);
+    p->first[3] = p->n;
+    return;
+  }
+  if (kind == QN_OP_IOTA) {
+    for (int i = 0; i < 2; i++) problem_number(r, p, 0), p->first[i + 1] = p->n;
+    problem_strides(r, problem_add(p, dtype, rank, dim), 0);
+    p->first[3] = p->n;
+    return;
+  }
   if (kind == QN_OP_ONE_HOT) {
     problem_indices(r, p, rank);
     *(int64_t *)problem_attr(p, "depth") = rng_in(r, 1, 5);
@@ -359,6 +384,8 @@ static inline void problem_selection(rng *r, problem *p)      /* and scans */
       dim[axis] = rng_in(r, 1, 6);
       *(int64_t *)problem_attr(p, "k") = rng_in(r, 1, (int)dim[axis]);
       *(int64_t *)problem_attr(p, "smallest") = rng_below(r, 2);
+    } else if (kind == QN_OP_SORT) {
+      *(int64_t *)problem_attr(p, "descending") = rng_below(r, 2);
     } else {
       *(int64_t *)problem_attr(p, "exclusive") = rng_below(r, 2);
       *(int64_t *)problem_attr(p, "reverse") = rng_below(r, 2);
@@ -374,7 +401,8 @@ static inline void problem_rows(rng *r, problem *p)           /* softmax and red
   int64_t dim[QN_MAX_RANK];
   problem_dims(r, rank, dim);
   static const uint32_t integers[] = { QN_I8, QN_U8, QN_I32, QN_I64 };
-  uint32_t dtype = p->op->role[0].class_ == 'n' && rng_below(r, 3) == 0 ? integers[rng_below(r, 4)] : problem_floats[rng_below(r, 4)];
+  uint32_t dtype = p->op->role[0].class_ == 'b' ? QN_BOOL
+                 : p->op->role[0].class_ == 'n' && rng_below(r, 3) == 0 ? integers[rng_below(r, 4)] : problem_floats[rng_below(r, 4)];
   for (uint32_t i = 0; i < p->op->n_inputs; i++) {
     problem_input(r, p, i && dtype != QN_F64 ? problem_floats[rng_in(r, 1, 3)] : dtype, rank, dim);
     p->first[i + 1] = p->n;
@@ -565,6 +593,7 @@ static inline void problem_training(rng *r, problem *p)
     dtype[i] = f64 ? QN_F64 : problem_floats[rng_in(r, 1, 3)];
   }
   if (p->op->kind == QN_OP_SGD) ((qn_sgd_rule *)p->attr.bytes)->momentum = velocity ? 0.9 : 0;
+  if (p->op->kind == QN_OP_RMSPROP) ((qn_rmsprop_rule *)p->attr.bytes)->momentum = velocity ? 0.9 : 0;
   if (p->op->kind == QN_OP_AMP_UPDATE) ((qn_loss_scaling *)p->attr.bytes)->interval = rng_in(r, 1, 3);
   for (uint32_t i = 0; i < p->op->n_roles; i++) {
     const qn_role_info *role = &p->op->role[i];

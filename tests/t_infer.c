@@ -73,6 +73,13 @@ static const struct { const char *line, *out; } found[] = {
     "new_step=i64 new_params=f32/4 new_velocity=f32/4 copy=bf16/4" },
   { "adam params=[bf16/4,f32/3] grads=[bf16/4,f32/3] m=[f32/4,f32/3] v=[f32/4,f32/3] step=1 rate=1",
     "new_step=i64 new_params=bf16/4 new_params=f32/3 new_m=f32/4 new_m=f32/3 new_v=f32/4 new_v=f32/3" },
+  { "rmsprop params=[f32/4] grads=[f32/4] v=[f32/4] step=1 rate=1", "new_step=i64 new_params=f32/4 new_v=f32/4" },
+  { "rmsprop params=[f32/4] grads=[f32/4] v=[f32/4] velocity=[f32/4] new_velocity=? momentum=0.5 step=1 rate=1",
+    "new_step=i64 new_params=f32/4 new_v=f32/4 new_velocity=f32/4" },
+  { "adagrad params=[bf16/4] grads=[f32/4] v=[f32/4] step=1 rate=1", "new_step=i64 new_params=bf16/4 new_v=f32/4" },
+  { "lion params=[f64/4] grads=[f64/4] m=[f64/4] step=1 rate=1", "new_step=i64 new_params=f64/4 new_m=f64/4" },
+  { "amsgrad params=[f32/4] grads=[f32/4] m=[f32/4] v=[f32/4] peak=[f32/4] step=1 rate=1",
+    "new_step=i64 new_params=f32/4 new_m=f32/4 new_v=f32/4 new_peak=f32/4" },
   { "adamw params=[f64/4] grads=[f64/4] m=[f64/4] v=[f64/4] step=1 rate=1", "new_step=i64 new_params=f64/4 new_m=f64/4 new_v=f64/4" },
   { "global_norm x=[f16/4,f32/5] divisor=?", "norm=f32 divisor=f32" },
   { "amp_unscale grads=[f16/4,f32/2x3/t] scale=2 new_grads=?", "found=f32 new_grads=f16/4 new_grads=f32/2x3/t" },
@@ -181,6 +188,16 @@ static const struct { const char *line, *out; } found[] = {
   { "relu x=f32/4 y=x", "y=f32/4" }, { "leaky_relu x=f32/4 slope=0.2", "y=f32/4" }, { "elu x=f32/4", "y=f32/4" },
   { "gelu x=f32/4", "y=f32/4" }, { "gelu_tanh x=f32/4", "y=f32/4" }, { "silu x=f32/4", "y=f32/4" }, { "sigmoid x=f32/4", "y=f32/4" },
   { "tanh x=f32/4", "y=f32/4" }, { "softplus x=f32/4", "y=f32/4" }, { "hardswish x=f32/4", "y=f32/4" }, { "mish x=f32/4", "y=f32/4" },
+  { "gather_elements x=e4m3/4x5 indices=i32/3x9 axis=1", "y=e4m3/3x9" },
+  { "scatter_elements x=f32/4x5 indices=i32/3x9 updates=f32/3x9 axis=-1 mode=add", "y=f32/4x5" },
+  { "scatter_nd x=bool/4x5x6 indices=i64/2x3x2 updates=bool/2x3x6", "y=bool/4x5x6" },
+  { "sort x=i8/4x5 axis=0 indices=?", "y=i8/4x5 indices=i32/4x5" }, { "iota start=1 step=0.5 y=f16/4x5", "y=f16/4x5" },
+  { "cumprod x=i8/4 y=i64/4", "y=i64/4" }, { "cummax x=f16/4 y=f32/4", "y=f32/4" },
+  { "reduce_any x=bool/4x5 axis=1", "y=bool/4x1" }, { "reduce_all x=bool/4x5", "y=bool/1x1" },
+  { "reduce_logsumexp x=bf16/4x5 axis=0 y=f32/1x5", "y=f32/1x5" }, { "reduce_variance x=f32/4x5 axis=1 correction=0", "y=f32/4x1" },
+  { "argmax x=f32/4x5 axis=1 last=1", "y=i32/4x1" }, { "slice x=f32/7x8 start=6,0 step=-2,1 length=0", "y=f32/4x8" },
+  { "pad x=f32/4x5 pad=-1:2,7 mode=wrap", "y=f32/5x19" }, { "pad_backward dy=f32/5x19 pad=-1:2,7 mode=wrap", "dx=f32/4x5" },
+  { "resample x=f32/1x2x4 size=8 mode=cubic coefficient=-0.5 rounding=prefer_floor", "y=f32/1x2x8" },
   { "clip x=f32/4 min=0", "y=f32/4" },
   { "relu_backward dy=f32/4 x=f16/4", "dx=f32/4" }, { "leaky_relu_backward dy=f16/4 x=f32/4", "dx=f16/4" },
   { "elu_backward dy=f32/4 x=f32/4", "dx=f32/4" }, { "gelu_backward dy=f32/4 x=f32/4", "dx=f32/4" },
@@ -213,6 +230,24 @@ static void print_outputs(const qn_graph *g)
     }
 }
 
+/* A pointwise op of numbers without a case above: y has its operands' dims, and their dtype or bool. */
+static void test_plain(const qn_op_info *op)
+{
+  char line[256];
+  size_t n = (size_t)snprintf(line, sizeof line, "%s", op->name);
+  const char *dtype = op->role[0].class_ == 'd' ? "u8" : "f16";
+  for (uint32_t r = 0; r < op->n_inputs; r++)
+    n += (size_t)snprintf(line + n, sizeof line - n, " %s=%s/%s", op->role[r].name, dtype, r ? "1x3" : "4x1");
+  qn_graph *g;
+  qn_status status = qn_graph_parse(line, &g);
+  if (!status) print_outputs(g);
+  char want[64];
+  snprintf(want, sizeof want, "%s=%s/%s", op->role[op->n_inputs].name, op->role[op->n_inputs].class_ == 'b' ? "bool" : dtype,
+           op->n_inputs > 1 ? "4x3" : "4x1");
+  if (!tap_ok(!status && !strcmp(text, want), "%s: %s", line, want)) tap_note("%s", status ? qn_last_error() : text);
+  qn_graph_destroy(g);
+}
+
 static void test_found(void)
 {
   bool seen[QN__KINDS] = { false };
@@ -227,8 +262,12 @@ static void test_found(void)
       tap_note("%s", status ? qn_last_error() : text);
     qn_graph_destroy(g);
   }
-  for (int i = 0; qn_op_at(i); i++)
-    if (!seen[qn_op_at(i)->kind]) tap_ok(0, "%s has a case", qn_op_at(i)->name);
+  for (int i = 0; qn_op_at(i); i++) {
+    const qn_op_info *op = qn_op_at(i);
+    if (seen[op->kind]) continue;
+    if (op->family == QN_FAMILY_POINTWISE) test_plain(op);
+    else tap_ok(0, "%s has a case", op->name);
+  }
 }
 
 /* ---- refusals ----------------------------------------------------------------------------- */
@@ -347,6 +386,10 @@ static const struct { const char *line, *has; } refused[] = {
   { "sgd params=[f32/4] grads=[f32/5] step=1 rate=1", "grads: dims are 5; must be 4" },
   { "sgd params=[f32/4] grads=[f64/4] step=1 rate=1", "grads: dtype of tensor 0 is f64, which does not stand with params's f32" },
   { "sgd params=[f32/4] grads=[f32/4] step=1 rate=1 momentum=0.5", "velocity: is missing; momentum wants it" },
+  { "rmsprop params=[f32/4] grads=[f32/4] v=[f32/4] step=1 rate=1 momentum=0.5", "velocity: is missing; momentum wants it" },
+  { "adagrad params=[f32/4] grads=[f32/4] v=[f32/5] step=1 rate=1", "v: dims are 5; must be 4" },
+  { "lion params=[f32/4] grads=[f32/4] m=[f32/4] step=1 rate=1 beta1=2", "beta1: is 2; must be 0 to 1" },
+  { "amsgrad params=[f32/4] grads=[f32/4] m=[f32/4] v=[f32/4] peak=[f16/4] step=1 rate=1", "peak[0]: dtype is f16" },
   { "sgd params=[f32/4,f64/4] grads=[f32/4,f64/4] step=1 rate=1", "params: has tensors of f64 beside others" },
   { "adam params=[f32/4] grads=[f32/4] m=[f32/4] v=[f32/4] step=1 rate=1 beta2=1", "beta2: is 1; must be at least 0 and below 1" },
   { "adam params=[f32/4] grads=[f32/4] m=[f32/4] v=[f16/4] step=1 rate=1", "v[0]: dtype is f16; accepted: f64 f32" },
@@ -421,19 +464,34 @@ static const struct { const char *line, *has; } refused[] = {
   { "slice x=f32/4 start=5", "start: entry 0 is 5; x's dim is 4" },
   { "slice x=f32/9 start=1 length=5 step=2", "length: entry 0 is 5; from 1 in steps of 2 x's dim of 9 has 4" },
   { "slice x=f32/9 step=0", "step: entry 0 is 0; must be at least 1" },
-  { "pad x=f32/4 pad=-1", "pad: entry 0 is -1; must be at least 0" },
+  { "pad x=f32/4 pad=-3", "pad: entry 0 is -3:-3" },
   { "pad x=f32/4 pad=1 y=f32/5", "y: dims are 5; must be 6" },
   { "concat x=[f32/2x3,f32/3x3]", "dims of [1] are 3x3; must be as [0]'s, 2x3, but for dim 1" },
   { "concat x=[f32/2x3,f16/2x3]", "dtype of [1] is f16; must be [0]'s, f32" },
   { "concat x=[f32]", "rank is 0; must be at least 1" },
   { "concat x=[f32/2] axis=1", "axis: is 1" },
   { "pad x=f32/4 pad=4 mode=reflect", "pad: entry 0 is 4; a reflection of x's dim of 4 reaches 3 at most" },
-  { "pad x=f32/0 pad=1 mode=replicate", "pad: entry 0 is 1; x's dim is 0, which has no edge to repeat" },
-  { "pad x=f32/4 mode=3", "mode: is 3; must be the number of one of constant|reflect|replicate" },
+  { "pad x=f32/0 pad=1 mode=replicate", "pad: entry 0 is 1; x's dim is 0, which has nothing to repeat" },
+  { "pad x=f32/4 mode=4", "mode: is 4; must be the number of one of constant|reflect|replicate" },
   { "gather x=f32 indices=i32/4", "x: rank is 0; must be at least 1" },
   { "gather x=f32/4 indices=f32/4", "indices: dtype is f32; accepted: i32 i64" },
   { "gather x=f32/4 indices=i32/4 axis=1", "axis: is 1; must be -1 (the last) or 0 to 0" },
   { "gather x=f32/1x1x1x1x1 indices=i32/1x1x1x1x1", "indices: rank is 5; with the other 4 dims of x that is more than 8" },
+  { "gather_elements x=f32/4x5 indices=i32/5x3 axis=1", "indices: dims are 5x3; must be as many as x's, 4x5, and but for dim 1 no larger" },
+  { "scatter_elements x=f32/4 indices=i32/3 updates=f32/4", "updates: dims are 4; must be 3" },
+  { "scatter_elements x=f32/4 indices=i32/3 updates=f16/3", "updates: dtype is f16; must be x's, f32" },
+  { "scatter_elements x=bool/4 indices=i32/3 updates=bool/3 mode=add", "mode: joins numbers, and bool is none" },
+  { "scatter_nd x=f32/4x5 indices=i32/3x3 updates=f32/3", "indices: dims are 3x3; the last must be 1 to x's rank, 2" },
+  { "scatter_nd x=f32/4x5 indices=i32/3x1 updates=f32/3", "updates: dims are 3; must be 3x5" },
+  { "sort x=f32/4 y=f16/4", "y: dtype is f16" }, { "sort x=f32/4 axis=1", "axis" }, { "iota start=0 step=1", "y: must be given" },
+  { "iota start=0 step=1 y=f32", "y: rank is 0" }, { "cumprod x=f32", "x: rank is 0" }, { "cummax x=i8/4 y=i32/4", "y: dtype is i32" },
+  { "reduce_any x=f32/4", "x: dtype is f32" }, { "reduce_all x=bool/4 y=i8/1", "y: dtype is i8" },
+  { "reduce_logsumexp x=i32/4", "x: dtype is i32" }, { "reduce_variance x=f32/4 correction=-1", "correction: is -1; must be at least 0" },
+  { "slice x=f32/4 start=4 step=-1", "start: entry 0 is 4; a step backwards starts below x's dim of 4" },
+  { "slice x=f32/4 step=0", "step: entry 0 is 0" },
+  { "slice x=f32/4 start=3 step=-2 length=3", "length: entry 0 is 3" },
+  { "pad x=f32/4 pad=-3:-2", "pad: entry 0 is -3:-2; x's dim of 4 has no more to cut off" },
+  { "pad x=f32/0 pad=1 mode=wrap", "pad: entry 0 is 1; x's dim is 0" },
   { "scatter_add dy=f32/4x3 indices=i32/4", "dx: must be given: its dim along the axis is in neither dy nor indices" },
   { "scatter_add dy=f32/4x3 indices=i32/5 dx=f32/9x3", "dy: dims are 4x3; must be 5x3, which gather takes from dx by indices" },
   { "scatter_add dy=f32/4x3 indices=i32/4 dx=f64/9x3", "dx: dtype is f64" },
@@ -460,7 +518,8 @@ static const struct { const char *line, *has; } refused[] = {
   { "add a=f32/4 b=f32/4 y=f32/1", "y: dims are 1; must be 4" },
   { "add a=bool/4 b=bool/4", "a: dtype is bool; accepted" },
   { "sub a=i8/4 b=u8/4", "b: dtype is u8, which does not stand" }, { "mul a=i8/4 b=f32/4", "b: dtype is f32, which does not stand" },
-  { "div a=i32/4 b=i32/4", "a: dtype is i32" }, { "min a=f32/4 b=f64/4", "b: dtype" }, { "max a=e5m2/4 b=0", "a: dtype is e5m2" },
+  { "floor_divide a=f32/4 b=f32/4", "a: dtype is f32" }, { "max a=bool/4 b=i8/4", "b: dtype is i8" },
+  { "min a=f32/4 b=f64/4", "b: dtype" }, { "max a=e5m2/4 b=0", "a: dtype is e5m2" },
   { "pow a=i32/4 b=2", "a: dtype is i32" },
   { "eq a=1 b=2", "a: is a scalar, as all inputs are" }, { "ne a=f32/4 b=i32/4", "b: dtype" },
   { "lt a=f32/4 b=0 y=f32/4", "y: dtype is f32; accepted: bool" },
@@ -490,16 +549,20 @@ static void test_refused(void)
     qn_graph_destroy(g);
   }
   tap_ok(!qn_op_named(NULL) && !qn_op_named(""), "no name is no op's");
-  /* the one-input functions share one rule: no integers or f8, y has x's dims */
+  /* functions share one rule: no f8, y has the operands' dims */
   for (int i = 0; qn_op_at(i); i++) {
     const qn_op_info *op = qn_op_at(i);
     if (seen[op->kind]) continue;
     char line[256];
-    const char *dy = op->n_inputs == 2 ? " dy=f32/4" : "";
-    snprintf(line, sizeof line, "%s x=i32/4%s", op->name, dy);
+    const char *dtype = op->role[0].class_ == 'd' ? "i32" : "f32";
+    size_t n = (size_t)snprintf(line, sizeof line, "%s", op->name);
+    for (uint32_t r = 0; r < op->n_inputs; r++)
+      n += (size_t)snprintf(line + n, sizeof line - n, " %s=%s/4", op->role[r].name, r ? dtype : "e4m3");
     qn_graph *g;
     tap_ok(op->family == QN_FAMILY_POINTWISE && qn_graph_parse(line, &g) == QN_BAD_ARGUMENT, "%s: %s", line, qn_last_error());
-    snprintf(line, sizeof line, "%s x=f32/4%s %s=f32/5", op->name, dy, op->role[op->n_inputs].name);
+    n = (size_t)snprintf(line, sizeof line, "%s", op->name);
+    for (uint32_t r = 0; r <= op->n_inputs; r++)
+      n += (size_t)snprintf(line + n, sizeof line - n, " %s=%s/%d", op->role[r].name, dtype, r < op->n_inputs ? 4 : 5);
     tap_ok(qn_graph_parse(line, &g) == QN_BAD_ARGUMENT, "%s: %s", line, qn_last_error());
   }
 }

@@ -91,6 +91,7 @@ static inline int64_t cpu_pad_source(const qn_padding *padding, int32_t d, int64
   const int64_t from = at - padding->pad_before[d];
   if (padding->mode == QN_PAD_REFLECT) return from < 0 ? -from : from >= n ? 2 * (n - 1) - from : from;
   if (padding->mode == QN_PAD_REPLICATE) return from < 0 ? 0 : from >= n ? n - 1 : from;
+  if (padding->mode == QN_PAD_WRAP) return from < 0 ? n - 1 - (-from - 1) % n : from % n;
   return from < 0 || from >= n ? -1 : from;
 }
 

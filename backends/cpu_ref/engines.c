@@ -57,6 +57,7 @@
   X(select_rows)                                                                          \
   X(select_lines)                                                                         \
   X(select_direct)                                                                        \
+  X(elements_direct)                                                                      \
   X(pointwise_tile)                                                                       \
   X(pointwise_direct)
 

@@ -106,6 +106,7 @@ backends_cpu_ref_libdirect_la_SOURCES = \
   backends/cpu_ref/reduce_direct.c \
   backends/cpu_ref/transform_direct.c \
   backends/cpu_ref/select_direct.c \
+  backends/cpu_ref/elements_direct.c \
   backends/cpu_ref/pointwise_direct.c
 backends_cpu_ref_libdirect_la_CPPFLAGS = $(cpu_ref_cppflags)
 backends_cpu_ref_libdirect_la_CFLAGS = $(cpu_ref_cflags) -ffp-contract=off

@@ -32,9 +32,25 @@ static wide mish_slope(wide x)
 }
 static wide tanh_slope(wide x) { const wide c = coshl(x); return 1 / (c * c); }         /* 1 - tanh^2, without cancellation */
 
+/* a - b floor(a / b), which has b's sign also where it is 0. */
+static wide floor_mod(wide a, wide b)
+{
+  const wide r = fmodl(a, b);
+  return r == 0 ? copysignl(r, b) : (r < 0) != (b < 0) ? r + b : r;
+}
+
 /* The larger, the first if equal, NaN if either is. */
 static double larger(double a, double b)  { return isnan(a) || a >= b ? a : b; }
 static double smaller(double a, double b) { return isnan(a) || a <= b ? a : b; }
+
+static double listed(uint32_t op, wide a, wide b)
+{
+  switch (op) {
+#define QN_FUNCTION(OP, half_ulps, oracle, fast) case QN_OP_##OP: return (double)(oracle);
+#include <quern/functions.def>
+  default: return NAN;                                    /* a function of the schema that is missing here */
+  }
+}
 
 /* a, b: operands (unary: a is x; backward: a is dy, b is x); p, q: attributes. */
 static double floating(uint32_t op, double a, double b, double p, double q)
@@ -96,7 +112,7 @@ static double floating(uint32_t op, double a, double b, double p, double q)
   case QN_OP_HARDSWISH_BACKWARD:  return b <= -3 ? a * 0 : b >= 3 ? a : (double)((wide)a * (2 * (wide)b + 3) / 6);
   case QN_OP_MISH_BACKWARD:       return (double)(a * mish_slope(b));
   case QN_OP_CLIP_BACKWARD:       return p < b && b < q ? a : 0;
-  default:                        return NAN;             /* a function of the schema that is missing here */
+  default:                        return listed(op, a, b);
   }
 }
 
@@ -122,6 +138,8 @@ static int64_t whole(uint32_t op, int64_t a, int64_t b)
   case QN_OP_LOGICAL_AND: return a && b;
   case QN_OP_LOGICAL_OR:  return a || b;
   case QN_OP_LOGICAL_NOT: return !a;
+#define QN_INTEGER(OP, expression) case QN_OP_##OP: return expression;
+#include <quern/functions.def>
   default:                return 0;                       /* the schema admits integers in no other op */
   }
 }

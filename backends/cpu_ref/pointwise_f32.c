@@ -3,6 +3,7 @@
  * cpu_eval_f32 has a line per op; above it are the functions that need more than an expression, and the loops. Rows may
  * be identical in memory, but not overlap otherwise. Compiled with contraction and no other relaxation: NaN, infinities and
  * signed zeros come out as by the formulas of ops.h. */
+#include <tgmath.h>
 #include "pointwise_tile.h"
 #include "pointwise_math.h"
 #include "convert.h"
@@ -266,6 +267,41 @@ static bool cast(rows r, const cpu_instruction *code)
   return true;
 }
 
+/* ---- functions.def: by the C library, one number at a time ------------------------------------------------ */
+
+static float fn_mod(float a, float b)                     /* a - b floor(a / b): it has b's sign, also where it is 0 */
+{
+  const float r = fmodf(a, b), other = (r < 0) != (b < 0) ? r + b : r;
+  return r == 0 ? copysignf(r, b) : other;
+}
+
+static float listed(uint32_t op, float a, float b)
+{
+  switch (op) {
+#define T(x) ((float)(x))
+#define QN_FUNCTION(OP, half_ulps, oracle, fast) case QN_OP_##OP: return fast;
+#include <quern/functions.def>
+#undef T
+  default: return NAN;
+  }
+}
+
+static bool each(rows r, const cpu_instruction *code)
+{
+  switch (code->op) {
+#define QN_FUNCTION(OP, half_ulps, oracle, fast) case QN_OP_##OP:
+#include <quern/functions.def>
+    break;
+  default: return false;
+  }
+  const float *b = r.b ? r.b : r.a;
+  if (code->out_type == CPU_I32)
+    for (int64_t i = 0; i < r.n; i++) ((int32_t *)(void *)r.y)[i] = listed(code->op, r.a[i], b[i]) != 0;
+  else
+    for (int64_t i = 0; i < r.n; i++) r.y[i] = listed(code->op, r.a[i], b[i]);
+  return true;
+}
+
 /* ---- the table: a line for each op -------------------------------------------------------------------- */
 
 bool CPU_NAME(cpu_eval_f32)(const cpu_instruction *code, void *const *r, void *y, int64_t n)
@@ -337,6 +373,6 @@ bool CPU_NAME(cpu_eval_f32)(const cpu_instruction *code, void *const *r, void *y
   case QN_OP_MISH_BACKWARD:       return gradient(w, g_mish);
   case QN_OP_CLIP_BACKWARD:       return gradient(w, g_clip);
   case CPU_OVER_ROOT:             return gradient(w, g_over_root);
-  default:                        return false;
+  default:                        return each(w, code);
   }
 }

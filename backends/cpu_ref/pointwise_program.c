@@ -186,7 +186,7 @@ static bool reads(const qn_node *node, int32_t value)
 /* Arithmetic of narrow integers is wrapped at once. */
 static bool wraps(uint32_t op)
 {
-  return op == QN_OP_ADD || op == QN_OP_SUB || op == QN_OP_MUL || op == QN_OP_NEG || op == QN_OP_ABS;
+  return op == QN_OP_ADD || op == QN_OP_SUB || op == QN_OP_MUL || op == QN_OP_NEG || op == QN_OP_ABS || cpu_is_listed_integer(op);
 }
 
 static bool known(const cpu_instruction *code)

@@ -63,6 +63,17 @@ void cpu_count_places(qn_value *v);
 typedef void cpu_tile_fn(const cpu_program *program, void *const *ptr, const void *row, int64_t first, int64_t n);
 cpu_tile_fn *cpu_tile_runner(const qn_device *device);
 
+/* Has the op a line QN_INTEGER in functions.def? */
+static inline bool cpu_is_listed_integer(uint32_t op)
+{
+  switch (op) {
+#define QN_INTEGER(OP, expression) case QN_OP_##OP:
+#include <quern/functions.def>
+    return true;
+  default: return false;
+  }
+}
+
 /* The functions, in pointwise_f32.c and pointwise_whole.c, compiled once per instruction set. r: the registers' data;
  * y: where the result goes. False: no such op for these operand types; to query, pass n 0. */
 typedef bool cpu_eval_fn(const cpu_instruction *code, void *const *r, void *y, int64_t n);

@@ -179,6 +179,29 @@ static void wrap(int32_t *y, uint32_t dtype, int64_t n)
     for (int64_t i = 0; i < n; i++) y[i] &= 0xff;
 }
 
+/* ---- functions.def: integers, one at a time ---------------------------------------------------------------------- */
+
+static int64_t listed(uint32_t op, int64_t a, int64_t b)
+{
+  switch (op) {
+#define QN_INTEGER(OP, expression) case QN_OP_##OP: return expression;
+#include <quern/functions.def>
+  default: return 0;
+  }
+}
+
+static bool each(rows r, const cpu_instruction *code)
+{
+  if (!cpu_is_listed_integer(code->op)) return false;
+  if (code->type == CPU_I32)
+    for (int64_t i = 0; i < r.n; i++)
+      ((int32_t *)r.y)[i] = (int32_t)listed(code->op, ((const int32_t *)r.a)[i], ((const int32_t *)r.b)[i]);
+  else
+    for (int64_t i = 0; i < r.n; i++)
+      ((int64_t *)r.y)[i] = listed(code->op, ((const int64_t *)r.a)[i], ((const int64_t *)r.b)[i]);
+  return true;
+}
+
 /* ---- the tables: a line for each op -------------------------------------------------------------------------- */
 
 static bool eval_f64(rows w, const cpu_instruction *code)
@@ -235,7 +258,7 @@ static bool eval_i32(rows w, const cpu_instruction *code)
   case QN_OP_NEG:         return loop_i32(w, i_neg);
   case QN_OP_ABS:         return loop_i32(w, i_abs);
   case QN_OP_SIGN:        return loop_i32(w, i_sign);
-  default:                return false;
+  default:                return each(w, code);
   }
 }
 
@@ -258,7 +281,7 @@ static bool eval_i64(rows w, const cpu_instruction *code)
   case QN_OP_NEG:    return loop_i64(w, l_neg);
   case QN_OP_ABS:    return loop_i64(w, l_abs);
   case QN_OP_SIGN:   return loop_i64(w, l_sign);
-  default:           return false;
+  default:           return each(w, code);
   }
 }
 

@@ -1,6 +1,7 @@
 /* reduce_direct.c -- reductions: y = one number from all of x along some dims, which remain in y as dims of 1. Each output is computed by
  * one thread, row-major in the reduced dims.
  *
+ *   variance = sum (x - mean)^2 / (n - correction)   logsumexp = ln sum e^x   any, all: max, min of bool
  *   sum, mean, prod, max, min   norm1 = sum |x|   norm2 = sqrt(sum x^2)   amax = max |x|   argmax, argmin = where, row-major
  *
  * Over nothing: 0, NaN, 1, -Inf, +Inf (integers: least, largest), 0, 0, 0, -1. NaN wins in max, min, amax, and the first
@@ -9,7 +10,9 @@
 
 /* The part of x that makes one element of y: the reduced dims. */
 typedef struct reduction {
-  uint32_t   op;
+  uint32_t   op;                          /* any, all: as reduce_max, reduce_min */
+  int        last;                        /* of equal extremes */
+  int64_t    correction;
   cpu_tensor x;
   int32_t    rank;                        /* of the reduced dims */
   int64_t    count, dim[QN_MAX_RANK], stride[QN_MAX_RANK];
@@ -26,8 +29,36 @@ static int64_t offset_of(const reduction *r, int64_t base, int64_t j)
 
 /* ---- sums and products ------------------------------------------------------------------------ */
 
+static double variance(const reduction *r, int64_t base)
+{
+  cpu_sum sum = { 0 };
+  for (int64_t j = 0; j < r->count; j++) cpu_sum_add(&sum, cpu_get(&r->x, offset_of(r, base, j)));
+  const long double mean = cpu_sum_total(&sum) / r->count;
+  long double squares = 0;
+  for (int64_t j = 0; j < r->count; j++) {
+    const long double far = cpu_get(&r->x, offset_of(r, base, j)) - mean;
+    squares += far * far;
+  }
+  return (double)(squares / qn_max_i64(r->count - r->correction, 0));
+}
+
+static double logsumexp(const reduction *r, int64_t base)
+{
+  double most = -INFINITY;
+  for (int64_t j = 0; j < r->count; j++) {
+    const double v = cpu_get(&r->x, offset_of(r, base, j));
+    if (isnan(v) || v > most) most = v;
+  }
+  if (!isfinite(most)) return most;
+  long double sum = 0;
+  for (int64_t j = 0; j < r->count; j++) sum += expl((long double)cpu_get(&r->x, offset_of(r, base, j)) - most);
+  return (double)(most + logl(sum));
+}
+
 static double floating_sum(const reduction *r, int64_t base)
 {
+  if (r->op == QN_OP_REDUCE_VARIANCE) return variance(r, base);
+  if (r->op == QN_OP_REDUCE_LOGSUMEXP) return logsumexp(r, base);
   cpu_sum sum = { 0 };
   long double squares = 0, product = 1;
   for (int64_t j = 0; j < r->count; j++) {
@@ -67,7 +98,7 @@ static int64_t floating_extreme(const reduction *r, int64_t base, double *value)
   *value = least ? INFINITY : r->op == QN_OP_REDUCE_AMAX ? 0 : -INFINITY;
   for (int64_t j = 0; j < r->count; j++) {
     const double x = cpu_get(&r->x, offset_of(r, base, j)), v = r->op == QN_OP_REDUCE_AMAX ? fabs(x) : x;
-    if (where < 0 || (least ? v < *value : v > *value) || (isnan(v) && !isnan(*value))) {
+    if (where < 0 || (least ? v < *value : v > *value) || (r->last && v == *value) || (isnan(v) && (r->last || !isnan(*value)))) {
       where = j;
       *value = v;
     }
@@ -82,7 +113,7 @@ static int64_t integer_extreme(const reduction *r, int64_t base, int64_t *value)
   *value = least ? qn_largest(r->x.dtype) : qn_least(r->x.dtype);
   for (int64_t j = 0; j < r->count; j++) {
     const int64_t v = qn_load_i64(cpu_at(&r->x, offset_of(r, base, j)), r->x.dtype);
-    if (where < 0 || (least ? v < *value : v > *value)) {
+    if (where < 0 || (least ? v < *value : v > *value) || (r->last && v == *value)) {
       where = j;
       *value = v;
     }
@@ -94,7 +125,7 @@ static int64_t integer_extreme(const reduction *r, int64_t base, int64_t *value)
 
 static void reduce_one(const reduction *r, int64_t base, const cpu_tensor *y, int64_t to)
 {
-  const int whole = qn_is_integer(r->x.dtype);
+  const int whole = !qn_is_float(r->x.dtype);
   double extreme = 0;
   int64_t integer_extreme_value = 0, where;
   switch (r->op) {
@@ -114,9 +145,12 @@ static void reduce_one(const reduction *r, int64_t base, const cpu_tensor *y, in
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const cpu_kept *kept = p->state;
-  const uint64_t mask = ((const qn_axes *)kept->attr)->mask;     /* core has replaced 0 by all dims */
+  const qn_axes *axes = kept->attr;
+  const uint64_t mask = axes->mask;       /* core has replaced 0 by all dims */
   const cpu_tensor x = cpu_tensor_of(p, launch, 0, 0), y = cpu_tensor_of(p, launch, 1, 0);
-  reduction r = { .op = kept->op, .x = x, .count = 1 };
+  reduction r = { .op = kept->op, .last = axes->last != 0, .correction = axes->correction, .x = x, .count = 1 };
+  if (r.op == QN_OP_REDUCE_ANY) r.op = QN_OP_REDUCE_MAX;
+  if (r.op == QN_OP_REDUCE_ALL) r.op = QN_OP_REDUCE_MIN;
   for (int32_t d = 0; d < x.rank; d++) {
     if (!(mask >> d & 1)) continue;
     r.dim[r.rank] = x.dim[d];
@@ -144,5 +178,9 @@ static const qn_engine row[] = {
   CPU_DIRECT_ROW(QN_OP_REDUCE_AMAX, run),
   CPU_DIRECT_ROW(QN_OP_ARGMAX, run),
   CPU_DIRECT_ROW(QN_OP_ARGMIN, run),
+  CPU_DIRECT_ROW(QN_OP_REDUCE_ANY, run),
+  CPU_DIRECT_ROW(QN_OP_REDUCE_ALL, run),
+  CPU_DIRECT_ROW(QN_OP_REDUCE_LOGSUMEXP, run),
+  CPU_DIRECT_ROW(QN_OP_REDUCE_VARIANCE, run),
 };
 const qn_engine_list cpu_reduce_direct = { row, sizeof row / sizeof *row };

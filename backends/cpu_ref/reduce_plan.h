@@ -116,6 +116,8 @@ static inline qn_status reduction_of(const qn_request *request, qn_prepared *pre
   const qn_value *x = &request->value[node->arg[0]], *y = &request->value[node->arg[1]];
   if (x->dtype == QN_F64 && (node->op == QN_OP_REDUCE_PROD || node->op == QN_OP_REDUCE_NORM2))
     return qn_refuse(prepared, "products need a wider range than x's", "x", "f32, f16, bf16, integers", "%s", "f64");
+  if (((const qn_axes *)node->attr)->last)
+    return qn_refuse(prepared, "finds the first of equals", "last", "0", "%s", "1");
   if (is_arg(node->op) && !falls(x, mask))
     return qn_refuse(prepared, "counts the reduced dims in the order of memory", "x", "falling strides", "%s", "");
 

@@ -7,13 +7,14 @@
 #include "direct.h"
 
 typedef struct resampling {
-  int64_t mode, grid, in[3], out[3];      /* extents of x and of y */
+  int64_t mode, grid, rounding, in[3], out[3];            /* extents of x and of y */
+  double  coefficient;
 } resampling;
 
 static resampling resampling_of(const qn_prepared *p, const cpu_grid *x, const cpu_grid *y)
 {
   const qn_resampling *a = ((const cpu_kept *)p->state)->attr;
-  resampling s = { .mode = a->mode, .grid = a->grid };
+  resampling s = { .mode = a->mode, .grid = a->grid, .rounding = a->rounding, .coefficient = a->coefficient };
   for (int d = 0; d < 3; d++) {
     s.in[d] = x->dim[2 + d];
     s.out[d] = y->dim[2 + d];
@@ -21,10 +22,9 @@ static resampling resampling_of(const qn_prepared *p, const cpu_grid *x, const c
   return s;
 }
 
-/* Keys' kernel at distance z. */
-static long double cubic(long double z)
+/* Keys' kernel with coefficient a at distance z. */
+static long double cubic(long double z, long double a)
 {
-  const long double a = -0.75L;
   z = fabsl(z);
   return z <= 1 ? ((a + 2) * z - (a + 3)) * z * z + 1 : z < 2 ? ((a * z - 5 * a) * z + 8 * a) * z - 4 * a : 0;
 }
@@ -36,8 +36,16 @@ static int taps_of(const resampling *s, int d, int64_t i, int64_t place[4], long
   int64_t over = s->grid == QN_GRID_HALF_PIXEL ? (2 * i + 1) * x - y : s->grid == QN_GRID_ASYMMETRIC ? i * x : y > 1 ? i * (x - 1) : 0;
   int64_t under = s->grid == QN_GRID_HALF_PIXEL ? 2 * y : s->grid == QN_GRID_ASYMMETRIC ? y : y > 1 ? y - 1 : 1;
   if (s->mode == QN_RESAMPLE_NEAREST) {
-    if (s->grid != QN_GRID_ASYMMETRIC) over = 2 * over + under, under *= 2;
-    place[0] = qn_max_i64(0, qn_min_i64(qn_floor_div(over, under), x - 1));
+    const int64_t floor = qn_floor_div(over, under), twice = 2 * (over - floor * under);      /* twice the distance from it, in 1 / under */
+    int64_t at = floor;
+    switch (s->rounding) {
+    case QN_ROUNDING_FLOOR:        break;
+    case QN_ROUNDING_CEIL:         at += twice > 0; break;
+    case QN_ROUNDING_PREFER_FLOOR: at += twice > under; break;
+    case QN_ROUNDING_PREFER_CEIL:  at += twice >= under; break;
+    default:                       at += s->grid != QN_GRID_ASYMMETRIC && twice >= under;
+    }
+    place[0] = qn_max_i64(0, qn_min_i64(at, x - 1));
     weight[0] = 1;
     return 1;
   }
@@ -46,7 +54,7 @@ static int taps_of(const resampling *s, int d, int64_t i, int64_t place[4], long
   const int n = s->mode == QN_RESAMPLE_LINEAR ? 2 : 4, first = n == 2 ? 0 : -1;
   for (int k = 0; k < n; k++) {
     place[k] = qn_max_i64(0, qn_min_i64(below + first + k, x - 1));
-    weight[k] = n == 2 ? (k ? t : 1 - t) : cubic(t - (first + k));
+    weight[k] = n == 2 ? (k ? t : 1 - t) : cubic(t - (first + k), s->coefficient);
   }
   return n;
 }

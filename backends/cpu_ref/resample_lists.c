@@ -251,10 +251,10 @@ qn_status CPU_NAME(cpu_resample_lists_run)(const qn_prepared *prepared, const qn
 /* ---- prepare -------------------------------------------------------------------------------------------------- */
 
 #ifdef CPU_BASELINE
-static double cubic(double z)             /* Keys' kernel, a = -3/4 */
+static double cubic(double z, double a)   /* Keys' kernel */
 {
   z = fabs(z);
-  return z <= 1 ? (1.25 * z - 2.25) * z * z + 1 : ((-0.75 * z + 3.75) * z - 6) * z + 3;
+  return z <= 1 ? ((a + 2) * z - (a + 3)) * z * z + 1 : ((a * z - 5 * a) * z + 8 * a) * z - 4 * a;
 }
 
 /* The taps of point i of y among x elements; returns their number. */
@@ -263,13 +263,13 @@ static int taps_of(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int3
   int64_t over = i * x, under = y;
   if (a->grid == QN_GRID_HALF_PIXEL) over = (2 * i + 1) * x - y, under = 2 * y;
   else if (a->grid == QN_GRID_ALIGN_CORNERS) over = y > 1 ? i * (x - 1) : 0, under = y > 1 ? y - 1 : 1;
-  if (a->mode == QN_RESAMPLE_NEAREST && a->grid != QN_GRID_ASYMMETRIC) over = 2 * over + under, under *= 2;
+  if (a->mode == QN_RESAMPLE_NEAREST) qn_round_place(a, &over, &under);
   const int64_t below = qn_floor_div(over, under);
   const double t = (double)(over - below * under) / (double)under, u = (double)(under - over + below * under) / (double)under;
   const int n = a->mode == QN_RESAMPLE_NEAREST ? 1 : a->mode == QN_RESAMPLE_LINEAR ? 2 : 4;
   for (int k = 0; k < n; k++) {
     place[k] = (int32_t)qn_max_i64(0, qn_min_i64(below + k - (n == 4), x - 1));
-    weight[k] = n == 1 ? 1 : n == 2 ? (k ? t : u) : cubic(k < 2 ? t + 1 - k : u + k - 2);
+    weight[k] = n == 1 ? 1 : n == 2 ? (k ? t : u) : cubic(k < 2 ? t + 1 - k : u + k - 2, a->coefficient);
   }
   return n;
 }

@@ -4,7 +4,8 @@
  *   pad_backward  dx[j] = the sum of dy[i] over the i that pad fills from j
  *   one_hot       y[a, l, b] = on where indices[a, b] = l, else off
  *   top_k         y = the k largest along an axis, NaN above all, the first of equals first; indices = their positions
- *   cumsum        y[i] = x[0] + ... + x[i] along an axis; exclusive: to i - 1; reverse: from the end */
+ *   sort          y = x along an axis in rising order, NaN above all, equals in their order; indices = where each was
+ *   cumsum        y[i] = x[0] + ... + x[i] along an axis; exclusive: to i - 1; reverse: from the end; cumprod, cummax likewise */
 #include "direct.h"
 
 /* ---- sums by index ----------------------------------------------------------------------------- */
@@ -42,9 +43,10 @@ static void add_images(cpu_sum *sum, const qn_padding *a, const cpu_tensor *dy, 
     cpu_sum_add(sum, cpu_get(dy, offset));
     return;
   }
-  const int64_t begin = a->pad_before[d], end = begin + dx->dim[d], own = begin + index[d];
+  /* between the paddings each position is filled from its own: those of others are skipped. Negative pads leave less of it. */
+  const int64_t own = a->pad_before[d] + index[d], begin = qn_max_i64(a->pad_before[d], 0), end = a->pad_before[d] + dx->dim[d];
   for (int64_t at = 0; at < dy->dim[d]; at++) {
-    if (at >= begin && at < end) at = at <= own ? own : end;         /* skip: between the paddings each position is filled from its own */
+    if (at >= begin && at < end) at = at <= own ? own : end;
     if (at < dy->dim[d] && cpu_pad_source(a, d, at, dx->dim[d]) == index[d])
       add_images(sum, a, dy, dx, index, d + 1, offset + at * dy->stride[d]);
   }
@@ -143,6 +145,78 @@ static qn_status top_k(const qn_prepared *p, const qn_launch *launch)
   return QN_OK;
 }
 
+/* An element's place is the number of those that come before it. */
+static qn_status sort(const qn_prepared *p, const qn_launch *launch)
+{
+  const cpu_kept *kept = p->state;
+  const qn_sorting *a = kept->attr;
+  const cpu_tensor x = cpu_tensor_of(p, launch, QN_ROLE_SORT_X, 0), y = cpu_tensor_of(p, launch, QN_ROLE_SORT_Y, 0);
+  const cpu_tensor indices = cpu_tensor_of(p, launch, QN_ROLE_SORT_INDICES, 0);
+  const int64_t n = x.dim[a->axis];
+#pragma omp parallel for num_threads(cpu_team(launch, x.elements, n * 4))
+  for (int64_t i = 0; i < x.elements; i++) {
+    const int64_t line = i / n, j = i % n, from = line_offset(&x, line, a->axis), step = x.stride[a->axis];
+    const ranked v = ranked_at(&x, from + j * step, j);
+    int64_t place = 0;
+    for (int64_t k = 0; k < n; k++) {
+      const ranked other = ranked_at(&x, from + k * step, k);
+      place += comes_before(&other, &v, !a->descending);
+    }
+    memcpy(cpu_at(&y, line_offset(&y, line, a->axis) + place * y.stride[a->axis]), cpu_at(&x, from + j * step), (size_t)x.bytes);
+    if (indices.p)
+      qn_store_i64(cpu_at(&indices, line_offset(&indices, line, a->axis) + place * indices.stride[a->axis]), indices.dtype, j);
+  }
+  return QN_OK;
+}
+
+/* cumprod, cummax: of floats in f, of integers in whole. */
+typedef struct running { long double f; int64_t whole; } running;
+
+static running running_begin(uint32_t op, uint32_t dtype)
+{
+  if (op == QN_OP_CUMPROD) return (running){ 1, 1 };
+  return (running){ -INFINITY, qn_least(dtype) };
+}
+
+static void running_add(running *r, uint32_t op, const cpu_tensor *x, int64_t at)
+{
+  if (qn_is_integer(x->dtype)) {
+    const int64_t v = qn_load_i64(cpu_at(x, at), x->dtype);
+    if (op == QN_OP_CUMPROD) r->whole = (int64_t)((uint64_t)r->whole * (uint64_t)v);
+    else if (v > r->whole) r->whole = v;
+  } else {
+    const double v = cpu_get(x, at);
+    if (op == QN_OP_CUMPROD) r->f *= v;
+    else if (isnan(v) || v > r->f) r->f = v;
+  }
+}
+
+static void running_store(const running *r, const cpu_tensor *y, int64_t at)
+{
+  if (qn_is_integer(y->dtype)) qn_store_i64(cpu_at(y, at), y->dtype, qn_wrap(y->dtype, r->whole));
+  else cpu_put(y, at, (double)r->f);
+}
+
+static qn_status scan(const qn_prepared *p, const qn_launch *launch)
+{
+  const cpu_kept *kept = p->state;
+  const qn_scan *a = kept->attr;
+  const cpu_tensor x = cpu_tensor_of(p, launch, QN_ROLE_CUMPROD_X, 0), y = cpu_tensor_of(p, launch, QN_ROLE_CUMPROD_Y, 0);
+  const int64_t axis = a->axis, n = x.dim[axis], lines = x.elements / n;
+#pragma omp parallel for num_threads(cpu_team(launch, lines, n * 2))
+  for (int64_t line = 0; line < lines; line++) {
+    const int64_t from = line_offset(&x, line, axis), to = line_offset(&y, line, axis);
+    running r = running_begin(kept->op, x.dtype);
+    for (int64_t j = 0; j < n; j++) {
+      const int64_t at = a->reverse ? n - 1 - j : j, target = to + at * y.stride[axis], source = from + at * x.stride[axis];
+      running before = r;
+      running_add(&r, kept->op, &x, source);
+      running_store(a->exclusive ? &before : &r, &y, target);
+    }
+  }
+  return QN_OK;
+}
+
 static qn_status cumsum(const qn_prepared *p, const qn_launch *launch)
 {
   const cpu_kept *kept = p->state;
@@ -169,6 +243,9 @@ static const qn_engine row[] = {
   CPU_DIRECT_ROW(QN_OP_PAD_BACKWARD, pad_backward),
   CPU_DIRECT_ROW(QN_OP_ONE_HOT, one_hot),
   CPU_DIRECT_ROW(QN_OP_TOP_K, top_k),
+  CPU_DIRECT_ROW(QN_OP_SORT, sort),
   CPU_DIRECT_ROW(QN_OP_CUMSUM, cumsum),
+  CPU_DIRECT_ROW(QN_OP_CUMPROD, scan),
+  CPU_DIRECT_ROW(QN_OP_CUMMAX, scan),
 };
 const qn_engine_list cpu_select_direct = { row, sizeof row / sizeof *row };

@@ -1,4 +1,4 @@
-/* select_lines.c -- top_k and cumsum, a line along the axis per thread.
+/* select_lines.c -- top_k, sort (the top n) and cumsum, a line along the axis per thread.
  *
  * top_k turns each element into a number that descends in the wanted order: its inverted key above its index. Numbers below the
  * k-th smallest so far are collected in a buffer of about 2k, which is cut to the k smallest whenever full; the others are
@@ -159,8 +159,16 @@ static void rank_line(const lines *s, const char *x, char *y, char *indices, uin
 
 static qn_status top_k_prepare(const qn_request *request, qn_prepared *prepared)
 {
+  const qn_value *of = value_of(request, QN_ROLE_TOP_K_X);
+  const bool all = request->op[0].op == QN_OP_SORT;       /* the n smallest or largest; its roles have the same numbers */
+  const qn_sorting *sort = request->op[0].attr;
   const qn_ranking *a = request->op[0].attr;
-  const qn_value *x = value_of(request, QN_ROLE_TOP_K_X), *indices = value_of(request, QN_ROLE_TOP_K_INDICES);
+  qn_ranking whole = QN_TOP_K_INIT;
+  if (all) {
+    whole.axis = sort->axis, whole.k = of->dim[sort->axis], whole.smallest = !sort->descending;
+    a = &whole;
+  }
+  const qn_value *x = of, *indices = value_of(request, QN_ROLE_TOP_K_INDICES);
   if (x->dtype == QN_F64 || x->dtype == QN_I64)
     return qn_refuse(prepared, "keys have 32 bits", "x", "a narrower dtype", "%s", qn_kit_name(x->dtype));
   if (x->dim[a->axis] > INT32_MAX)
@@ -291,6 +299,7 @@ static qn_status cumsum_run(const qn_prepared *prepared, const qn_launch *launch
     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare_, .run = run_, .release = cpu_release }
 static const qn_engine row[] = {
   ROW("lines", QN_OP_TOP_K, top_k_prepare, top_k_run),
+  ROW("lines", QN_OP_SORT, top_k_prepare, top_k_run),
   ROW("lines", QN_OP_CUMSUM, cumsum_prepare, cumsum_run),
 };
 const qn_engine_list cpu_select_lines = { row, sizeof row / sizeof *row };

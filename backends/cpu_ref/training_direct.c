@@ -1,9 +1,12 @@
-/* training_direct.c -- steps of sgd, adam and adamw over lists, the norm of a list, loss scales; a list's tensors one by one.
+/* training_direct.c -- steps of sgd, adam and other rules over lists, the norm of a list, loss scales; a list's tensors one by one.
  *
  *   g = grad / scale (sgd, adam: + decay p)      t = step + 1      if found, nothing changes
- *   sgd     u = momentum u + g      p -= rate (nesterov: g + momentum u, else u)
+ *   sgd     u = momentum u + (1 - dampening) g (the first: + g)      p -= rate (nesterov: g + momentum u, else u)
  *   adam    m = b1 m + (1 - b1) g   v = b2 v + (1 - b2) g^2
- *           p -= rate ((m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)      adamw: + decay p) */
+ *           p -= rate ((m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)      adamw: + decay p)
+ *   amsgrad as adam, the largest v so far in v's place      adagrad v = v + g^2      p -= rate / (1 + slowing (t - 1)) g / (sqrt(v) + eps)
+ *   rmsprop v = alpha v + (1 - alpha) g^2      u = momentum u + g / (sqrt(v) + eps)      p -= rate u
+ *   lion    p -= rate (sign(b1 m + (1 - b1) g) + decay p)      m = b2 m + (1 - b2) g */
 #include "direct.h"
 
 static cpu_tensor part(const qn_prepared *p, const qn_launch *launch, int8_t role, int32_t i)
@@ -30,37 +33,62 @@ static void put(const cpu_tensor *t, const int64_t *index, long double x)
 typedef struct step {
   uint32_t op;
   const void *attr;
-  cpu_tensor p, g, m, v, new_p, new_m, new_v, copy;
+  cpu_tensor p, g, m, v, peak, new_p, new_m, new_v, new_peak, copy;
+  int64_t t;
   double rate, scale;
   int found;
   long double unbias1, unbias2;           /* 1 - beta^t */
 } step;
 
+static long double sign_of(long double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
+
 static void one_element(const step *s, int64_t i)
 {
   const qn_sgd_rule *sgd = s->attr;
   const qn_adam_rule *adam = s->attr;
+  const qn_rmsprop_rule *rmsprop = s->attr;
+  const qn_adagrad_rule *adagrad = s->attr;
+  const qn_lion_rule *lion = s->attr;
   int64_t index[QN_MAX_RANK];
   cpu_place(i, s->p.rank, s->p.dim, index);
   long double p = cpu_get(&s->p, offset(&s->p, index)), m = s->m.p ? cpu_get(&s->m, offset(&s->m, index)) : 0;
-  long double v = s->v.p ? cpu_get(&s->v, offset(&s->v, index)) : 0;
+  long double v = s->v.p ? cpu_get(&s->v, offset(&s->v, index)) : 0, peak = s->peak.p ? cpu_get(&s->peak, offset(&s->peak, index)) : 0;
   if (!s->found) {
     long double g = (long double)cpu_get(&s->g, offset(&s->g, index)) / s->scale;
-    if (s->op == QN_OP_SGD) {
+    switch (s->op) {
+    case QN_OP_SGD:
       g += sgd->decay * p;
-      m = sgd->momentum * m + g;
+      m = sgd->momentum * m + (s->t > 1 ? 1 - (long double)sgd->dampening : 1) * g;
       p -= s->rate * (sgd->nesterov ? g + sgd->momentum * m : m);
-    } else {
-      if (s->op == QN_OP_ADAM) g += adam->decay * p;
+      break;
+    case QN_OP_RMSPROP:
+      g += rmsprop->decay * p;
+      v = rmsprop->alpha * v + (1 - (long double)rmsprop->alpha) * g * g;
+      m = rmsprop->momentum * m + g / (sqrtl(v) + rmsprop->eps);
+      p -= s->rate * m;
+      break;
+    case QN_OP_ADAGRAD:
+      g += adagrad->decay * p;
+      v += g * g;
+      p -= s->rate / (1 + (s->t - 1) * (long double)adagrad->slowing) * g / (sqrtl(v) + adagrad->eps);
+      break;
+    case QN_OP_LION:
+      p -= s->rate * (sign_of(lion->beta1 * m + (1 - (long double)lion->beta1) * g) + lion->decay * p);
+      m = lion->beta2 * m + (1 - (long double)lion->beta2) * g;
+      break;
+    default:
+      if (s->op != QN_OP_ADAMW) g += adam->decay * p;
       m = adam->beta1 * m + (1 - (long double)adam->beta1) * g;
       v = adam->beta2 * v + (1 - (long double)adam->beta2) * g * g;
-      const long double moved = m / s->unbias1 / (sqrtl(v / s->unbias2) + adam->eps);
+      peak = isnan(v) || v > peak ? v : peak;
+      const long double moved = m / s->unbias1 / (sqrtl((s->op == QN_OP_AMSGRAD ? peak : v) / s->unbias2) + adam->eps);
       p -= s->rate * (moved + (s->op == QN_OP_ADAMW ? adam->decay * p : 0));
     }
   }
   put(&s->new_p, index, p);
   put(&s->new_m, index, m);
   put(&s->new_v, index, v);
+  put(&s->new_peak, index, peak);
   put(&s->copy, index, p);
 }
 
@@ -71,9 +99,9 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
   const cpu_tensor before = part(prepared, launch, r.step, 0), after = part(prepared, launch, r.new_step, 0);
   const int64_t steps = qn_load_i64(before.p, before.dtype), t = qn_count_on(steps);
   const qn_adam_rule *adam = kept->attr;
-  step s = { .op = kept->op, .attr = kept->attr, .rate = number(prepared, launch, r.rate, 0), .scale = number(prepared, launch, r.scale, 1),
-             .found = number(prepared, launch, r.found, 0) != 0 };
-  if (s.op != QN_OP_SGD) {
+  step s = { .op = kept->op, .attr = kept->attr, .t = t, .rate = number(prepared, launch, r.rate, 0),
+             .scale = number(prepared, launch, r.scale, 1), .found = number(prepared, launch, r.found, 0) != 0 };
+  if (s.op == QN_OP_ADAM || s.op == QN_OP_ADAMW || s.op == QN_OP_AMSGRAD) {
     s.unbias1 = 1 - powl(adam->beta1, t);
     s.unbias2 = 1 - powl(adam->beta2, t);
   }
@@ -82,6 +110,7 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
     s.m = part(prepared, launch, r.m, i), s.v = part(prepared, launch, r.v, i);
     s.new_p = part(prepared, launch, r.new_params, i), s.copy = part(prepared, launch, r.copy, i);
     s.new_m = part(prepared, launch, r.new_m, i), s.new_v = part(prepared, launch, r.new_v, i);
+    s.peak = part(prepared, launch, r.peak, i), s.new_peak = part(prepared, launch, r.new_peak, i);
 #pragma omp parallel for num_threads(cpu_team(launch, s.p.elements, 40))
     for (int64_t k = 0; k < s.p.elements; k++) one_element(&s, k);
   }
@@ -158,6 +187,10 @@ static const qn_engine row[] = {
   CPU_DIRECT_ROW(QN_OP_SGD, take_step),
   CPU_DIRECT_ROW(QN_OP_ADAM, take_step),
   CPU_DIRECT_ROW(QN_OP_ADAMW, take_step),
+  CPU_DIRECT_ROW(QN_OP_RMSPROP, take_step),
+  CPU_DIRECT_ROW(QN_OP_ADAGRAD, take_step),
+  CPU_DIRECT_ROW(QN_OP_LION, take_step),
+  CPU_DIRECT_ROW(QN_OP_AMSGRAD, take_step),
   CPU_DIRECT_ROW(QN_OP_GLOBAL_NORM, global_norm),
   CPU_DIRECT_ROW(QN_OP_AMP_UNSCALE, amp_unscale),
   CPU_DIRECT_ROW(QN_OP_AMP_UPDATE, amp_update),

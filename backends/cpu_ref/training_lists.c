@@ -244,6 +244,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   qn_status status = cpu_isa_check(request, prepared);
   if (status) return status;
   const qn_node *op = &request->op[0];
+  if (op->op == QN_OP_SGD && ((const qn_sgd_rule *)op->attr)->dampening != 0)
+    return qn_refuse(prepared, "adds all of the gradient", "dampening", "0", "%g", ((const qn_sgd_rule *)op->attr)->dampening);
   const qn_step_roles r = qn_step_roles_of(op->op);
   const int8_t role[LISTS] = { r.params, r.grads, r.m, r.v, r.new_params, r.new_m, r.new_v, r.copy };
   const int32_t n = op->first[r.grads + 1] - op->first[r.grads];

@@ -266,6 +266,8 @@ static void widen_elements(padding *p)
 
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
+  if (!qn_pads_outwards(request->op[0].attr, request->value[request->op[0].arg[0]].rank))
+    return qn_refuse(prepared, "pads outwards", "pad", "not negative, mode constant, reflect or replicate", "%s", "");
   padding p = padding_of(request, qn_role(&request->op[0], QN_ROLE_PAD_X), qn_role(&request->op[0], QN_ROLE_PAD_Y));
   widen_elements(&p);
   return cpu_keep(prepared, &p, sizeof p);
@@ -274,6 +276,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 
 static qn_status prepare_backward(const qn_request *request, qn_prepared *prepared)
 {
+  if (!qn_pads_outwards(request->op[0].attr, request->value[request->op[0].arg[0]].rank))
+    return qn_refuse(prepared, "pads outwards", "pad", "not negative, mode constant, reflect or replicate", "%s", "");
   padding p = padding_of(request, qn_role(&request->op[0], QN_ROLE_PAD_BACKWARD_DX), qn_role(&request->op[0], QN_ROLE_PAD_BACKWARD_DY));
   if ((p.dtype == QN_F64) != (CPU_REAL == QN_F64))          /* f64 never mixes with other dtypes */
     return qn_refuse(prepared, "sums are made in " CPU_REAL_NAME, "dx", CPU_REALS, "%s", qn_kit_name(p.dtype));

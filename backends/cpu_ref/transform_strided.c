@@ -222,6 +222,8 @@ static void concat_of(const qn_request *request, transform *t)
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   const qn_node *node = &request->op[0];
+  if (node->op == QN_OP_SLICE && !qn_slices_forwards(node->attr, request->value[node->arg[0]].rank))
+    return qn_refuse(prepared, "runs forwards", "step", "at least 1", "%s", "negative");
   const int64_t n = node->op == QN_OP_CONCAT ? node->first[1] : 1;
   transform *t = cpu_state(prepared, sizeof *t + (size_t)n * sizeof *t->copy);
   if (!t) return QN_NO_MEMORY;

@@ -112,6 +112,7 @@
   X(transform_direct)          \
   X(select_rows)               \
   X(select_lines)              \
+  X(elements_direct)           \
   X(select_direct)
 
 #define X(file) extern const qn_engine_list cuda_##file##_list;

@@ -94,7 +94,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/element.cuh \
   backends/cuda/engines.c \
   backends/cuda/engines.h \
-  backends/cuda/functions.cuh \
+  backends/cuda/functions.cuh backends/cuda/functions_listed.cuh \
   backends/cuda/larger.cuh \
   backends/cuda/logits.cuh \
   backends/cuda/loss_direct.cu \
@@ -206,6 +206,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/sampling_lists.cu \
   backends/cuda/sampling_planes.cu \
   backends/cuda/sampling_sorted.cu \
+  backends/cuda/elements_direct.cu \
   backends/cuda/select_direct.cu \
   backends/cuda/select_lines.cu \
   backends/cuda/select_rows.cu \

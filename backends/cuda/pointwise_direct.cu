@@ -3,10 +3,12 @@
 #include "direct.cuh"
 #include "engines.h"
 #include "functions.cuh"
+#include "functions_listed.cuh"
 
 struct pointwise {
   uint32_t op, type;                      /* type: the computation's, QN_F64, QN_F32, an integer dtype or QN_BOOL */
   int32_t  n, condition;                  /* n: operands, without select's condition, which comes before them */
+  bool     listed;                        /* a function of floats in functions.def */
   tensor   operand[3], y;
   scalar   value[3];                      /* of operands of rank 0 */
   int64_t  whole[3];                      /* host scalars as integers, which may have more digits than a double */
@@ -71,7 +73,9 @@ __device__ static double floating(const pointwise &v, double a, double b)
   case QN_OP_LE: return a <= b;
   case QN_OP_GT: return a > b;
   case QN_OP_GE: return a >= b;
-  default: return v.n == 1 ? fn_unary(v.op, a, v.alpha, v.beta) : fn_binary(v.op, a, b, v.alpha, v.beta);
+  default:
+    if (v.listed) return fn_listed(v.op, a, b);
+    return v.n == 1 ? fn_unary(v.op, a, v.alpha, v.beta) : fn_binary(v.op, a, b, v.alpha, v.beta);
   }
 }
 
@@ -95,7 +99,7 @@ __device__ static int64_t whole(uint32_t op, int64_t a, int64_t b)
   case QN_OP_LOGICAL_AND: return a && b;
   case QN_OP_LOGICAL_OR:  return a || b;
   case QN_OP_LOGICAL_NOT: return !a;
-  default:                return a;       /* cast */
+  default:                return fn_listed_integer(op, a, b);         /* cast: a */
   }
 }
 
@@ -137,6 +141,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   v.op = k->op;
   v.n = k->n_roles - 1;
   v.condition = k->op == QN_OP_SELECT;
+  v.listed = fn_is_listed(v.op);
   for (int i = 0; i < v.n; i++) {
     v.operand[i] = direct_tensor(k, launch, (uint32_t)i, 0);
     if (v.operand[i].rank == 0) v.value[i] = direct_scalar(k, launch, (uint32_t)i, 0);

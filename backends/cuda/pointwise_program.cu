@@ -11,6 +11,7 @@
 #include "cuda_backend.h"
 #include "engines.h"
 #include "functions.cuh"
+#include "functions_listed.cuh"
 #include "vector.cuh"
 
 enum { MAX_STEPS = 32, MAX_TENSORS = 12, MAX_SLOTS = 8, MAX_RANK = 4, MAX_INPUTS = 3, MAX_EARLY = 3 };
@@ -42,7 +43,9 @@ struct program {
 
 /* ---- kernel ------------------------------------------------------------------------------------------ */
 
-/* Light functions leave the kernel few registers, hence many loads in flight; heavy ones are only in a second kernel that has all. */
+/* Light functions leave the kernel few registers, hence many loads in flight; a second kernel has the heavy ones too, a third also
+ * those of functions.def. */
+enum { LIGHT, HEAVY, LISTED };
 #define LIGHT_UNARY(X) X(NEG) X(ABS) X(SIGN) X(FLOOR) X(CEIL) X(ROUND) X(TRUNC) X(RELU) X(LEAKY_RELU) X(HARDSWISH) X(CLIP)
 #define LIGHT_BINARY(X) X(ADD) X(SUB) X(MUL) X(MIN) X(MAX) X(RELU_BACKWARD) X(LEAKY_RELU_BACKWARD) X(HARDSWISH_BACKWARD) X(CLIP_BACKWARD)
 #define HEAVY_UNARY(X) X(EXP) X(LOG) X(SQRT) X(RSQRT) X(RECIPROCAL) X(ERF) X(SIN) X(COS) X(ELU) X(GELU) X(GELU_TANH) X(SILU) \
@@ -63,7 +66,16 @@ template <int V> __device__ __forceinline__ void apply_heavy(const step &s, floa
   }
 }
 
-template <int V, bool heavy> __device__ __forceinline__ void apply(const step &s, float (&a)[V], const float (&b)[V], const float (&c)[V])
+template <int V> __device__ __forceinline__ void apply_listed(const step &s, float (&a)[V], const float (&b)[V])
+{
+  switch (s.op) {
+#define QN_FUNCTION(OP, half_ulps, oracle, fast) PLAIN(OP, fn_listed(QN_OP_##OP, a[i], b[i]))
+#include <quern/functions.def>
+  default: apply_heavy(s, a, b); break;
+  }
+}
+
+template <int V, int weight> __device__ __forceinline__ void apply(const step &s, float (&a)[V], const float (&b)[V], const float (&c)[V])
 {
   switch (s.op) {
   LIGHT_UNARY(UNARY)
@@ -79,7 +91,10 @@ template <int V, bool heavy> __device__ __forceinline__ void apply(const step &s
   PLAIN(LOGICAL_NOT, a[i] == 0)
   PLAIN(SELECT, a[i] != 0 ? b[i] : c[i])
   case QN_OP_CAST: break;                 /* the store converts */
-  default: if (heavy) apply_heavy(s, a, b); break;
+  default:
+    if (weight == LISTED) apply_listed(s, a, b);
+    else if (weight == HEAVY) apply_heavy(s, a, b);
+    break;
   }
 }
 
@@ -166,7 +181,7 @@ template <int V, int THREADS, int whole> struct machine {
   }
 };
 
-template <int V, int THREADS, bool heavy, int whole>
+template <int V, int THREADS, int weight, int whole>
 __global__ void __launch_bounds__(THREADS, 1024 / THREADS) pointwise_program(const __grid_constant__ program p)
 {
   extern __shared__ float shared[];
@@ -200,7 +215,7 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS) pointwise_program(con
     if (!whole && s.in[2].from) m.fetch(c, s.in[2], a);       /* select: its condition has another dtype */
     if (s.in[1].from) m.fetch(b, s.in[1], a);
     if (s.in[0].from != FROM_BEFORE) m.fetch(a, s.in[0], a);
-    apply<V, heavy>(s, a, b, c);
+    apply<V, weight>(s, a, b, c);
     if (s.slot >= 0)
 #pragma unroll
       for (int i = 0; i < V; i++) m.slots[s.slot][i][threadIdx.x] = a[i];
@@ -210,13 +225,13 @@ __global__ void __launch_bounds__(THREADS, 1024 / THREADS) pointwise_program(con
 
 /* One step of one or two packed operands, in whole vectors. A light step has the occupancy that memory bandwidth needs; a heavy
  * one shares its overhead between two vectors per thread. The commonest heavy functions have kernels of their own, with few registers. */
-template <bool heavy> constexpr int flat_vectors = heavy ? 2 : 1;
+template <int weight> constexpr int flat_vectors = weight == HEAVY ? 2 : 1;
 #define SINGLE(X) X(GELU) X(GELU_TANH) X(SILU) X(SIGMOID) X(TANH)
 
-template <bool heavy, int whole, uint32_t single = 0>
-__global__ void __launch_bounds__(256, (single ? 1536 : heavy ? 1024 : 2048) / 256) pointwise_flat(const __grid_constant__ program p)
+template <int weight, int whole, uint32_t single = 0>
+__global__ void __launch_bounds__(256, (single ? 1536 : weight ? 1024 : 2048) / 256) pointwise_flat(const __grid_constant__ program p)
 {
-  constexpr int per_16 = vector_per_16<whole>, N = flat_vectors<heavy>, V = N * per_16;
+  constexpr int per_16 = vector_per_16<whole>, N = flat_vectors<weight>, V = N * per_16;
   const step &s = p.steps[0];
   uint32_t first = blockIdx.x * (256 * N) + threadIdx.x;
   constexpr int operands = single ? 1 : 2;
@@ -247,7 +262,7 @@ __global__ void __launch_bounds__(256, (single ? 1536 : heavy ? 1024 : 2048) / 2
 #pragma unroll
     for (int j = 0; j < V; j++) v[0][j] = fn_unary(single, v[0][j], s.alpha, s.beta);
   } else {
-    apply<V, heavy>(s, v[0], v[operands - 1], v[operands - 1]);
+    apply<V, weight>(s, v[0], v[operands - 1], v[operands - 1]);
   }
 #pragma unroll
   for (int k = 0; k < N; k++)
@@ -261,7 +276,7 @@ struct state {
   int32_t n_tensors;
   int32_t number[MAX_TENSORS];            /* value index of each tensor in the request */
   uint8_t host[MAX_TENSORS];
-  int32_t wide, slots, heavy;             /* wide: V is 8 */
+  int32_t wide, slots, weight;            /* wide: V is 8 */
   uint8_t early[MAX_EARLY];               /* tensors loaded first */
   bool flat;                              /* one step, packed */
   uint32_t whole;                         /* the common dtype, or 0 */
@@ -294,7 +309,7 @@ static const char *op_fits(const qn_request *r, const qn_node *op, bool *exact_o
     *exact_only = true;                   /* a result that is rounded or clamped on being stored cannot be used by later steps */
     return y->dtype == QN_F64 || y->dtype == QN_I64 ? "results of f16, bf16, f32, 8 bits or i32" : nullptr;
   }
-  bool comparison = op->op >= QN_OP_EQ && op->op <= QN_OP_GE;
+  bool comparison = (op->op >= QN_OP_EQ && op->op <= QN_OP_GE) || op->op == QN_OP_ISNAN || op->op == QN_OP_ISFINITE;
   if (logic || comparison) return y->dtype == QN_BOOL ? nullptr : "results of bool";
   return small_float(y->dtype) ? nullptr : "results of f16, bf16 or f32";
 }
@@ -323,12 +338,12 @@ static int32_t last_use(const compiler *c, int32_t value)
   return -1;
 }
 
-static bool heavy(uint32_t op)
+static int32_t weight(uint32_t op)
 {
 #define CASE(name) case QN_OP_##name:
   switch (op) {
-  HEAVY_UNARY(CASE) HEAVY_BINARY(CASE) return true;
-  default: return false;
+  HEAVY_UNARY(CASE) HEAVY_BINARY(CASE) return HEAVY;
+  default: return fn_is_listed(op) ? LISTED : LIGHT;
   }
 #undef CASE
 }
@@ -346,7 +361,7 @@ static const char *compile(compiler *c, uint32_t n_ops)
     const qn_pointwise *attr = (const qn_pointwise *)op->attr;
     step *s = &st->p.steps[k];
     s->op = (uint16_t)op->op;
-    st->heavy |= heavy(op->op);
+    st->weight = st->weight > weight(op->op) ? st->weight : weight(op->op);
     s->alpha = attr ? (float)attr->alpha : 0;
     s->beta = attr ? (float)attr->beta : 0;
     s->slot = s->out = -1;
@@ -483,22 +498,22 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-/* [heavy][scattered narrow, scattered wide, whole f32, bf16, f16, flat f32, bf16, f16] */
+/* [weight][scattered narrow, scattered wide, whole f32, bf16, f16, flat f32, bf16, f16] */
 typedef const void *kernel;
-#define KERNELS(heavy)                                                                                      \
-  { (kernel)pointwise_program<4, 256, heavy, SCATTERED>, (kernel)pointwise_program<8, 256, heavy, SCATTERED>,    \
-    (kernel)pointwise_program<4, 256, heavy, QN_F32>, (kernel)pointwise_program<8, 256, heavy, QN_BF16>,         \
-    (kernel)pointwise_program<8, 256, heavy, QN_F16>, (kernel)pointwise_flat<heavy, QN_F32>,                     \
-    (kernel)pointwise_flat<heavy, QN_BF16>, (kernel)pointwise_flat<heavy, QN_F16> }
-static const kernel kernels[2][8] = { KERNELS(false), KERNELS(true) };
+#define KERNELS(weight)                                                                                     \
+  { (kernel)pointwise_program<4, 256, weight, SCATTERED>, (kernel)pointwise_program<8, 256, weight, SCATTERED>,  \
+    (kernel)pointwise_program<4, 256, weight, QN_F32>, (kernel)pointwise_program<8, 256, weight, QN_BF16>,       \
+    (kernel)pointwise_program<8, 256, weight, QN_F16>, (kernel)pointwise_flat<weight, QN_F32>,                   \
+    (kernel)pointwise_flat<weight, QN_BF16>, (kernel)pointwise_flat<weight, QN_F16> }
+static const kernel kernels[3][8] = { KERNELS(LIGHT), KERNELS(HEAVY), KERNELS(LISTED) };
 
 /* of_dtype: 0 f32, 1 bf16, 2 f16. NULL: the op has no kernel of its own. */
 static const kernel *single_kernel(uint32_t op, int of_dtype)
 {
 #define CASE(name) \
   case QN_OP_##name: { \
-    static const kernel of[] = { (kernel)pointwise_flat<true, QN_F32, QN_OP_##name>, (kernel)pointwise_flat<true, QN_BF16, QN_OP_##name>, \
-                                 (kernel)pointwise_flat<true, QN_F16, QN_OP_##name> }; \
+    static const kernel of[] = { (kernel)pointwise_flat<HEAVY, QN_F32, QN_OP_##name>, (kernel)pointwise_flat<HEAVY, QN_BF16, QN_OP_##name>, \
+                                 (kernel)pointwise_flat<HEAVY, QN_F16, QN_OP_##name> }; \
     return &of[of_dtype]; \
   }
   switch (op) {
@@ -520,12 +535,12 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   for (int e = 0; e < p.n_early; e++) p.early[e] = p.tensor[st->early[e]];
   cudaStream_t stream = (cudaStream_t)launch->stream;
   const int threads = 256;
-  const int each = threads * (st->flat && st->heavy ? flat_vectors<true> : 1);
+  const int each = threads * (st->flat && st->weight == HEAVY ? flat_vectors<HEAVY> : 1);
   unsigned blocks = (p.vectors + each - 1) / each;
   size_t shared = (size_t)st->slots * (st->wide ? 8 : 4) * threads * sizeof(float);
   int how = st->whole == QN_F32 ? 2 : st->whole == QN_BF16 ? 3 : st->whole == QN_F16 ? 4 : st->wide ? 1 : 0;
   const kernel *k = st->flat ? single_kernel(p.steps[0].op, how - 2) : nullptr;
-  if (!k) k = &kernels[st->heavy != 0][how + (st->flat ? 3 : 0)];
+  if (!k) k = &kernels[st->weight][how + (st->flat ? 3 : 0)];
   void *args[] = { &p };
   return cuda_check(cudaLaunchKernel(*k, blocks, threads, args, shared, stream), "pointwise_program");
 }

@@ -1,5 +1,6 @@
 /* reduce_direct.cu -- y = one number from all of x along some dims, the fallback: one block per element, in a fixed order.
  *
+ *   variance = sum (x - mean)^2 / (n - correction)   logsumexp = ln sum e^x   any, all: max, min of bool
  *   sum, mean, prod, max, min   norm1 = sum |x|   norm2 = sqrt(sum x^2)   amax = max |x|   argmax, argmin = where, row-major
  *
  * Floats in double, integers modulo 2^64. Over nothing: 0, NaN, 1, -Inf, +Inf (integers: least, largest), 0, 0, 0, -1. NaN wins
@@ -10,8 +11,10 @@
 enum { THREADS = 128 };
 
 struct reduction {
-  uint32_t op;
+  uint32_t op;                            /* any, all: as reduce_max, reduce_min */
   int32_t  rank;                          /* of the reduced dims */
+  bool     last;                          /* of equal extremes */
+  int64_t  correction;
   tensor   x, y;
   int64_t  count, elements, dim[QN_MAX_RANK], stride[QN_MAX_RANK];
 };
@@ -30,7 +33,7 @@ __device__ static int64_t inner_place(const reduction &r, int64_t j)
 /* A thread's partial result, and how two are combined. T: double or int64_t. */
 template <class T> struct found { T value; int64_t where; };
 
-template <class T> __device__ static found<T> join(uint32_t op, found<T> a, found<T> b)
+template <class T> __device__ static found<T> join(uint32_t op, bool last, found<T> a, found<T> b)
 {
   switch (op) {
   case QN_OP_REDUCE_PROD: return { (T)(a.value * b.value), 0 };
@@ -38,8 +41,9 @@ template <class T> __device__ static found<T> join(uint32_t op, found<T> a, foun
     if (a.where < 0) return b;
     if (b.where < 0) return a;
     bool least = op == QN_OP_REDUCE_MIN || op == QN_OP_ARGMIN, a_nan = a.value != a.value, b_nan = b.value != b.value;
-    if (a_nan || b_nan) return a_nan && (!b_nan || a.where < b.where) ? a : b;
-    if (a.value == b.value) return a.where < b.where ? a : b;
+    const bool a_first = (a.where < b.where) != last;
+    if (a_nan || b_nan) return a_nan && (!b_nan || a_first) ? a : b;
+    if (a.value == b.value) return a_first ? a : b;
     return (least ? a.value < b.value : a.value > b.value) ? a : b;
   }
   default: return { (T)(a.value + b.value), 0 };
@@ -105,13 +109,13 @@ template <class T> __global__ static void __launch_bounds__(THREADS) reduce_dire
     for (T unit = 1;; unit = (T)FAR) {
       f = nothing<T>(r.op, r.x.dtype);
       for (int64_t j = threadIdx.x; j < r.count; j += THREADS)
-        f = join(r.op, f, seen(r.op, (T)(r.x.load<T>(from + inner_place(r, j)) * unit), j));
+        f = join(r.op, r.last, f, seen(r.op, (T)(r.x.load<T>(from + inner_place(r, j)) * unit), j));
       value[threadIdx.x] = f.value;
       where[threadIdx.x] = f.where;
       for (int half = THREADS / 2; half; half >>= 1) {
         __syncthreads();
         if (threadIdx.x < half) {
-          f = join(r.op, f, { value[threadIdx.x + half], where[threadIdx.x + half] });
+          f = join(r.op, r.last, f, { value[threadIdx.x + half], where[threadIdx.x + half] });
           value[threadIdx.x] = f.value;
           where[threadIdx.x] = f.where;
         }
@@ -125,12 +129,55 @@ template <class T> __global__ static void __launch_bounds__(THREADS) reduce_dire
   }
 }
 
+/* The sum, or the largest (NaN wins), of the block's values in each thread. */
+__device__ static double block_join(double *shared, double v, bool largest)
+{
+  shared[threadIdx.x] = v;
+  for (int half = THREADS / 2; half; half >>= 1) {
+    __syncthreads();
+    if (threadIdx.x < half) {
+      const double a = shared[threadIdx.x], b = shared[threadIdx.x + half];
+      shared[threadIdx.x] = !largest ? a + b : a != a || a >= b ? a : b;
+    }
+  }
+  __syncthreads();
+  v = shared[0];
+  __syncthreads();
+  return v;
+}
+
+/* In two passes: the mean or the largest, then what is about it. A mean is of x / n, which does not overflow. */
+__global__ static void __launch_bounds__(THREADS) reduce_about_direct(const __grid_constant__ reduction r)
+{
+  __shared__ double shared[THREADS];
+  const bool variance = r.op == QN_OP_REDUCE_VARIANCE;
+  for (int64_t i = blockIdx.x; i < r.elements; i += gridDim.x) {
+    const int64_t from = place(r.x, r.y, i);
+    double middle = variance ? 0 : -INFINITY, sum = 0;
+    for (int64_t j = threadIdx.x; j < r.count; j += THREADS) {
+      const double v = r.x.load<double>(from + inner_place(r, j));
+      middle = variance ? middle + v / (double)r.count : middle != middle || middle >= v ? middle : v;
+    }
+    middle = block_join(shared, middle, !variance);
+    const bool finite = fabs(middle) < INFINITY;
+    for (int64_t j = threadIdx.x; j < r.count && (variance || finite); j += THREADS) {
+      const double far = r.x.load<double>(from + inner_place(r, j)) - middle;
+      sum += variance ? far * far : exp(far);
+    }
+    sum = block_join(shared, sum, false);
+    const double left = r.count > r.correction ? (double)(r.count - r.correction) : 0;
+    if (threadIdx.x == 0) r.y.store(place(r.y, r.y, i), variance ? sum / left : finite ? middle + log(sum) : middle);
+  }
+}
+
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
   uint64_t mask = ((const qn_axes *)k->attr)->mask;
   reduction r = {};
-  r.op = k->op;
+  r.op = k->op == QN_OP_REDUCE_ANY ? (uint32_t)QN_OP_REDUCE_MAX : k->op == QN_OP_REDUCE_ALL ? (uint32_t)QN_OP_REDUCE_MIN : k->op;
+  r.last = ((const qn_axes *)k->attr)->last != 0;
+  r.correction = ((const qn_axes *)k->attr)->correction;
   r.x = direct_tensor(k, launch, 0, 0);
   r.y = direct_tensor(k, launch, 1, 0);
   r.count = 1;
@@ -142,7 +189,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     r.count *= r.x.dim[d];
   }
   unsigned blocks = direct_blocks(r.elements, 1);
-  if (qn_is_float(r.x.dtype)) reduce_direct<double><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(r);
+  if (r.op == QN_OP_REDUCE_VARIANCE || r.op == QN_OP_REDUCE_LOGSUMEXP)
+    reduce_about_direct<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(r);
+  else if (qn_is_float(r.x.dtype)) reduce_direct<double><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(r);
   else reduce_direct<int64_t><<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(r);
   return direct_launched("reduce_direct");
 }
@@ -158,5 +207,9 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_REDUCE_AMAX, run),
   DIRECT_ROW(QN_OP_ARGMAX, run),
   DIRECT_ROW(QN_OP_ARGMIN, run),
+  DIRECT_ROW(QN_OP_REDUCE_ANY, run),
+  DIRECT_ROW(QN_OP_REDUCE_ALL, run),
+  DIRECT_ROW(QN_OP_REDUCE_LOGSUMEXP, run),
+  DIRECT_ROW(QN_OP_REDUCE_VARIANCE, run),
 };
 CUDA_ENGINES(reduce_direct) = { row, sizeof row / sizeof *row };

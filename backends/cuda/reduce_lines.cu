@@ -486,6 +486,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   const qn_value *x = &r->value[op->arg[0]], *y = &r->value[op->arg[1]];
   uint64_t mask = ((const qn_axes *)op->attr)->mask;
+  if (((const qn_axes *)op->attr)->last) return qn_refuse(out, "finds the first of equals", "last", "0", "%s", "1");
   const bool sum = kind_of(op->op) == SUM, wide = sum && (x->dtype == QN_F64 || x->dtype == QN_I32);
   if (!wide && x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16)
     return qn_refuse(out, "dtypes", "x", sum ? "f16, bf16, f32, f64 or i32" : "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));

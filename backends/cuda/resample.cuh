@@ -5,7 +5,8 @@
 #include "spatial.cuh"
 
 /* Output i samples position (first + i step) / under; for nearest half a pixel is added, so that the floor is the nearest. */
-struct ruler { int64_t first, step, under, places, points; float inverse; cuda_divisor by, by_step; };   /* inverse, by: of under */
+struct ruler { int64_t first, step, under, places, points; float inverse; cuda_divisor by, by_step; double cubic; };
+/* inverse, by: of under; cubic: the coefficient, where weights are doubles; in float it is -3/4 */
 
 struct resampling : spatial {
   int32_t mode;
@@ -15,8 +16,13 @@ struct resampling : spatial {
 template <class I> __device__ __forceinline__ I floor_div(I a, I b) { I q = a / b; return q - (q * b > a); }
 template <class I> __device__ __forceinline__ I clamp(I v, I most) { return v < 0 ? 0 : v > most ? most : v; }
 
-template <class T> __device__ __forceinline__ T cubic(T z)        /* Keys' kernel (a = -0.75) at distance z >= 0 */
+__device__ __forceinline__ double cubic(double z, double a)       /* Keys' kernel at distance z >= 0 */
 {
+  return z <= 1 ? ((a + 2) * z - (a + 3)) * z * z + 1 : ((a * z - 5 * a) * z + 8 * a) * z - 4 * a;
+}
+__device__ __forceinline__ float cubic(float z, double)           /* a = -0.75 */
+{
+  typedef float T;
   return z <= 1 ? (T(1.25) * z - T(2.25)) * z * z + 1 : ((T(-0.75) * z + T(3.75)) * z - 6) * z + 3;
 }
 
@@ -51,7 +57,7 @@ template <class T, class I, int MODE> struct point {
     for (int k = 0; k < TAPS; k++)
       w[k] = MODE == QN_RESAMPLE_NEAREST ? T(1)
            : MODE == QN_RESAMPLE_LINEAR  ? (k ? t : u)
-                                         : cubic<T>(k == 0 ? 1 + t : k == 1 ? t : k == 2 ? u : 1 + u);
+                                         : cubic(k == 0 ? 1 + t : k == 1 ? t : k == 2 ? u : 1 + u, r.cubic);
   }
 };
 
@@ -79,11 +85,15 @@ template <class I> __device__ __forceinline__ void points_near(const ruler &r, I
 
 static inline ruler ruler_of(const qn_resampling *a, int64_t x, int64_t y)
 {
-  ruler r = { 0, x, y, x, y, 0, {}, {} };
+  ruler r = { 0, x, y, x, y, 0, {}, {}, a->coefficient };
   if (a->grid == QN_GRID_HALF_PIXEL) r.first = x - y, r.step = 2 * x, r.under = 2 * y;
   else if (a->grid == QN_GRID_ALIGN_CORNERS) r.step = y > 1 ? x - 1 : 0, r.under = y > 1 ? y - 1 : 1;
-  if (a->mode == QN_RESAMPLE_NEAREST && a->grid != QN_GRID_ASYMMETRIC) r.first = 2 * r.first + r.under, r.step *= 2, r.under *= 2;
   if (!r.under) r.under = 1;              /* no outputs: nothing is sampled */
+  if (a->mode == QN_RESAMPLE_NEAREST) {
+    const int64_t plain = r.under;
+    qn_round_place(a, &r.first, &r.under);
+    if (r.under != plain) r.step *= 2;
+  }
   r.inverse = (float)(1 / (double)r.under);
   r.by = cuda_divide_by(r.under), r.by_step = cuda_divide_by(r.step ? r.step : 1);
   return r;

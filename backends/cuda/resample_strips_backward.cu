@@ -181,6 +181,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int v = 1;
   qn_status status = strips_begin(&s, &v, r, out);
   if (status) return status;
+  for (int d = 0; d < 3; d++) {           /* nearest's lists of outputs do not know of places clamped to an edge */
+    const ruler &place = s.dim[d];
+    if (s.mode == QN_RESAMPLE_NEAREST && place.points &&
+        (place.first < 0 || (place.first + (place.points - 1) * place.step) / place.under >= place.places))
+      return qn_refuse(out, "nearest places lie inside", "rounding", "another", "%s", "beyond an edge");
+  }
   const uint32_t dtype = r->value[st.dx].dtype;
   const plan plan = dtype == QN_F32  ? choose<QN_F32>(s.mode, v > 1)
                   : dtype == QN_BF16 ? choose<QN_BF16>(s.mode, v > 1)

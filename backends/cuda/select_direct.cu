@@ -1,10 +1,11 @@
-/* select_direct.cu -- scatter_add, pad_backward, one_hot, top_k, cumsum; any strides and dtypes, in double.
+/* select_direct.cu -- scatter_add, pad_backward, one_hot, top_k, sort, cumsum, cumprod, cummax; any strides and dtypes, in double.
  *
  *   scatter_add   dx[a, l, b] = the sum of dy[a, i, b] over the i with indices[i] = l     an element a thread
  *   pad_backward  dx[j] = the sum of dy[i] over the i that pad fills from j               an element a thread
  *   one_hot       y[a, l, b] = on where indices[a, b] = l, else off                       an element a thread
  *   top_k         y = the k largest along an axis, the largest first                      a line a warp, k passes
- *   cumsum        y[i] = x[0] + ... + x[i] along an axis                                  a line a thread */
+ *   sort          y[the number of those before x[i]] = x[i] along an axis                 an element a thread
+ *   cumsum        y[i] = x[0] + ... + x[i] along an axis; cumprod, cummax likewise        a line a thread */
 #include "direct.cuh"
 #include "engines.h"
 
@@ -14,6 +15,8 @@ struct selection {
   int64_t count;                          /* elements (threads) or lines (warps) */
   int64_t places, k;                      /* number of indices; top_k's k */
   int32_t mode, smallest, exclusive, reverse;
+  bool    product;                        /* of a scan: cumprod, else cummax */
+  bool    outwards;                       /* pad_backward: nothing is cut off, and nothing comes round */
   int64_t before[QN_MAX_RANK];            /* pad_backward */
   double  on, off;
 };
@@ -79,6 +82,19 @@ __global__ static void __launch_bounds__(128) scatter_add_direct(const __grid_co
 __device__ __forceinline__ int64_t image_of(const selection &s, int d, int64_t at, int64_t k)
 {
   int64_t n = s.y.dim[d], before = s.before[d], after = s.x.dim[d] - before - n;
+  if (!s.outwards) {                      /* wrapped or cut off: found by a search */
+    for (int64_t i = 0; i < s.x.dim[d]; i++) {
+      int64_t from = i - before;
+      if (from < 0 || from >= n) {
+        if (s.mode == QN_PAD_CONSTANT) continue;
+        if (s.mode == QN_PAD_REFLECT) from = from < 0 ? -from : 2 * (n - 1) - from;
+        else if (s.mode == QN_PAD_REPLICATE) from = from < 0 ? 0 : n - 1;
+        else from = from < 0 ? n - 1 - (-from - 1) % n : from % n;
+      }
+      if (from == at && k-- == 0) return i;
+    }
+    return -1;
+  }
   if (k == 0) return before + at;
   if (s.mode == QN_PAD_REFLECT) {
     bool left = at >= 1 && at <= before, right = at <= n - 2 && at >= n - 1 - after;
@@ -100,8 +116,9 @@ __global__ static void __launch_bounds__(128) pad_backward_direct(const __grid_c
     double sum = 0;
     int d;
     place_in(i, s.y, at);
-    for (d = 0; d < s.y.rank; d++) image[d] = image_of(s, d, at[d], 0);
-    do {                                  /* over the images in all dims, the last fastest */
+    bool shown = true;
+    for (d = 0; d < s.y.rank; d++) shown &= (image[d] = image_of(s, d, at[d], 0)) >= 0;
+    if (shown) do {                       /* over the images in all dims, the last fastest */
       sum += s.x.load<double>(offset_in(s.x, image));
       for (d = s.y.rank - 1; d >= 0; d--) {
         image[d] = image_of(s, d, at[d], ++number[d]);
@@ -188,6 +205,19 @@ __global__ static void __launch_bounds__(256) top_k_direct(const __grid_constant
   }
 }
 
+__global__ static void __launch_bounds__(128) sort_direct(const __grid_constant__ selection s)
+{
+  const int64_t n = s.x.dim[s.axis], step = s.x.stride[s.axis];
+  FOR_EACH(i, s.count) {
+    const int64_t line = i / n, j = i - line * n, from = line_begin(s.x, s.axis, line);
+    const ranked v = ranked_at(s.x, from + j * step, j);
+    int64_t place = 0;
+    for (int64_t k = 0; k < n; k++) place += comes_before(ranked_at(s.x, from + k * step, k), v, s.smallest);
+    copy_bits(s.y, line_begin(s.y, s.axis, line) + place * s.y.stride[s.axis], s.x, from + j * step);
+    if (s.indices.p) s.indices.store(line_begin(s.indices, s.axis, line) + place * s.indices.stride[s.axis], j);
+  }
+}
+
 template <class T> __device__ __forceinline__ void store_sum(const tensor &y, int64_t at, T sum) { y.store(at, sum); }
 template <> __device__ __forceinline__ void store_sum(const tensor &y, int64_t at, int64_t sum)
 {
@@ -210,6 +240,23 @@ template <class T> __global__ static void __launch_bounds__(128) cumsum_direct(c
   }
 }
 
+/* cumprod, cummax. none: what the first of an exclusive scan is. */
+template <class T> __global__ static void __launch_bounds__(128) scan_direct(const __grid_constant__ selection s, T none)
+{
+  const int64_t n = s.x.dim[s.axis];
+  FOR_EACH(line, s.count) {
+    const int64_t from = line_begin(s.x, s.axis, line), to = line_begin(s.y, s.axis, line);
+    T v = none;
+    for (int64_t j = 0; j < n; j++) {
+      const int64_t at = s.reverse ? n - 1 - j : j;
+      if (s.exclusive) store_sum(s.y, to + at * s.y.stride[s.axis], v);
+      const T x = s.x.load<T>(from + at * s.x.stride[s.axis]);
+      v = s.product ? (T)(v * x) : v != v || v >= x ? v : x;
+      if (!s.exclusive) store_sum(s.y, to + at * s.y.stride[s.axis], v);
+    }
+  }
+}
+
 /* ---- host --------------------------------------------------------------------------------------------------- */
 
 static qn_status run_sums(const qn_prepared *p, const qn_launch *launch)
@@ -227,6 +274,7 @@ static qn_status run_sums(const qn_prepared *p, const qn_launch *launch)
     s.y = direct_tensor(k, launch, QN_ROLE_PAD_BACKWARD_DX, 0);
     s.mode = (int32_t)a->mode;
     memcpy(s.before, a->pad_before, sizeof s.before);
+    s.outwards = qn_pads_outwards(a, s.y.rank);
   }
   s.count = direct_elements(s.y);
   cudaStream_t stream = (cudaStream_t)launch->stream;
@@ -278,11 +326,45 @@ static qn_status run_cumsum(const qn_prepared *p, const qn_launch *launch)
   return direct_launched("cumsum_direct");
 }
 
+static qn_status run_sort(const qn_prepared *p, const qn_launch *launch)
+{
+  const kept *k = (const kept *)p->state;
+  const qn_sorting *a = (const qn_sorting *)k->attr;
+  selection s = {};
+  s.x = direct_tensor(k, launch, QN_ROLE_SORT_X, 0);
+  s.y = direct_tensor(k, launch, QN_ROLE_SORT_Y, 0);
+  s.indices = direct_tensor(k, launch, QN_ROLE_SORT_INDICES, 0);
+  s.axis = (int32_t)a->axis, s.smallest = !a->descending;
+  s.count = direct_elements(s.x);
+  sort_direct<<<direct_blocks(s.count, 128), 128, 0, (cudaStream_t)launch->stream>>>(s);
+  return direct_launched("sort_direct");
+}
+
+static qn_status run_scan(const qn_prepared *p, const qn_launch *launch)
+{
+  const kept *k = (const kept *)p->state;
+  const qn_scan *a = (const qn_scan *)k->attr;
+  selection s = {};
+  s.x = direct_tensor(k, launch, QN_ROLE_CUMPROD_X, 0);
+  s.y = direct_tensor(k, launch, QN_ROLE_CUMPROD_Y, 0);
+  s.axis = (int32_t)a->axis, s.exclusive = a->exclusive != 0, s.reverse = a->reverse != 0;
+  s.product = k->op == QN_OP_CUMPROD;
+  s.count = direct_elements(s.x) / s.x.dim[s.axis];
+  const unsigned blocks = direct_blocks(s.count, 128);
+  if (qn_is_integer(s.x.dtype))
+    scan_direct<int64_t><<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(s, s.product ? 1 : qn_least(s.x.dtype));
+  else scan_direct<double><<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(s, s.product ? 1 : -INFINITY);
+  return direct_launched("scan_direct");
+}
+
 static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_SCATTER_ADD, run_sums),
   DIRECT_ROW(QN_OP_PAD_BACKWARD, run_sums),
   DIRECT_ROW(QN_OP_ONE_HOT, run_one_hot),
   DIRECT_ROW(QN_OP_TOP_K, run_top_k),
+  DIRECT_ROW(QN_OP_SORT, run_sort),
   DIRECT_ROW(QN_OP_CUMSUM, run_cumsum),
+  DIRECT_ROW(QN_OP_CUMPROD, run_scan),
+  DIRECT_ROW(QN_OP_CUMMAX, run_scan),
 };
 CUDA_ENGINES(select_direct) = { row, sizeof row / sizeof *row };

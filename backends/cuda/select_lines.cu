@@ -1,4 +1,4 @@
-/* select_lines.cu -- top_k along a contiguous axis (a line a block; short ones a warp) and cumsum.
+/* select_lines.cu -- top_k and sort (the top n) along a contiguous axis (a line a block; short ones a warp) and cumsum.
  *
  * top_k sorts by 32-bit keys in element order (NaN last, -0 equals 0; inverted for the smallest).
  *   warp    up to 256 elements, 8 a lane: k times the maximum is found and removed
@@ -448,7 +448,13 @@ static qn_status keep(qn_prepared *out, const lines *s, int32_t x, int32_t y, in
 
 static qn_status top_k_prepare(const qn_request *r, qn_prepared *out)
 {
+  qn_ranking whole = QN_TOP_K_INIT;
   const qn_ranking *a = (const qn_ranking *)r->op[0].attr;
+  if (r->op[0].op == QN_OP_SORT) {        /* the n smallest or largest; its roles have the same numbers */
+    const qn_sorting *sort = (const qn_sorting *)r->op[0].attr;
+    whole.axis = sort->axis, whole.k = cuda_value(r, QN_ROLE_SORT_X)->dim[sort->axis], whole.smallest = !sort->descending;
+    a = &whole;
+  }
   lines s = {};
   const char *why = lines_of(&s, cuda_value(r, QN_ROLE_TOP_K_X), cuda_value(r, QN_ROLE_TOP_K_Y), cuda_value(r, QN_ROLE_TOP_K_INDICES),
                              (int)a->axis);
@@ -537,6 +543,8 @@ static qn_status cumsum_run(const qn_prepared *p, const qn_launch *launch)
 
 static const qn_engine row[] = {
   { "lines", QN_OP_TOP_K, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
+    top_k_prepare, nullptr, top_k_run, cuda_release },
+  { "lines", QN_OP_SORT, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
     top_k_prepare, nullptr, top_k_run, cuda_release },
   { "lines", QN_OP_CUMSUM, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, nullptr, nullptr,
     cumsum_prepare, nullptr, cumsum_run, cuda_release },

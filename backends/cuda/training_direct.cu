@@ -1,4 +1,5 @@
-/* training_direct.cu -- sgd, adam, adamw, global_norm, amp_unscale, amp_update in double, any strides and dtypes: a launch for
+/* training_direct.cu -- sgd, adam, adamw, amsgrad, rmsprop, adagrad, lion, global_norm, amp_unscale, amp_update in double,
+ * any strides and dtypes: a launch for
  * each tensor; reductions over a list by one block, tensor after tensor. */
 #include "direct.cuh"
 #include "engines.h"
@@ -12,10 +13,11 @@ __device__ static double value_of(const scalar &s) { return s.p ? element_load<d
 
 struct step {
   uint32_t op;
-  tensor   p, g, m, v, new_p, new_m, new_v, copy;
+  tensor   p, g, m, v, peak, new_p, new_m, new_v, new_peak, copy;
   scalar   before, rate, scale, found;
   int64_t  n;
-  double   b1, b2, eps, decay;            /* sgd: b1 is the momentum */
+  double   b1, b2, eps, decay;            /* sgd, rmsprop: b1 is the momentum, rmsprop: b2 alpha */
+  double   less;                          /* dampening, or slowing */
   int32_t  nesterov;
 };
 
@@ -28,22 +30,36 @@ __global__ static void __launch_bounds__(THREADS) training_step_direct(const __g
   bool found = value_of(s.found) != 0;
   double unbias1 = 1 - pow(s.b1, t), unbias2 = 1 - pow(s.b2, t);
   for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < s.n; i += gridDim.x * (int64_t)THREADS) {
-    double p = at(s.p, s.p, i), m = at(s.m, s.p, i), v = at(s.v, s.p, i);
+    double p = at(s.p, s.p, i), m = at(s.m, s.p, i), v = at(s.v, s.p, i), peak = at(s.peak, s.p, i);
     if (!found) {
       double g = at(s.g, s.p, i) / scale;
-      if (s.op != QN_OP_ADAMW) g += s.decay * p;
+      if (s.op != QN_OP_ADAMW && s.op != QN_OP_LION) g += s.decay * p;
       if (s.op == QN_OP_SGD) {
-        m = s.b1 * m + g;
+        m = s.b1 * m + (t > 1 ? 1 - s.less : 1) * g;
         p -= rate * (s.nesterov ? g + s.b1 * m : m);
+      } else if (s.op == QN_OP_RMSPROP) {
+        v = s.b2 * v + (1 - s.b2) * g * g;
+        m = s.b1 * m + g / (sqrt(v) + s.eps);
+        p -= rate * m;
+      } else if (s.op == QN_OP_ADAGRAD) {
+        v += g * g;
+        p -= rate / (1 + (t - 1) * s.less) * g / (sqrt(v) + s.eps);
+      } else if (s.op == QN_OP_LION) {
+        double c = s.b1 * m + (1 - s.b1) * g;
+        p -= rate * ((c > 0 ? 1 : c < 0 ? -1 : c) + s.decay * p);
+        m = s.b2 * m + (1 - s.b2) * g;
       } else {
         m = s.b1 * m + (1 - s.b1) * g;
         v = s.b2 * v + (1 - s.b2) * g * g;
-        p -= rate * (m / unbias1 / (sqrt(v / unbias2) + s.eps) + (s.op == QN_OP_ADAMW ? s.decay * p : 0));
+        peak = v != v || v > peak ? v : peak;
+        double below = s.op == QN_OP_AMSGRAD ? peak : v;
+        p -= rate * (m / unbias1 / (sqrt(below / unbias2) + s.eps) + (s.op == QN_OP_ADAMW ? s.decay * p : 0));
       }
     }
     put(s.new_p, s.p, i, p);
     put(s.new_m, s.p, i, m);
     put(s.new_v, s.p, i, v);
+    put(s.new_peak, s.p, i, peak);
     put(s.copy, s.p, i, p);
   }
 }
@@ -74,7 +90,16 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
   s.scale = number(k, launch, r.scale, 1), s.found = number(k, launch, r.found, 0);
   if (s.op == QN_OP_SGD) {
     const qn_sgd_rule *a = (const qn_sgd_rule *)k->attr;
-    s.b1 = a->momentum, s.decay = a->decay, s.nesterov = (int32_t)a->nesterov;
+    s.b1 = a->momentum, s.decay = a->decay, s.nesterov = (int32_t)a->nesterov, s.less = a->dampening;
+  } else if (s.op == QN_OP_RMSPROP) {
+    const qn_rmsprop_rule *a = (const qn_rmsprop_rule *)k->attr;
+    s.b1 = a->momentum, s.b2 = a->alpha, s.eps = a->eps, s.decay = a->decay;
+  } else if (s.op == QN_OP_ADAGRAD) {
+    const qn_adagrad_rule *a = (const qn_adagrad_rule *)k->attr;
+    s.less = a->slowing, s.eps = a->eps, s.decay = a->decay;
+  } else if (s.op == QN_OP_LION) {
+    const qn_lion_rule *a = (const qn_lion_rule *)k->attr;
+    s.b1 = a->beta1, s.b2 = a->beta2, s.decay = a->decay;
   } else {
     const qn_adam_rule *a = (const qn_adam_rule *)k->attr;
     s.b1 = a->beta1, s.b2 = a->beta2, s.eps = a->eps, s.decay = a->decay;
@@ -82,6 +107,7 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
   for (int i = 0; i < direct_count(k, (uint32_t)r.params); i++) {
     s.p = part(k, launch, r.params, i), s.g = part(k, launch, r.grads, i), s.m = part(k, launch, r.m, i), s.v = part(k, launch, r.v, i);
     s.new_p = part(k, launch, r.new_params, i), s.new_m = part(k, launch, r.new_m, i), s.new_v = part(k, launch, r.new_v, i);
+    s.peak = part(k, launch, r.peak, i), s.new_peak = part(k, launch, r.new_peak, i);
     s.copy = part(k, launch, r.copy, i);
     s.n = direct_elements(s.p);
     if (s.n) training_step_direct<<<direct_blocks(s.n, THREADS), THREADS, 0, stream>>>(s);
@@ -199,6 +225,10 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_SGD, take_step),
   DIRECT_ROW(QN_OP_ADAM, take_step),
   DIRECT_ROW(QN_OP_ADAMW, take_step),
+  DIRECT_ROW(QN_OP_RMSPROP, take_step),
+  DIRECT_ROW(QN_OP_ADAGRAD, take_step),
+  DIRECT_ROW(QN_OP_LION, take_step),
+  DIRECT_ROW(QN_OP_AMSGRAD, take_step),
   { "direct", QN_OP_GLOBAL_NORM, QN_CLASS_GENERIC, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
     norm_prepare, nullptr, global_norm, cuda_release },
   DIRECT_ROW(QN_OP_AMP_UNSCALE, amp_unscale),

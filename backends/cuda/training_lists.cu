@@ -314,6 +314,8 @@ static qn_status read_lists(state *s, const qn_request *r, qn_prepared *out, con
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
+  if (op->op == QN_OP_SGD && ((const qn_sgd_rule *)op->attr)->dampening != 0)
+    return qn_refuse(out, "adds all of the gradient", "dampening", "0", "%g", ((const qn_sgd_rule *)op->attr)->dampening);
   const qn_step_roles roles = qn_step_roles_of(op->op);
   const int8_t role[LISTS] = { roles.params, roles.grads, roles.m, roles.v, roles.new_params, roles.new_m, roles.new_v, roles.copy };
   int n = op->first[roles.grads + 1] - op->first[roles.grads];

@@ -5,6 +5,7 @@
  *   concat   y = the x one after the other along an axis, one launch each
  *   gather   y[a, i, b] = x[a, indices[i], b], 0 for an index out of range
  *
+ * A slice may run backwards, a pad be negative or wrap.
  * One kernel: y's element i comes from x at base + sum i[d] stride[d], where each i[d] must be within low[d]..high[d]-1; gather
  * replaces some of the i[d] by one index. An element a thread. */
 #include "direct.cuh"
@@ -44,6 +45,10 @@ __global__ static void __launch_bounds__(256) transform_direct(const __grid_cons
         bool below = at < t.low[d];
         if (t.mode == QN_PAD_REFLECT) at = 2 * (below ? t.low[d] : t.high[d] - 1) - at;
         else if (t.mode == QN_PAD_REPLICATE) at = below ? t.low[d] : t.high[d] - 1;
+        else if (t.mode == QN_PAD_WRAP) {
+          const int64_t n = t.high[d] - t.low[d];
+          at = below ? t.high[d] - 1 - (t.low[d] - 1 - at) % n : t.low[d] + (at - t.high[d]) % n;
+        }
         else inside = false;
       }
       from += at * t.stride[d];

@@ -73,6 +73,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_value *x = cuda_value(r, QN_ROLE_PAD_X), *y = cuda_value(r, QN_ROLE_PAD_Y);
   const qn_padding *a = (const qn_padding *)r->op[0].attr;
+  if (!qn_pads_outwards(a, y->rank))
+    return qn_refuse(out, "pads outwards", "pad", "not negative, mode constant, reflect or replicate", "%s", "");
   const int esize = (int)qn_kit_bytes(y->dtype);
   if (!qn_is_dense(y)) return qn_refuse(out, "elements are counted as they lie", "y", "no gaps", "%s", "gaps");
   if (qn_elements(y) > INT32_MAX)

@@ -71,6 +71,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_value *dy = cuda_value(r, QN_ROLE_PAD_BACKWARD_DY), *dx = cuda_value(r, QN_ROLE_PAD_BACKWARD_DX);
   const qn_padding *a = (const qn_padding *)r->op[0].attr;
+  if (!qn_pads_outwards(a, dx->rank))
+    return qn_refuse(out, "pads outwards", "pad", "not negative, mode constant, reflect or replicate", "%s", "");
   int esize = (int)qn_kit_bytes(dx->dtype);
   if (dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16)
     return qn_refuse(out, "sums are made in f32", "dx", "f32, f16 or bf16", "%s", qn_kit_name(dx->dtype));

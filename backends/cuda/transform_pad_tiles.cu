@@ -282,6 +282,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *result)
   const char *written = back ? "dx" : "y", *read = back ? "dy" : "x";
   const qn_value *in = cuda_value(r, roles[0]), *out = cuda_value(r, roles[1]);
   const qn_padding *a = (const qn_padding *)r->op[0].attr;
+  if (!qn_pads_outwards(a, out->rank))
+    return qn_refuse(result, "pads outwards", "pad", "not negative, mode constant, reflect or replicate", "%s", "");
   const int esize = (int)qn_kit_bytes(out->dtype);
   pad_state st = {};
   st.kernel = kernel_of(back, out->dtype, esize);

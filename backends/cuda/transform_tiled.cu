@@ -268,6 +268,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   int n = op->first[1];
   const qn_value *y = &r->value[op->arg[n]];
+  if (op->op == QN_OP_SLICE && !qn_slices_forwards((const qn_slicing *)op->attr, y->rank))
+    return qn_refuse(out, "runs forwards", "step", "at least 1", "%s", "negative");
   int esize = (int)qn_kit_bytes(y->dtype);
   state *st = (state *)cuda_state(out, sizeof *st + (size_t)n * sizeof(part));
   if (!st) return QN_NO_MEMORY;

@@ -432,3 +432,212 @@ softplus x=f64/4 beta=2 ; fill=zero x.is=1e308,-1e308,1.7e308,0 y.is=1e308,0,1.7
 hardswish x=f32/2 ; fill=zero x.is=3e38,-3e38 y.is=3e38,0 plain=1 as=bf16
 softplus x=f32/4 beta=2 ; fill=zero x.is=3e38,-3e38,2e38,0 y.is=3e38,0,2e38,0.34657359 y.within=1e-6 plain=1
 silu_backward dy=f32/2 x=f32/2 beta=2 ; fill=zero dy.is=1 x.is=3e38,-3e38 dx.is=1,0 plain=1
+
+# functions of functions.def: a tail, every 16-bit pattern, a spread of f32, near the largest
+log1p x=f32/70 ; as=f16,bf16,f64
+log1p x=f16/65536 ; fill=all plain=1
+log1p x=bf16/65536 ; fill=all plain=1 tier=full
+log1p x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+log1p x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+expm1 x=f32/71 ; as=f16,bf16,f64
+expm1 x=f16/65536 ; fill=all plain=1
+expm1 x=bf16/65536 ; fill=all plain=1 tier=full
+expm1 x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+expm1 x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+exp2 x=f32/72 ; as=f16,bf16,f64
+exp2 x=f16/65536 ; fill=all plain=1
+exp2 x=bf16/65536 ; fill=all plain=1 tier=full
+exp2 x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+exp2 x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+log2 x=f32/73 ; as=f16,bf16,f64
+log2 x=f16/65536 ; fill=all plain=1
+log2 x=bf16/65536 ; fill=all plain=1 tier=full
+log2 x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+log2 x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+tan x=f32/74 ; as=f16,bf16,f64
+tan x=f16/65536 ; fill=all plain=1
+tan x=bf16/65536 ; fill=all plain=1 tier=full
+tan x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+tan x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+asin x=f32/75 ; as=f16,bf16,f64
+asin x=f16/65536 ; fill=all plain=1
+asin x=bf16/65536 ; fill=all plain=1 tier=full
+asin x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+asin x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+acos x=f32/76 ; as=f16,bf16,f64
+acos x=f16/65536 ; fill=all plain=1
+acos x=bf16/65536 ; fill=all plain=1 tier=full
+acos x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+acos x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+atan x=f32/77 ; as=f16,bf16,f64
+atan x=f16/65536 ; fill=all plain=1
+atan x=bf16/65536 ; fill=all plain=1 tier=full
+atan x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+atan x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+sinh x=f32/78 ; as=f16,bf16,f64
+sinh x=f16/65536 ; fill=all plain=1
+sinh x=bf16/65536 ; fill=all plain=1 tier=full
+sinh x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+sinh x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+cosh x=f32/79 ; as=f16,bf16,f64
+cosh x=f16/65536 ; fill=all plain=1
+cosh x=bf16/65536 ; fill=all plain=1 tier=full
+cosh x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+cosh x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+asinh x=f32/80 ; as=f16,bf16,f64
+asinh x=f16/65536 ; fill=all plain=1
+asinh x=bf16/65536 ; fill=all plain=1 tier=full
+asinh x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+asinh x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+acosh x=f32/81 ; as=f16,bf16,f64
+acosh x=f16/65536 ; fill=all plain=1
+acosh x=bf16/65536 ; fill=all plain=1 tier=full
+acosh x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+acosh x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+atanh x=f32/82 ; as=f16,bf16,f64
+atanh x=f16/65536 ; fill=all plain=1
+atanh x=bf16/65536 ; fill=all plain=1 tier=full
+atanh x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+atanh x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+isnan x=f32/83 ; as=f16,bf16,f64
+isnan x=f16/65536 ; fill=all plain=1
+isnan x=bf16/65536 ; fill=all plain=1 tier=full
+isnan x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+isnan x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+isfinite x=f32/84 ; as=f16,bf16,f64
+isfinite x=f16/65536 ; fill=all plain=1
+isfinite x=bf16/65536 ; fill=all plain=1 tier=full
+isfinite x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+isfinite x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+log1p x=f32/2053 ; fill=bits plain=1
+tan x=f32/2053 ; fill=bits plain=1
+prelu x=f32/2x5x7 slope=f32/1x5x1 ; as=f16,bf16,f64
+prelu x=f32/2053 slope=0.25 ; fill=special plain=1
+prelu x=f16/64 slope=f32/64 ; fill=special plain=1
+mod a=f32/66 b=f32/66 ; as=f16,bf16,f64
+mod a=f32/4x5x7 b=f32/1x5x1 ; fill=signed:100 b.fill=signed:3 as=f16,f64
+mod a=f32/2053 b=f32/2053 ; fill=special,bits plain=1
+mod a=f32/35 b=1.5 ; fill=signed:1e6
+mod a=2.5 b=f32/19
+fmod a=f32/66 b=f32/66 ; as=f16,bf16,f64
+fmod a=f32/4x5x7 b=f32/1x5x1 ; fill=signed:100 b.fill=signed:3 as=f16,f64
+fmod a=f32/2053 b=f32/2053 ; fill=special,bits plain=1
+fmod a=f32/35 b=1.5 ; fill=signed:1e6
+fmod a=2.5 b=f32/19
+div a=i32/77 b=i32/77 ; fill=bits,int:20
+div a=i8/5x9 b=i8/1x9 ; fill=bits,int:7
+div a=u8/130 b=u8/130 ; fill=bits,int:9
+div a=i64/33 b=i64/33 ; fill=bits,int:40
+div a=i32/300 b=3 ; fill=bits
+mod a=i32/77 b=i32/77 ; fill=bits,int:20
+mod a=i8/5x9 b=i8/1x9 ; fill=bits,int:7
+mod a=u8/130 b=u8/130 ; fill=bits,int:9
+mod a=i64/33 b=i64/33 ; fill=bits,int:40
+mod a=i32/300 b=3 ; fill=bits
+fmod a=i32/77 b=i32/77 ; fill=bits,int:20
+fmod a=i8/5x9 b=i8/1x9 ; fill=bits,int:7
+fmod a=u8/130 b=u8/130 ; fill=bits,int:9
+fmod a=i64/33 b=i64/33 ; fill=bits,int:40
+fmod a=i32/300 b=3 ; fill=bits
+floor_divide a=i32/77 b=i32/77 ; fill=bits,int:20
+floor_divide a=i8/5x9 b=i8/1x9 ; fill=bits,int:7
+floor_divide a=u8/130 b=u8/130 ; fill=bits,int:9
+floor_divide a=i64/33 b=i64/33 ; fill=bits,int:40
+floor_divide a=i32/300 b=3 ; fill=bits
+bitwise_and a=i32/77 b=i32/77 ; fill=bits,int:20
+bitwise_and a=i8/5x9 b=i8/1x9 ; fill=bits,int:7
+bitwise_and a=u8/130 b=u8/130 ; fill=bits,int:9
+bitwise_and a=i64/33 b=i64/33 ; fill=bits,int:40
+bitwise_and a=i32/300 b=3 ; fill=bits
+bitwise_or a=i32/77 b=i32/77 ; fill=bits,int:20
+bitwise_or a=i8/5x9 b=i8/1x9 ; fill=bits,int:7
+bitwise_or a=u8/130 b=u8/130 ; fill=bits,int:9
+bitwise_or a=i64/33 b=i64/33 ; fill=bits,int:40
+bitwise_or a=i32/300 b=3 ; fill=bits
+bitwise_xor a=i32/77 b=i32/77 ; fill=bits,int:20
+bitwise_xor a=i8/5x9 b=i8/1x9 ; fill=bits,int:7
+bitwise_xor a=u8/130 b=u8/130 ; fill=bits,int:9
+bitwise_xor a=i64/33 b=i64/33 ; fill=bits,int:40
+bitwise_xor a=i32/300 b=3 ; fill=bits
+shift_left a=i32/77 b=i32/77 ; fill=bits,int:20
+shift_left a=i8/5x9 b=i8/1x9 ; fill=bits,int:7
+shift_left a=u8/130 b=u8/130 ; fill=bits,int:9
+shift_left a=i64/33 b=i64/33 ; fill=bits,int:40
+shift_left a=i32/300 b=3 ; fill=bits
+shift_right a=i32/77 b=i32/77 ; fill=bits,int:20
+shift_right a=i8/5x9 b=i8/1x9 ; fill=bits,int:7
+shift_right a=u8/130 b=u8/130 ; fill=bits,int:9
+shift_right a=i64/33 b=i64/33 ; fill=bits,int:40
+shift_right a=i32/300 b=3 ; fill=bits
+bitwise_not x=i8/256 ; fill=bits
+bitwise_not x=u8/256 ; fill=bits
+bitwise_not x=i32/77 ; fill=bits
+bitwise_not x=i64/33 ; fill=bits
+# bool among bool
+eq a=bool/7x33 b=bool/7x1 ; fill=int:1
+eq a=bool/300 b=1 ; fill=int:1
+ne a=bool/7x33 b=bool/7x1 ; fill=int:1
+ne a=bool/300 b=1 ; fill=int:1
+max a=bool/7x33 b=bool/7x1 ; fill=int:1
+max a=bool/300 b=1 ; fill=int:1
+min a=bool/7x33 b=bool/7x1 ; fill=int:1
+min a=bool/300 b=1 ; fill=int:1
+select c=bool/7x33 a=bool/1x33 b=bool/7x33 ; fill=int:1
+select c=bool/300 a=bool/300 b=0 ; fill=int:1
+
+# golden, from NumPy: signs, zeros, the ends of integers, divisors of 0
+mod a=f32/13 b=f32/13 ; fill=zero a.is=7,-7,7,-7,0,-0,6,-6,5.5,inf,1,-1,1 b.is=3,3,-3,-3,3,3,-3,3,0,2,inf,inf,nan y.is=1,2,-2,-1,0,0,-0,0,nan,nan,1,inf,nan plain=1 as=f64
+fmod a=f32/13 b=f32/13 ; fill=zero a.is=7,-7,7,-7,0,-0,6,-6,5.5,inf,1,-1,1 b.is=3,3,-3,-3,3,3,-3,3,0,2,inf,inf,nan y.is=1,-1,1,-1,0,-0,0,-0,nan,nan,1,-1,nan plain=1 as=f64
+mod a=i8/12 b=i8/12 ; fill=zero a.is=7,-7,7,-7,6,-6,5,-5,-128,-128,127,0 b.is=3,3,-3,-3,3,3,0,0,-1,1,127,-1 y.is=1,2,-2,-1,0,0,0,0,0,0,0,0 plain=1
+fmod a=i8/12 b=i8/12 ; fill=zero a.is=7,-7,7,-7,6,-6,5,-5,-128,-128,127,0 b.is=3,3,-3,-3,3,3,0,0,-1,1,127,-1 y.is=1,-1,1,-1,0,0,0,0,0,0,0,0 plain=1
+floor_divide a=i8/12 b=i8/12 ; fill=zero a.is=7,-7,7,-7,6,-6,5,-5,-128,-128,127,0 b.is=3,3,-3,-3,3,3,0,0,-1,1,127,-1 y.is=2,-3,-3,2,2,-2,0,0,-128,-128,1,0 plain=1
+div a=i8/12 b=i8/12 ; fill=zero a.is=7,-7,7,-7,6,-6,5,-5,-128,-128,127,0 b.is=3,3,-3,-3,3,3,0,0,-1,1,127,-1 y.is=2,-2,-2,2,2,-2,0,0,-128,-128,1,0 plain=1
+shift_left a=i8/7 b=i8/7 ; fill=zero a.is=1,3,127,-128,5,-5,1 b.is=1,7,1,1,8,2,0 y.is=2,-128,-2,0,0,-20,1 plain=1
+shift_right a=i8/7 b=i8/7 ; fill=zero a.is=1,3,127,-128,5,-5,1 b.is=1,7,1,1,8,2,0 y.is=0,0,63,-64,0,-2,1 plain=1
+bitwise_and a=i8/7 b=i8/7 ; fill=zero a.is=1,3,127,-128,5,-5,1 b.is=1,7,1,1,8,2,0 y.is=1,3,1,0,0,2,0 plain=1
+bitwise_or a=i8/7 b=i8/7 ; fill=zero a.is=1,3,127,-128,5,-5,1 b.is=1,7,1,1,8,2,0 y.is=1,7,127,-127,13,-5,1 plain=1
+bitwise_xor a=i8/7 b=i8/7 ; fill=zero a.is=1,3,127,-128,5,-5,1 b.is=1,7,1,1,8,2,0 y.is=0,4,126,-127,13,-7,1 plain=1
+mod a=i32/12 b=i32/12 ; fill=zero a.is=7,-7,7,-7,6,-6,5,-5,-2147483648,-2147483648,2147483647,0 b.is=3,3,-3,-3,3,3,0,0,-1,1,2147483647,-1 y.is=1,2,-2,-1,0,0,0,0,0,0,0,0 plain=1
+fmod a=i32/12 b=i32/12 ; fill=zero a.is=7,-7,7,-7,6,-6,5,-5,-2147483648,-2147483648,2147483647,0 b.is=3,3,-3,-3,3,3,0,0,-1,1,2147483647,-1 y.is=1,-1,1,-1,0,0,0,0,0,0,0,0 plain=1
+floor_divide a=i32/12 b=i32/12 ; fill=zero a.is=7,-7,7,-7,6,-6,5,-5,-2147483648,-2147483648,2147483647,0 b.is=3,3,-3,-3,3,3,0,0,-1,1,2147483647,-1 y.is=2,-3,-3,2,2,-2,0,0,-2147483648,-2147483648,1,0 plain=1
+div a=i32/12 b=i32/12 ; fill=zero a.is=7,-7,7,-7,6,-6,5,-5,-2147483648,-2147483648,2147483647,0 b.is=3,3,-3,-3,3,3,0,0,-1,1,2147483647,-1 y.is=2,-2,-2,2,2,-2,0,0,-2147483648,-2147483648,1,0 plain=1
+shift_left a=i32/7 b=i32/7 ; fill=zero a.is=1,3,2147483647,-2147483648,5,-5,1 b.is=1,31,1,1,32,2,0 y.is=2,-2147483648,-2,0,0,-20,1 plain=1
+shift_right a=i32/7 b=i32/7 ; fill=zero a.is=1,3,2147483647,-2147483648,5,-5,1 b.is=1,31,1,1,32,2,0 y.is=0,0,1073741823,-1073741824,0,-2,1 plain=1
+bitwise_and a=i32/7 b=i32/7 ; fill=zero a.is=1,3,2147483647,-2147483648,5,-5,1 b.is=1,31,1,1,32,2,0 y.is=1,3,1,0,0,2,0 plain=1
+bitwise_or a=i32/7 b=i32/7 ; fill=zero a.is=1,3,2147483647,-2147483648,5,-5,1 b.is=1,31,1,1,32,2,0 y.is=1,31,2147483647,-2147483647,37,-5,1 plain=1
+bitwise_xor a=i32/7 b=i32/7 ; fill=zero a.is=1,3,2147483647,-2147483648,5,-5,1 b.is=1,31,1,1,32,2,0 y.is=0,28,2147483646,-2147483647,37,-7,1 plain=1
+mod a=i64/12 b=i64/12 ; fill=zero a.is=7,-7,7,-7,6,-6,5,-5,-9223372036854775808,-9223372036854775808,9223372036854775807,0 b.is=3,3,-3,-3,3,3,0,0,-1,1,9223372036854775807,-1 y.is=1,2,-2,-1,0,0,0,0,0,0,0,0 plain=1
+fmod a=i64/12 b=i64/12 ; fill=zero a.is=7,-7,7,-7,6,-6,5,-5,-9223372036854775808,-9223372036854775808,9223372036854775807,0 b.is=3,3,-3,-3,3,3,0,0,-1,1,9223372036854775807,-1 y.is=1,-1,1,-1,0,0,0,0,0,0,0,0 plain=1
+floor_divide a=i64/12 b=i64/12 ; fill=zero a.is=7,-7,7,-7,6,-6,5,-5,-9223372036854775808,-9223372036854775808,9223372036854775807,0 b.is=3,3,-3,-3,3,3,0,0,-1,1,9223372036854775807,-1 y.is=2,-3,-3,2,2,-2,0,0,-9223372036854775808,-9223372036854775808,1,0 plain=1
+div a=i64/12 b=i64/12 ; fill=zero a.is=7,-7,7,-7,6,-6,5,-5,-9223372036854775808,-9223372036854775808,9223372036854775807,0 b.is=3,3,-3,-3,3,3,0,0,-1,1,9223372036854775807,-1 y.is=2,-2,-2,2,2,-2,0,0,-9223372036854775808,-9223372036854775808,1,0 plain=1
+shift_left a=i64/7 b=i64/7 ; fill=zero a.is=1,3,9223372036854775807,-9223372036854775808,5,-5,1 b.is=1,63,1,1,64,2,0 y.is=2,-9223372036854775808,-2,0,0,-20,1 plain=1
+shift_right a=i64/7 b=i64/7 ; fill=zero a.is=1,3,9223372036854775807,-9223372036854775808,5,-5,1 b.is=1,63,1,1,64,2,0 y.is=0,0,4611686018427387903,-4611686018427387904,0,-2,1 plain=1
+bitwise_and a=i64/7 b=i64/7 ; fill=zero a.is=1,3,9223372036854775807,-9223372036854775808,5,-5,1 b.is=1,63,1,1,64,2,0 y.is=1,3,1,0,0,2,0 plain=1
+bitwise_or a=i64/7 b=i64/7 ; fill=zero a.is=1,3,9223372036854775807,-9223372036854775808,5,-5,1 b.is=1,63,1,1,64,2,0 y.is=1,63,9223372036854775807,-9223372036854775807,69,-5,1 plain=1
+bitwise_xor a=i64/7 b=i64/7 ; fill=zero a.is=1,3,9223372036854775807,-9223372036854775808,5,-5,1 b.is=1,63,1,1,64,2,0 y.is=0,60,9223372036854775806,-9223372036854775807,69,-7,1 plain=1
+mod a=u8/5 b=u8/5 ; fill=zero a.is=7,200,255,0,6 b.is=3,7,255,3,0 y.is=1,4,0,0,0 plain=1
+fmod a=u8/5 b=u8/5 ; fill=zero a.is=7,200,255,0,6 b.is=3,7,255,3,0 y.is=1,4,0,0,0 plain=1
+floor_divide a=u8/5 b=u8/5 ; fill=zero a.is=7,200,255,0,6 b.is=3,7,255,3,0 y.is=2,28,1,0,0 plain=1
+div a=u8/5 b=u8/5 ; fill=zero a.is=7,200,255,0,6 b.is=3,7,255,3,0 y.is=2,28,1,0,0 plain=1
+shift_left a=u8/7 b=u8/7 ; fill=zero a.is=1,3,255,0,5,5,1 b.is=1,7,1,1,8,2,0 y.is=2,128,254,0,0,20,1 plain=1
+shift_right a=u8/7 b=u8/7 ; fill=zero a.is=1,3,255,0,5,5,1 b.is=1,7,1,1,8,2,0 y.is=0,0,127,0,0,1,1 plain=1
+bitwise_and a=u8/7 b=u8/7 ; fill=zero a.is=1,3,255,0,5,5,1 b.is=1,7,1,1,8,2,0 y.is=1,3,1,0,0,0,0 plain=1
+bitwise_or a=u8/7 b=u8/7 ; fill=zero a.is=1,3,255,0,5,5,1 b.is=1,7,1,1,8,2,0 y.is=1,7,255,1,13,7,1 plain=1
+bitwise_xor a=u8/7 b=u8/7 ; fill=zero a.is=1,3,255,0,5,5,1 b.is=1,7,1,1,8,2,0 y.is=0,4,254,1,13,7,1 plain=1
+shift_right a=i32/2 b=i32/2 ; fill=zero a.is=-8,8 b.is=-1 y.is=-1,0 plain=1
+prelu x=f32/4 slope=f32/4 ; fill=zero x.is=-2,0,3,nan slope.is=0.5,7,7,1 y.is=-1,0,3,nan plain=1
+isnan x=f32/4 ; fill=zero x.is=nan,inf,-inf,0 y.is=1,0,0,0 plain=1 as=f16,bf16,f64
+isfinite x=f32/4 ; fill=zero x.is=nan,inf,-inf,0 y.is=0,0,0,1 plain=1 as=f16,bf16,f64
+log1p x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=-0.6931471805599453,9.999950000333332e-06,0.22314355131420976,1.0986122886681098 y.within=1e-14 plain=1
+expm1 x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=-0.3934693402873666,1.0000050000166668e-05,0.2840254166877415,6.38905609893065 y.within=1e-14 plain=1
+exp2 x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=0.7071067811865476,1.0000069314958282,1.189207115002721,4 y.within=1e-14 plain=1
+log2 x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=nan,-16.609640474436812,-2,1 y.within=1e-14 plain=1
+tan x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=-0.5463024898437905,1.0000000000333334e-05,0.25534192122103627,-2.185039863261519 y.within=1e-14 plain=1
+atan x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=-0.4636476090008061,9.999999999666668e-06,0.24497866312686414,1.1071487177940904 y.within=1e-14 plain=1
+sinh x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=-0.5210953054937474,1.0000000000166668e-05,0.2526123168081683,3.6268604078470186 y.within=1e-14 plain=1
+cosh x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=1.1276259652063807,1.00000000005,1.0314130998795732,3.7621956910836314 y.within=1e-14 plain=1
+asin x=f64/4 ; fill=zero x.is=-1,-0.3,0.9,1.5 y.is=-1.5707963267948966,-0.30469265401539747,1.1197695149986342,nan y.within=1e-14 plain=1
+acos x=f64/4 ; fill=zero x.is=-1,-0.3,0.9,1.5 y.is=3.141592653589793,1.8754889808102941,0.45102681179626236,nan y.within=1e-14 plain=1
+asinh x=f64/4 ; fill=zero x.is=-30,0.0001,2,9 y.is=-4.09462222433053,9.999999983333334e-05,1.4436354751788103,2.8934439858858716 y.within=1e-14 plain=1
+acosh x=f64/4 ; fill=zero x.is=0.5,1,1.5,90 y.is=nan,0,0.9624236501192069,5.192925985263684 y.within=1e-14 plain=1
+atanh x=f64/4 ; fill=zero x.is=-0.9,0.0001,0.5,1 y.is=-1.4722194895832204,0.00010000000033333334,0.5493061443340549,inf y.within=1e-14 plain=1

@@ -240,3 +240,50 @@ reduce_sum x=f32/400000x8 axis=0 ; fill=const:0.1 plain=1 tier=full as=f64
 # means of values near the largest
 reduce_mean x=f32/3x1000 axis=1 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 plain=1
 reduce_mean x=f32/1000x3 axis=0 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 plain=1
+
+# any, all; logsumexp; variance; the last of equals
+reduce_any x=bool/7x33 axis=1 ; fill=int:1,bits,zero,one
+reduce_any x=bool/5x6x7 axis=0,2 ; fill=int:1
+reduce_any x=bool/5x6x7 ; fill=zero,one
+reduce_any x=bool/9x8/1:9 axis=0 ; fill=int:1
+reduce_any x=bool/3x0 axis=1
+reduce_all x=bool/7x33 axis=1 ; fill=int:1,bits,zero,one
+reduce_all x=bool/5x6x7 axis=0,2 ; fill=int:1
+reduce_all x=bool/5x6x7 ; fill=zero,one
+reduce_all x=bool/9x8/1:9 axis=0 ; fill=int:1
+reduce_all x=bool/3x0 axis=1
+reduce_any x=bool/3x2 axis=1 ; fill=zero x.is=0,0,0,1,1,1 y.is=0,1,1 plain=1
+reduce_all x=bool/3x2 axis=1 ; fill=zero x.is=0,0,0,1,1,1 y.is=0,0,1 plain=1
+reduce_logsumexp x=f32/7x33 axis=1 ; as=f16,bf16,f64
+reduce_logsumexp x=f32/5x6x7 axis=0,2 ; as=f64
+reduce_logsumexp x=f32/3001 ; as=f16
+reduce_logsumexp x=f32/9x8/1:9 axis=0 ; as=bf16
+reduce_logsumexp x=bf16/6x300 axis=1 y=f32/6x1
+reduce_logsumexp x=f32/3x1 axis=1
+reduce_logsumexp x=f32/2x500 axis=1 ; fill=far:1000,large:30,finite,tiny
+reduce_variance x=f32/7x33 axis=1 ; as=f16,bf16,f64
+reduce_variance x=f32/5x6x7 axis=0,2 ; as=f64
+reduce_variance x=f32/3001 ; as=f16
+reduce_variance x=f32/9x8/1:9 axis=0 ; as=bf16
+reduce_variance x=bf16/6x300 axis=1 y=f32/6x1
+reduce_variance x=f32/3x1 axis=1
+reduce_variance x=f32/2x500 axis=1 ; fill=far:1000,large:30,finite,tiny
+reduce_variance x=f32/7x33 axis=1 correction=0 ; as=f16,f64
+reduce_variance x=f32/3x2 axis=1 correction=5
+reduce_variance x=f32/3x0 axis=1
+reduce_logsumexp x=f32/3x0 axis=1
+reduce_variance x=f64/4 ; fill=zero x.is=1.5,-2,7,3.25 y.is=14.015625 y.within=1e-14 plain=1
+reduce_variance x=f64/4 correction=0 ; fill=zero x.is=1.5,-2,7,3.25 y.is=10.51171875 y.within=1e-14 plain=1
+reduce_logsumexp x=f64/4 ; fill=zero x.is=1.5,-2,7,3.25 y.is=7.027350469648225 y.within=1e-14 plain=1
+reduce_logsumexp x=f32/3x2 axis=1 ; fill=zero x.is=-inf,-inf,inf,0,nan,1 y.is=-inf,inf,nan plain=1
+reduce_logsumexp x=f32/2 ; fill=zero x.is=3e38,-3e38 y.is=3e38 plain=1
+argmax x=f32/7x33 axis=1 last=1 ; fill=int:2,special as=f16,f64
+argmax x=i32/5x6x7 axis=0,2 last=1 ; fill=int:2
+argmax x=u8/300 last=1 ; fill=int:2
+argmax x=f32/3x0 axis=1 last=1
+argmin x=f32/7x33 axis=1 last=1 ; fill=int:2,special as=f16,f64
+argmin x=i32/5x6x7 axis=0,2 last=1 ; fill=int:2
+argmin x=u8/300 last=1 ; fill=int:2
+argmin x=f32/3x0 axis=1 last=1
+argmax x=f32/6 last=1 ; fill=zero x.is=1,3,2,3,0,0 y.is=3 plain=1
+argmin x=f32/6 last=1 ; fill=zero x.is=1,nan,2,nan,0,0 y.is=3 plain=1

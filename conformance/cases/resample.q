@@ -62,3 +62,56 @@ resample x=f32/2x16x6x5/nhwc y=f32/2x16x12x10/nhwc mode=cubic ; fill=bits plain=
 resample_backward dy=f32/2x3x0 dx=f32/2x3x4 ; dx.is=0 plain=1 as=f64,bf16
 resample_backward dy=f32/2x3x0x5 dx=f32/2x3x4x5 mode=linear ; dx.is=0 plain=1
 resample_backward dy=f32/2x8x0x0/nhwc dx=f32/2x8x4x6/nhwc mode=cubic grid=align_corners ; dx.is=0 plain=1
+
+# other roundings of nearest (ONNX's), other cubic coefficients
+resample x=f32/2x3x5 size=8 grid=half_pixel rounding=prefer_floor ; as=f16,f64
+resample x=bf16/2x8x7x6/nhwc size=3,13 grid=half_pixel rounding=prefer_floor
+resample_backward dy=f32/2x3x8x4 dx=f32/2x3x5x9 grid=half_pixel rounding=prefer_floor
+resample x=f32/2x3x5 size=8 grid=align_corners rounding=prefer_floor ; as=f16,f64
+resample x=bf16/2x8x7x6/nhwc size=3,13 grid=align_corners rounding=prefer_floor
+resample_backward dy=f32/2x3x8x4 dx=f32/2x3x5x9 grid=align_corners rounding=prefer_floor
+resample x=f32/2x3x5 size=8 grid=asymmetric rounding=prefer_floor ; as=f16,f64
+resample x=bf16/2x8x7x6/nhwc size=3,13 grid=asymmetric rounding=prefer_floor
+resample_backward dy=f32/2x3x8x4 dx=f32/2x3x5x9 grid=asymmetric rounding=prefer_floor
+resample x=f32/1x2x3x4x5 size=6,2,5 rounding=prefer_floor
+resample x=f32/2x3x5 size=8 grid=half_pixel rounding=prefer_ceil ; as=f16,f64
+resample x=bf16/2x8x7x6/nhwc size=3,13 grid=half_pixel rounding=prefer_ceil
+resample_backward dy=f32/2x3x8x4 dx=f32/2x3x5x9 grid=half_pixel rounding=prefer_ceil
+resample x=f32/2x3x5 size=8 grid=align_corners rounding=prefer_ceil ; as=f16,f64
+resample x=bf16/2x8x7x6/nhwc size=3,13 grid=align_corners rounding=prefer_ceil
+resample_backward dy=f32/2x3x8x4 dx=f32/2x3x5x9 grid=align_corners rounding=prefer_ceil
+resample x=f32/2x3x5 size=8 grid=asymmetric rounding=prefer_ceil ; as=f16,f64
+resample x=bf16/2x8x7x6/nhwc size=3,13 grid=asymmetric rounding=prefer_ceil
+resample_backward dy=f32/2x3x8x4 dx=f32/2x3x5x9 grid=asymmetric rounding=prefer_ceil
+resample x=f32/1x2x3x4x5 size=6,2,5 rounding=prefer_ceil
+resample x=f32/2x3x5 size=8 grid=half_pixel rounding=floor ; as=f16,f64
+resample x=bf16/2x8x7x6/nhwc size=3,13 grid=half_pixel rounding=floor
+resample_backward dy=f32/2x3x8x4 dx=f32/2x3x5x9 grid=half_pixel rounding=floor
+resample x=f32/2x3x5 size=8 grid=align_corners rounding=floor ; as=f16,f64
+resample x=bf16/2x8x7x6/nhwc size=3,13 grid=align_corners rounding=floor
+resample_backward dy=f32/2x3x8x4 dx=f32/2x3x5x9 grid=align_corners rounding=floor
+resample x=f32/2x3x5 size=8 grid=asymmetric rounding=floor ; as=f16,f64
+resample x=bf16/2x8x7x6/nhwc size=3,13 grid=asymmetric rounding=floor
+resample_backward dy=f32/2x3x8x4 dx=f32/2x3x5x9 grid=asymmetric rounding=floor
+resample x=f32/1x2x3x4x5 size=6,2,5 rounding=floor
+resample x=f32/2x3x5 size=8 grid=half_pixel rounding=ceil ; as=f16,f64
+resample x=bf16/2x8x7x6/nhwc size=3,13 grid=half_pixel rounding=ceil
+resample_backward dy=f32/2x3x8x4 dx=f32/2x3x5x9 grid=half_pixel rounding=ceil
+resample x=f32/2x3x5 size=8 grid=align_corners rounding=ceil ; as=f16,f64
+resample x=bf16/2x8x7x6/nhwc size=3,13 grid=align_corners rounding=ceil
+resample_backward dy=f32/2x3x8x4 dx=f32/2x3x5x9 grid=align_corners rounding=ceil
+resample x=f32/2x3x5 size=8 grid=asymmetric rounding=ceil ; as=f16,f64
+resample x=bf16/2x8x7x6/nhwc size=3,13 grid=asymmetric rounding=ceil
+resample_backward dy=f32/2x3x8x4 dx=f32/2x3x5x9 grid=asymmetric rounding=ceil
+resample x=f32/1x2x3x4x5 size=6,2,5 rounding=ceil
+resample x=f32/2x3x5x6 size=9,4 mode=cubic coefficient=-0.5 ; as=bf16,f64
+resample_backward dy=f32/2x3x9x4 dx=f32/2x3x5x6 mode=cubic grid=align_corners coefficient=-0.5 ; as=f64
+resample x=f32/2x3x5x6 size=9,4 mode=cubic coefficient=-1 ; as=bf16,f64
+resample_backward dy=f32/2x3x9x4 dx=f32/2x3x5x6 mode=cubic grid=align_corners coefficient=-1 ; as=f64
+resample x=f32/2x3x5x6 size=9,4 mode=cubic coefficient=0.25 ; as=bf16,f64
+resample_backward dy=f32/2x3x9x4 dx=f32/2x3x5x6 mode=cubic grid=align_corners coefficient=0.25 ; as=f64
+resample x=f32/1x1x4 size=8 grid=half_pixel rounding=prefer_floor ; fill=zero x.is=1,2,3,4 y.is=1,1,2,2,3,3,4,4 plain=1
+resample x=f32/1x1x4 size=8 grid=half_pixel rounding=floor ; fill=zero x.is=1,2,3,4 y.is=1,1,1,2,2,3,3,4 plain=1
+resample x=f32/1x1x4 size=8 grid=asymmetric rounding=ceil ; fill=zero x.is=1,2,3,4 y.is=1,2,2,3,3,4,4,4 plain=1
+resample x=f32/1x1x4 size=8 grid=align_corners rounding=prefer_floor ; fill=zero x.is=1,2,3,4 y.is=1,1,2,2,3,3,4,4 plain=1
+resample x=f32/1x1x4 size=8 grid=asymmetric rounding=prefer_ceil ; fill=zero x.is=1,2,3,4 y.is=1,2,2,3,3,4,4,4 plain=1

@@ -101,3 +101,104 @@ cumsum x=f32/300000 ; fill=const:0.1 plain=1 tier=full as=f64
 cumsum x=f32/300000x4 axis=0 ; fill=const:0.1 plain=1 tier=full
 # many additions to one place
 scatter_add dy=f32/70000x3 indices=i32/70000 dx=f32/2x3 ; labels=0..0 fill=const:0.1,pos as=bf16 plain=1
+
+# the gradients of such pads
+pad_backward dy=f32/15 pad=3:5 mode=wrap ; as=f16,f64
+pad_backward dy=f32/24 pad=10:11 mode=wrap
+pad_backward dy=f32/6x7 pad=-1:2,3:-2 mode=wrap
+pad_backward dy=f32/6x7 pad=-1:2,3:-2 ; as=bf16
+pad_backward dy=f32/6x7 pad=-1:2,3:-2 mode=reflect
+pad_backward dy=f32/6x7 pad=-1:2,3:-2 mode=replicate
+pad_backward dy=f32/1 pad=3:-8 mode=reflect dx=f32/6
+pad_backward dy=f32/3 pad=-8:5 mode=reflect dx=f32/6
+
+# updates put in or joined, an index for each element: duplicates, out of range, fewer than x, in place, all modes
+scatter_elements x=f32/5x7 indices=i32/3x9 updates=f32/3x9 axis=1 mode=none ; labels=-1..7 as=f16,bf16,f64
+scatter_elements x=i32/9x4 indices=i64/20x3 updates=i32/20x3 mode=none ; labels=0..8
+scatter_elements x=i8/40 indices=i32/200 updates=i8/200 y=x mode=none ; labels=0..39
+scatter_nd x=f32/5x6x7 indices=i32/4x3x2 updates=f32/4x3x7 mode=none ; labels=-1..5 as=f16,f64
+scatter_nd x=u8/6x5 indices=i64/9x1 updates=u8/9x5 y=x mode=none ; labels=0..5
+scatter_elements x=f32/5x7 indices=i32/3x9 updates=f32/3x9 axis=1 mode=add ; labels=-1..7 as=f16,bf16,f64
+scatter_elements x=i32/9x4 indices=i64/20x3 updates=i32/20x3 mode=add ; labels=0..8
+scatter_elements x=i8/40 indices=i32/200 updates=i8/200 y=x mode=add ; labels=0..39
+scatter_nd x=f32/5x6x7 indices=i32/4x3x2 updates=f32/4x3x7 mode=add ; labels=-1..5 as=f16,f64
+scatter_nd x=u8/6x5 indices=i64/9x1 updates=u8/9x5 y=x mode=add ; labels=0..5
+scatter_elements x=f32/5x7 indices=i32/3x9 updates=f32/3x9 axis=1 mode=mul ; fill=near labels=-1..7 as=f16,bf16,f64
+scatter_elements x=i32/9x4 indices=i64/20x3 updates=i32/20x3 mode=mul ; labels=0..8
+scatter_elements x=i8/40 indices=i32/200 updates=i8/200 y=x mode=mul ; labels=0..39
+scatter_nd x=f32/5x6x7 indices=i32/4x3x2 updates=f32/4x3x7 mode=mul ; fill=near labels=-1..5 as=f16,f64
+scatter_nd x=u8/6x5 indices=i64/9x1 updates=u8/9x5 y=x mode=mul ; labels=0..5
+scatter_elements x=f32/5x7 indices=i32/3x9 updates=f32/3x9 axis=1 mode=max ; fill=int,signed,special labels=-1..7 as=f16,bf16,f64
+scatter_elements x=i32/9x4 indices=i64/20x3 updates=i32/20x3 mode=max ; labels=0..8
+scatter_elements x=i8/40 indices=i32/200 updates=i8/200 y=x mode=max ; labels=0..39
+scatter_nd x=f32/5x6x7 indices=i32/4x3x2 updates=f32/4x3x7 mode=max ; fill=int,signed,special labels=-1..5 as=f16,f64
+scatter_nd x=u8/6x5 indices=i64/9x1 updates=u8/9x5 y=x mode=max ; labels=0..5
+scatter_elements x=f32/5x7 indices=i32/3x9 updates=f32/3x9 axis=1 mode=min ; fill=int,signed,special labels=-1..7 as=f16,bf16,f64
+scatter_elements x=i32/9x4 indices=i64/20x3 updates=i32/20x3 mode=min ; labels=0..8
+scatter_elements x=i8/40 indices=i32/200 updates=i8/200 y=x mode=min ; labels=0..39
+scatter_nd x=f32/5x6x7 indices=i32/4x3x2 updates=f32/4x3x7 mode=min ; fill=int,signed,special labels=-1..5 as=f16,f64
+scatter_nd x=u8/6x5 indices=i64/9x1 updates=u8/9x5 y=x mode=min ; labels=0..5
+scatter_elements x=bool/30 indices=i32/20 updates=bool/20 ; labels=0..29
+scatter_elements x=e5m2/5x6/1:5 indices=i32/5x6 updates=e5m2/5x6/1:5 axis=0 y=e5m2/5x6/9:1 ; labels=0..4
+scatter_nd x=i64/3x4x5 indices=i32/7x3 updates=i64/7 ; labels=0..3
+scatter_nd x=bf16/30 indices=i32/1 updates=bf16 ; labels=0..29
+scatter_nd x=f32/3x4 indices=i32/0x1 updates=f32/0x4
+scatter_elements x=f32/3x4 indices=i32/3x0 updates=f32/3x0 axis=1
+scatter_elements x=f32/2x3 indices=i64/2x3 updates=f32/2x3 mode=add ; fill=zero x.is=1,2,3,4,5,6 indices.is=0,1,1,1,1,0 updates.is=10,20,30,40,50,60 y.is=11,2,63,44,75,36 plain=1
+scatter_elements x=f32/2x3 indices=i64/2x3 updates=f32/2x3 mode=mul ; fill=zero x.is=1,2,3,4,5,6 indices.is=0,1,1,1,1,0 updates.is=10,20,30,40,50,60 y.is=10,2,180,160,5000,180 plain=1
+scatter_elements x=f32/2x3 indices=i64/2x3 updates=f32/2x3 mode=max ; fill=zero x.is=1,2,3,4,5,6 indices.is=0,1,1,1,1,0 updates.is=10,20,30,40,50,60 y.is=10,2,60,40,50,30 plain=1
+scatter_elements x=f32/2x3 indices=i64/2x3 updates=f32/2x3 mode=min ; fill=zero x.is=1,2,3,4,5,6 indices.is=0,1,1,1,1,0 updates.is=10,20,30,40,50,60 y.is=1,2,3,4,5,6 plain=1
+scatter_elements x=f32/3 indices=i32/4 updates=f32/4 ; fill=zero x.is=1,2,3 indices.is=1,1,5,-1 updates.is=7,8,9,10 y.is=1,8,3 plain=1
+scatter_nd x=f32/2x2 indices=i32/3x2 updates=f32/3 ; fill=zero x.is=1,2,3,4 indices.is=0,1,1,1,0,1 updates.is=7,8,9 y.is=1,9,3,8 plain=1
+
+# sorting: both orders, equals, NaN, dtypes, strides, lines longer than what fits at once
+sort x=f32/77 indices=? ; as=f16,bf16,f64
+sort x=f32/77 descending=1 indices=i64/77 ; as=f16,f64
+sort x=i8/9x300 indices=?
+sort x=u8/5x17 axis=0 descending=1 indices=?
+sort x=i32/3x129 indices=? ; fill=bits,int:3
+sort x=i64/3x65 indices=? descending=1 ; fill=bits,int:3
+sort x=f32/4x5x6/1:4:20 axis=1 indices=?
+sort x=f32/3000 indices=? ; fill=special,signed
+sort x=f32/2x1 indices=?
+sort x=f32/0x4
+sort x=bf16/6x1000 descending=1
+sort x=f32/8 descending=0 indices=i64/8 ; fill=zero x.is=3,nan,-1,0,-inf,3,inf,2 y.is=-inf,-1,0,2,3,3,inf,nan indices.is=4,2,3,7,0,5,6,1 plain=1
+sort x=f32/8 descending=1 indices=i64/8 ; fill=zero x.is=3,nan,-1,0,-inf,3,inf,2 y.is=nan,inf,3,3,2,0,-1,-inf indices.is=1,6,0,5,7,3,2,4 plain=1
+
+# counting up
+iota start=0 step=1 y=i64/300
+iota start=-2.5 step=0.5 y=f32/9x33 ; as=f16,bf16,f64
+iota start=f32 step=f64 y=f32/5x7 axis=0
+iota start=100 step=1 y=i8/50
+iota start=3 step=-2 y=u8/7
+iota start=0 step=0.1 y=f64/1000
+iota start=0 step=1 y=f32/4x5/1:4 axis=0
+iota start=1 step=0.5 y=i32/5 ; y.is=1,2,2,2,3 plain=1
+
+# products and maxima of all before
+cumprod x=f32/77 ; as=f16,bf16,f64
+cumprod x=f32/5x33 axis=0 exclusive=1 ; as=f64
+cumprod x=f32/5x6x7 axis=1 reverse=1 ; as=bf16
+cumprod x=i32/3x70 exclusive=1 reverse=1
+cumprod x=i8/200
+cumprod x=u8/3x9 axis=0
+cumprod x=i64/33 ; fill=bits,int:3
+cumprod x=f32/6x5/1:6 axis=0 y=f32/6x5/5:1
+cumprod x=f32/3x0
+cumprod x=f16/300 y=f32/300
+cummax x=f32/77 ; as=f16,bf16,f64
+cummax x=f32/5x33 axis=0 exclusive=1 ; as=f64
+cummax x=f32/5x6x7 axis=1 reverse=1 ; as=bf16
+cummax x=i32/3x70 exclusive=1 reverse=1
+cummax x=i8/200
+cummax x=u8/3x9 axis=0
+cummax x=i64/33 ; fill=bits,int:3
+cummax x=f32/6x5/1:6 axis=0 y=f32/6x5/5:1
+cummax x=f32/3x0
+cummax x=f16/300 y=f32/300
+cumprod x=i8/40 y=i32/40 ; fill=int:3
+cumprod x=f32/5 ; fill=zero x.is=2,3,0.5,-1,4 y.is=2,6,3,-3,-12 plain=1
+cumprod x=f32/3 exclusive=1 reverse=1 ; fill=zero x.is=2,3,5 y.is=15,5,1 plain=1
+cummax x=f32/6 ; fill=zero x.is=1,3,2,nan,9,-1 y.is=1,3,3,nan,nan,nan plain=1
+cummax x=f32/3 exclusive=1 ; fill=zero x.is=2,3,5 y.is=-inf,2,3 plain=1

@@ -83,3 +83,41 @@ amp_update scale=f64 good=i64 found=f64 interval=1 ; fill=zero scale.is=3e38 goo
 amp_update scale=f32 good=i64 found=f32 ; scale.is=2e-38 good.is=5 found.is=1 plain=1
 amp_update scale=f32 good=i64 found=f32 ; scale.is=0 good.is=5 found.is=nan plain=1
 amp_unscale grads=[f32/7] scale=f32 ; scale.is=0 plain=1
+
+# the other rules: state in place and apart, found, decay, scales that go uphill, dampening
+rmsprop params=[f32/7] grads=[f32/7] v=[f32/7] step=0 rate=0.1 ; as=f64
+rmsprop params=[f32/7,f32/3x5,f32/1] grads=[f32/7,f32/3x5,f32/1] v=[f32/7,f32/3x5,f32/1] step=10 rate=0.01 decay=0.01 ; as=bf16,f64
+rmsprop params=[f32/300] grads=[f32/300] v=[f32/300] step=i64 rate=f32 scale=f32 new_params=params new_step=step new_v=v ; step.is=4 scale.is=-8
+rmsprop params=[f32/100,f32/7] grads=[f16/100,f16/7] v=[f32/100,f32/7] step=i64 rate=0.001 found=f32 copy=[f16/100,bf16/7] ; found.is=1 grads0.fill=nan
+rmsprop params=[bf16/100] grads=[bf16/100] v=[f32/100] step=2 rate=0.1 new_params=params
+rmsprop params=[f32/4x6/t] grads=[f32/4x6] v=[f32/4x6] step=2 rate=0.1
+adagrad params=[f32/7] grads=[f32/7] v=[f32/7] step=0 rate=0.1 ; as=f64
+adagrad params=[f32/7,f32/3x5,f32/1] grads=[f32/7,f32/3x5,f32/1] v=[f32/7,f32/3x5,f32/1] step=10 rate=0.01 decay=0.01 ; as=bf16,f64
+adagrad params=[f32/300] grads=[f32/300] v=[f32/300] step=i64 rate=f32 scale=f32 new_params=params new_step=step new_v=v ; step.is=4 scale.is=-8
+adagrad params=[f32/100,f32/7] grads=[f16/100,f16/7] v=[f32/100,f32/7] step=i64 rate=0.001 found=f32 copy=[f16/100,bf16/7] ; found.is=1 grads0.fill=nan
+adagrad params=[bf16/100] grads=[bf16/100] v=[f32/100] step=2 rate=0.1 new_params=params
+adagrad params=[f32/4x6/t] grads=[f32/4x6] v=[f32/4x6] step=2 rate=0.1
+lion params=[f32/7] grads=[f32/7] m=[f32/7] step=0 rate=0.1 ; as=f64
+lion params=[f32/7,f32/3x5,f32/1] grads=[f32/7,f32/3x5,f32/1] m=[f32/7,f32/3x5,f32/1] step=10 rate=0.01 decay=0.01 ; as=bf16,f64
+lion params=[f32/300] grads=[f32/300] m=[f32/300] step=i64 rate=f32 scale=f32 new_params=params new_step=step new_m=m ; step.is=4 scale.is=-8
+lion params=[f32/100,f32/7] grads=[f16/100,f16/7] m=[f32/100,f32/7] step=i64 rate=0.001 found=f32 copy=[f16/100,bf16/7] ; found.is=1 grads0.fill=nan
+lion params=[bf16/100] grads=[bf16/100] m=[f32/100] step=2 rate=0.1 new_params=params
+lion params=[f32/4x6/t] grads=[f32/4x6] m=[f32/4x6] step=2 rate=0.1
+amsgrad params=[f32/7] grads=[f32/7] m=[f32/7] v=[f32/7] peak=[f32/7] step=0 rate=0.1 ; as=f64
+amsgrad params=[f32/7,f32/3x5,f32/1] grads=[f32/7,f32/3x5,f32/1] m=[f32/7,f32/3x5,f32/1] v=[f32/7,f32/3x5,f32/1] peak=[f32/7,f32/3x5,f32/1] step=10 rate=0.01 decay=0.01 ; as=bf16,f64
+amsgrad params=[f32/300] grads=[f32/300] m=[f32/300] v=[f32/300] peak=[f32/300] step=i64 rate=f32 scale=f32 new_params=params new_step=step new_m=m new_v=v new_peak=peak ; step.is=4 scale.is=-8
+amsgrad params=[f32/100,f32/7] grads=[f16/100,f16/7] m=[f32/100,f32/7] v=[f32/100,f32/7] peak=[f32/100,f32/7] step=i64 rate=0.001 found=f32 copy=[f16/100,bf16/7] ; found.is=1 grads0.fill=nan
+amsgrad params=[bf16/100] grads=[bf16/100] m=[f32/100] v=[f32/100] peak=[f32/100] step=2 rate=0.1 new_params=params
+amsgrad params=[f32/4x6/t] grads=[f32/4x6] m=[f32/4x6] v=[f32/4x6] peak=[f32/4x6] step=2 rate=0.1
+rmsprop params=[f32/50,f32/9] grads=[f32/50,f32/9] v=[f32/50,f32/9] velocity=[f32/50,f32/9] new_velocity=velocity momentum=0.9 alpha=0.9 eps=0.01 step=2 rate=0.1 ; as=f64
+adagrad params=[f32/50] grads=[f32/50] v=[f32/50] slowing=0.1 eps=0.01 step=7 rate=0.1 ; as=f64
+lion params=[f32/50] grads=[f32/50] m=[f32/50] beta1=0.5 beta2=0.25 decay=0.1 step=7 rate=0.125 ; fill=int,signed,special as=f64
+amsgrad params=[f32/50] grads=[f32/50] m=[f32/50] v=[f32/50] peak=[f32/50] step=7 rate=0.1 ; peak0.fill=zero as=f64
+sgd params=[f32/33,f32/64] grads=[f32/33,f32/64] velocity=[f32/33,f32/64] new_velocity=? momentum=0.9 dampening=0.25 step=7 rate=0.01 ; as=f64
+sgd params=[f32/33] grads=[f32/33] velocity=[f32/33] new_velocity=? momentum=0.9 dampening=0.25 nesterov=1 step=0 rate=0.01 scale=-2
+# golden, from PyTorch, in f64
+rmsprop params=[f64/3] grads=[f64/3] v=[f64/3] velocity=[f64/3] new_velocity=? alpha=0.9 eps=0.001 decay=0.05 momentum=0.8 step=3 rate=0.1 ; fill=zero params0.is=1.0,-2.0,0.5 grads0.is=0.3,-0.7,2.0 v0.is=0.1,0.2,0.3 velocity0.is=0.5,-0.25,0.125 new_params0.is=0.8508860343991272,-1.8183719404065954,0.24474137024379114 new_params0.within=1e-14 new_v0.is=0.10225000000000001,0.244,0.6800624999999999 new_v0.within=1e-14 new_velocity0.is=1.4911396560087273,-1.8162805959340447,2.5525862975620885 new_velocity0.within=1e-14 plain=1
+adagrad params=[f64/3] grads=[f64/3] v=[f64/3] slowing=0.2 eps=0.001 decay=0.05 step=3 rate=0.1 ; fill=zero params0.is=1.0,-2.0,0.5 grads0.is=0.3,-0.7,2.0 v0.is=0.1,0.2,0.3 new_params0.is=0.9537231993708425,-1.9455049863755094,0.43969672673268706 new_params0.within=1e-14 new_v0.is=0.2225,0.8399999999999999,4.400625 new_v0.within=1e-14 plain=1
+amsgrad params=[f64/3] grads=[f64/3] m=[f64/3] v=[f64/3] peak=[f64/3] beta1=0.8 beta2=0.9 eps=0.001 decay=0.05 step=3 rate=0.1 ; fill=zero params0.is=1.0,-2.0,0.5 grads0.is=0.3,-0.7,2.0 m0.is=0.5,-0.25,0.125 v0.is=0.1,0.2,0.3 peak0.is=0.5,0.1,0.2 new_params0.is=0.9340336328477825,-1.9276960470606144,0.4392175812073467 new_params0.within=1e-14 new_m0.is=0.47000000000000003,-0.36,0.5049999999999999 new_m0.within=1e-14 new_v0.is=0.10225000000000001,0.244,0.6800624999999999 new_v0.within=1e-14 new_peak0.is=0.5,0.244,0.6800624999999999 new_peak0.within=1e-14 plain=1
+sgd params=[f64/3] grads=[f64/3] velocity=[f64/3] new_velocity=? momentum=0.8 dampening=0.3 decay=0.05 step=3 rate=0.1 scale=-1 ; fill=zero params0.is=1.0,-2.0,0.5 grads0.is=0.3,-0.7,2.0 velocity0.is=0.5,-0.25,0.125 new_params0.is=0.9775,-2.022,0.62825 new_params0.within=1e-14 new_velocity0.is=0.22500000000000003,0.21999999999999995,-1.2825 new_velocity0.within=1e-14 plain=1
+lion params=[f64/3] grads=[f64/3] m=[f64/3] decay=0.05 step=3 rate=0.1 ; fill=zero params0.is=1.0,-2.0,0.5 grads0.is=0.3,-0.7,2.0 m0.is=0.5,-0.25,0.125 new_params0.is=0.895,-1.89,0.3975 new_params0.within=1e-14 new_m0.is=0.498,-0.2545,0.14375 new_m0.within=1e-14 plain=1

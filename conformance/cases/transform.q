@@ -95,3 +95,37 @@ pad x=bf16/2x150x221 pad=0,2:3,1:2 mode=reflect ; as=u8,f32             # planes
 pad x=u8/2x90x300 pad=1:0,120:60,3 value=9 ; as=f32
 pad x=f16/2x80x500 pad=0,90:1,2:1 mode=replicate ; as=i8
 pad x=f32/2x70x130 pad=0,69:50,4 mode=reflect ; as=u8
+
+# an index for each element: every axis, shorter than x in other dims, out of range, strides, all widths
+gather_elements x=f32/5x7 indices=i32/3x9 axis=1 ; labels=-1..7 as=f16,bf16,f64
+gather_elements x=f32/5x7 indices=i64/8x7 ; labels=0..5
+gather_elements x=i8/4x3x5 indices=i32/4x6x2 axis=1 ; labels=0..2
+gather_elements x=e4m3/4x3x5 indices=i64/2x3x9 axis=-1 ; labels=-3..9
+gather_elements x=bool/300 indices=i32/500 ; labels=0..299
+gather_elements x=i64/6x5/1:6 indices=i32/6x4/1:6 axis=1 y=i64/6x4/7:1 ; labels=0..4
+gather_elements x=f32/5x7 indices=i32/0x7
+gather_elements x=f32/0x7 indices=i32/3x7 ; labels=0..3
+gather_elements x=f32/3x4 indices=i64/2x4 ; fill=zero x.is=0,1,2,3,4,5,6,7,8,9,10,11 indices.is=2,0,1,1,0,0,2,1 y.is=8,1,6,7,0,1,10,7 plain=1
+
+# slices backwards
+slice x=f32/17 start=16 step=-1 ; as=f16,f64
+slice x=i8/5x9 start=4,8 step=-2,-3
+slice x=f32/6x7x8 start=0,6,1 step=1,-1,2 length=0,4,3 ; as=bf16
+slice x=f32/5x1 start=4,0 step=-4,-9 ; as=e4m3
+slice x=f32/9x8/1:9 start=8,0 step=-1,1 y=f32/9x8/8:1
+slice x=f32/5 start=4 step=-2 ; fill=zero x.is=1,2,3,4,5 y.is=5,3,1 plain=1
+
+# pads that come round again, and that cut off
+pad x=f32/7 pad=3:5 mode=wrap ; as=f16,f64
+pad x=f32/3 pad=10:11 mode=wrap
+pad x=i8/5x6x7 pad=1:0,0:6,3:2 mode=wrap
+pad x=f32/5x6 pad=-1:2,3:-2 mode=wrap
+pad x=f32/5x6 pad=-1:2,3:-2 value=7 ; as=bf16
+pad x=f32/5x6 pad=-1:2,3:-2 mode=reflect
+pad x=f32/5x6 pad=-1:2,3:-2 mode=replicate
+pad x=f32/5x6 pad=-6:7,-4:0
+pad x=f32/5x6 pad=-5:0,0
+pad x=f32/6 pad=3:-8 mode=reflect
+pad x=f32/6 pad=-8:5 mode=reflect
+pad x=f32/4 pad=3:6 mode=wrap ; fill=zero x.is=1,2,3,4 y.is=2,3,4,1,2,3,4,1,2,3,4,1,2 plain=1
+pad x=f32/4 pad=-1:2 value=9 ; fill=zero x.is=1,2,3,4 y.is=2,3,4,9,9 plain=1

@@ -196,6 +196,31 @@ static inline void qn_walk_next(qn_walk *w)
   }
 }
 
+/* Does a slice go forwards in all dims? Does a pad only add, and nothing that comes round again? Most engines take no others. */
+static inline int qn_slices_forwards(const qn_slicing *a, int32_t rank)
+{
+  for (int32_t d = 0; d < rank; d++)
+    if (a->step[d] < 0) return 0;
+  return 1;
+}
+static inline int qn_pads_outwards(const qn_padding *a, int32_t rank)
+{
+  for (int32_t d = 0; d < rank; d++)
+    if (a->pad_before[d] < 0 || a->pad_after[d] < 0) return 0;
+  return a->mode != QN_PAD_WRAP;
+}
+
+/* nearest takes the floor of `over / under` after this: the coordinate rounded as the attribute says. */
+static inline void qn_round_place(const qn_resampling *a, int64_t *over, int64_t *under)
+{
+  const int64_t usual = a->grid == QN_GRID_ASYMMETRIC ? QN_ROUNDING_FLOOR : QN_ROUNDING_PREFER_CEIL;
+  const int64_t how = a->rounding ? a->rounding : usual, down = how == QN_ROUNDING_PREFER_FLOOR;
+  if (how == QN_ROUNDING_CEIL) *over += *under - 1;
+  if (how != QN_ROUNDING_PREFER_FLOOR && how != QN_ROUNDING_PREFER_CEIL) return;
+  *over = 2 * *over + *under - down;
+  *under *= 2;
+}
+
 /* ---- roles --------------------------------------------------------------------------------- */
 
 /* The value of a role that takes one tensor; -1: optional and absent. */
@@ -272,7 +297,8 @@ static inline qn_random_roles qn_random_roles_of(uint32_t op)
 
 /* The role numbers of an op of the training family; -1: the op has no such role. */
 typedef struct qn_step_roles {
-  int8_t params, grads, m, v, step, rate, scale, found, new_step, new_params, new_m, new_v, copy;        /* m: sgd's velocity */
+  int8_t params, grads, m, v, step, rate, scale, found, new_step, new_params, new_m, new_v, copy;        /* m: a velocity, too */
+  int8_t peak, new_peak;
 } qn_step_roles;
 
 static inline qn_step_roles qn_step_roles_of(uint32_t op)
@@ -291,6 +317,29 @@ static inline qn_step_roles qn_step_roles_of(uint32_t op)
     r.step = QN_ROLE_ADAM_STEP, r.rate = QN_ROLE_ADAM_RATE, r.scale = QN_ROLE_ADAM_SCALE, r.found = QN_ROLE_ADAM_FOUND;
     r.new_step = QN_ROLE_ADAM_NEW_STEP, r.new_params = QN_ROLE_ADAM_NEW_PARAMS, r.new_m = QN_ROLE_ADAM_NEW_M;
     r.new_v = QN_ROLE_ADAM_NEW_V, r.copy = QN_ROLE_ADAM_COPY;
+    break;
+  case QN_OP_AMSGRAD:
+    r.params = QN_ROLE_AMSGRAD_PARAMS, r.grads = QN_ROLE_AMSGRAD_GRADS, r.m = QN_ROLE_AMSGRAD_M, r.v = QN_ROLE_AMSGRAD_V;
+    r.peak = QN_ROLE_AMSGRAD_PEAK, r.step = QN_ROLE_AMSGRAD_STEP, r.rate = QN_ROLE_AMSGRAD_RATE, r.scale = QN_ROLE_AMSGRAD_SCALE;
+    r.found = QN_ROLE_AMSGRAD_FOUND, r.new_step = QN_ROLE_AMSGRAD_NEW_STEP, r.new_params = QN_ROLE_AMSGRAD_NEW_PARAMS;
+    r.new_m = QN_ROLE_AMSGRAD_NEW_M, r.new_v = QN_ROLE_AMSGRAD_NEW_V, r.new_peak = QN_ROLE_AMSGRAD_NEW_PEAK, r.copy = QN_ROLE_AMSGRAD_COPY;
+    break;
+  case QN_OP_RMSPROP:
+    r.params = QN_ROLE_RMSPROP_PARAMS, r.grads = QN_ROLE_RMSPROP_GRADS, r.m = QN_ROLE_RMSPROP_VELOCITY, r.v = QN_ROLE_RMSPROP_V;
+    r.step = QN_ROLE_RMSPROP_STEP, r.rate = QN_ROLE_RMSPROP_RATE, r.scale = QN_ROLE_RMSPROP_SCALE, r.found = QN_ROLE_RMSPROP_FOUND;
+    r.new_step = QN_ROLE_RMSPROP_NEW_STEP, r.new_params = QN_ROLE_RMSPROP_NEW_PARAMS, r.new_m = QN_ROLE_RMSPROP_NEW_VELOCITY;
+    r.new_v = QN_ROLE_RMSPROP_NEW_V, r.copy = QN_ROLE_RMSPROP_COPY;
+    break;
+  case QN_OP_ADAGRAD:
+    r.params = QN_ROLE_ADAGRAD_PARAMS, r.grads = QN_ROLE_ADAGRAD_GRADS, r.v = QN_ROLE_ADAGRAD_V, r.step = QN_ROLE_ADAGRAD_STEP;
+    r.rate = QN_ROLE_ADAGRAD_RATE, r.scale = QN_ROLE_ADAGRAD_SCALE, r.found = QN_ROLE_ADAGRAD_FOUND;
+    r.new_step = QN_ROLE_ADAGRAD_NEW_STEP, r.new_params = QN_ROLE_ADAGRAD_NEW_PARAMS, r.new_v = QN_ROLE_ADAGRAD_NEW_V;
+    r.copy = QN_ROLE_ADAGRAD_COPY;
+    break;
+  case QN_OP_LION:
+    r.params = QN_ROLE_LION_PARAMS, r.grads = QN_ROLE_LION_GRADS, r.m = QN_ROLE_LION_M, r.step = QN_ROLE_LION_STEP;
+    r.rate = QN_ROLE_LION_RATE, r.scale = QN_ROLE_LION_SCALE, r.found = QN_ROLE_LION_FOUND, r.new_step = QN_ROLE_LION_NEW_STEP;
+    r.new_params = QN_ROLE_LION_NEW_PARAMS, r.new_m = QN_ROLE_LION_NEW_M, r.copy = QN_ROLE_LION_COPY;
     break;
   case QN_OP_GLOBAL_NORM:
     r.grads = QN_ROLE_GLOBAL_NORM_X, r.scale = QN_ROLE_GLOBAL_NORM_SCALE;

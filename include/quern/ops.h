@@ -306,11 +306,12 @@ qn_status qn_ctc_loss_backward(qn_context *ctx, const qn_ctc *ctc, const qn_tens
 /* A list role is a pointer to n tensors. All lists of a call have the same length, and their i-th tensors the same dims. One call
  * processes the whole list. Scalars on the device are read when the work runs, so that a recorded step advances at each replay.
  *
- * Roles of sgd, adam and adamw:
- *   params, grads   f32 f16 bf16 in any mixture, or all f64        velocity, m, v   f32 (with f64: f64)
+ * Roles of sgd, adam and the other rules:
+ *   params, grads   f32 f16 bf16 in any mixture, or all f64        velocity, m, v, peak   f32 (with f64: f64)
  *   step            i64: steps taken so far; new_step = t = step + 1, saturating at the largest i64
  *   rate            the learning rate
- *   scale           divides the gradients, g = grads / scale: a loss scale, or global_norm's divisor; absent: 1
+ *   scale           divides the gradients, g = grads / scale: a loss scale, or global_norm's divisor; absent: 1. A negative one
+ *                   goes uphill: PyTorch's maximize
  *   found           if not 0, skip: every output is a copy of its input, whatever the gradients hold
  *   new_...         may share its input's memory, tensor by tensor
  *   copy            new_params rounded to another dtype: the weights that the next forward pass reads */
@@ -319,8 +320,9 @@ typedef struct qn_sgd_rule {
   double   momentum;                  /* 0: without velocity */
   int64_t  nesterov;                  /* 1: params -= rate (g + momentum new_velocity) */
   double   decay;                     /* weight decay: decay params is added to g */
+  double   dampening;                 /* new_velocity adds (1 - dampening) g; the first step (step 0) all of g */
 } qn_sgd_rule;
-#define QN_SGD_INIT { sizeof(qn_sgd_rule), 0, 0, 0 }
+#define QN_SGD_INIT { sizeof(qn_sgd_rule), 0, 0, 0, 0 }
 /* g = grads / scale + decay params      new_velocity = momentum velocity + g      new_params = params - rate new_velocity
  * With momentum 0, velocity and new_velocity must be absent, and new_params = params - rate g. */
 qn_status qn_sgd(qn_context *ctx, const qn_sgd_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
@@ -349,6 +351,51 @@ qn_status qn_adamw(qn_context *ctx, const qn_adam_rule *rule, const qn_tensor *p
                         const qn_tensor *rate, const qn_tensor *scale, const qn_tensor *found, const qn_tensor *new_step,
                         const qn_tensor *new_params, int64_t n_new_params, const qn_tensor *new_m, int64_t n_new_m,
                         const qn_tensor *new_v, int64_t n_new_v, const qn_tensor *copy, int64_t n_copy);
+
+typedef struct qn_rmsprop_rule {
+  uint64_t struct_size;
+  double   alpha;                     /* 0 to 1 */
+  double   momentum;                  /* 0: without velocity */
+  double   eps, decay;
+} qn_rmsprop_rule;
+#define QN_RMSPROP_INIT { sizeof(qn_rmsprop_rule), 0.99, 0, 1e-8, 0 }
+/* g = grads / scale + decay params      new_v = alpha v + (1 - alpha) g^2      new_velocity = momentum velocity + g / (sqrt(new_v) + eps)
+ * new_params = params - rate new_velocity. With momentum 0, velocity and new_velocity must be absent. (As torch.optim.RMSprop.) */
+qn_status qn_rmsprop(qn_context *ctx, const qn_rmsprop_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                     int64_t n_grads, const qn_tensor *v, int64_t n_v, const qn_tensor *velocity, int64_t n_velocity, const qn_tensor *step,
+                     const qn_tensor *rate, const qn_tensor *scale, const qn_tensor *found, const qn_tensor *new_step,
+                     const qn_tensor *new_params, int64_t n_new_params, const qn_tensor *new_v, int64_t n_new_v,
+                     const qn_tensor *new_velocity, int64_t n_new_velocity, const qn_tensor *copy, int64_t n_copy);
+typedef struct qn_adagrad_rule {
+  uint64_t struct_size;
+  double   slowing;                   /* rate / (1 + slowing step): PyTorch's lr_decay */
+  double   eps, decay;
+} qn_adagrad_rule;
+#define QN_ADAGRAD_INIT { sizeof(qn_adagrad_rule), 0, 1e-10, 0 }
+/* g = grads / scale + decay params      new_v = v + g^2      new_params = params - rate / (1 + slowing step) g / (sqrt(new_v) + eps)
+ * (Duchi, Hazan, Singer 2011.) */
+qn_status qn_adagrad(qn_context *ctx, const qn_adagrad_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                     int64_t n_grads, const qn_tensor *v, int64_t n_v, const qn_tensor *step, const qn_tensor *rate, const qn_tensor *scale,
+                     const qn_tensor *found, const qn_tensor *new_step, const qn_tensor *new_params, int64_t n_new_params,
+                     const qn_tensor *new_v, int64_t n_new_v, const qn_tensor *copy, int64_t n_copy);
+typedef struct qn_lion_rule {
+  uint64_t struct_size;
+  double   beta1, beta2, decay;       /* 0 <= beta <= 1 */
+} qn_lion_rule;
+#define QN_LION_INIT { sizeof(qn_lion_rule), 0.9, 0.99, 0 }
+/* g = grads / scale      new_params = params - rate (sign(beta1 m + (1 - beta1) g) + decay params)      new_m = beta2 m + (1 - beta2) g
+ * sign(0) = 0, NaN stays. (Chen and others 2023.) */
+qn_status qn_lion(qn_context *ctx, const qn_lion_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                  int64_t n_grads, const qn_tensor *m, int64_t n_m, const qn_tensor *step, const qn_tensor *rate, const qn_tensor *scale,
+                  const qn_tensor *found, const qn_tensor *new_step, const qn_tensor *new_params, int64_t n_new_params,
+                  const qn_tensor *new_m, int64_t n_new_m, const qn_tensor *copy, int64_t n_copy);
+/* adam with new_peak = max(peak, new_v) in new_v's place below the fraction; NaN wins. (Reddi, Kale, Kumar 2018.) */
+qn_status qn_amsgrad(qn_context *ctx, const qn_adam_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                     int64_t n_grads, const qn_tensor *m, int64_t n_m, const qn_tensor *v, int64_t n_v, const qn_tensor *peak,
+                     int64_t n_peak, const qn_tensor *step, const qn_tensor *rate, const qn_tensor *scale, const qn_tensor *found,
+                     const qn_tensor *new_step, const qn_tensor *new_params, int64_t n_new_params, const qn_tensor *new_m, int64_t n_new_m,
+                     const qn_tensor *new_v, int64_t n_new_v, const qn_tensor *new_peak, int64_t n_new_peak, const qn_tensor *copy,
+                     int64_t n_copy);
 
 typedef struct qn_norm_limit {
   uint64_t struct_size;
@@ -521,14 +568,22 @@ typedef struct qn_resampling {
   int64_t  size[3];                   /* P, in each spatial dim; 0: take it from y (for the gradient: from dy) */
   int64_t  mode;                      /* QN_RESAMPLE_... */
   int64_t  grid;                      /* QN_GRID_... */
+  int64_t  rounding;                  /* QN_ROUNDING_...: nearest's, of a coordinate */
+  double   coefficient;               /* cubic's a; finite */
 } qn_resampling;
-#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0 }
+#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0, 0, -0.75 }
 enum { QN_RESAMPLE_NEAREST = 0, QN_RESAMPLE_LINEAR = 1, QN_RESAMPLE_CUBIC = 2 };
 enum { QN_GRID_HALF_PIXEL = 0, QN_GRID_ALIGN_CORNERS = 1, QN_GRID_ASYMMETRIC = 2 };
+enum { QN_ROUNDING_AUTO = 0,          /* asymmetric: floor, else prefer_ceil */
+       QN_ROUNDING_PREFER_FLOOR = 1,  /* to the nearest, halves down */
+       QN_ROUNDING_PREFER_CEIL = 2,   /* to the nearest, halves up */
+       QN_ROUNDING_FLOOR = 3, QN_ROUNDING_CEIL = 4 };
 /* x [N, C, X]   y [N, C, P], 1 to 3 spatial dims; f64 f32 f16 bf16, y of x's dtype. In each dim y's element i is at x coordinate
  *   half_pixel (i + 1/2) X/P - 1/2    align_corners i (X - 1)/(P - 1), 0 where P is 1    asymmetric i X/P
- * nearest takes one element: floor((i + 1/2) X/P), the align_corners coordinate rounded (halves up), or floor(i X/P). linear takes the
- * two around the coordinate, cubic four, by Keys' kernel with a = -3/4; elements beyond the edge repeat the edge. Weights multiply over
+ * nearest takes one element, at the coordinate rounded: floor((i + 1/2) X/P) by half_pixel, floor(i X/P) by asymmetric, unless rounding says
+ * another (ONNX's nearest_mode, whose default is prefer_floor). linear takes the
+ * two around the coordinate, cubic four, by Keys' kernel with a = coefficient (PyTorch's and ONNX's -3/4, some
+ * others' -1/2); elements beyond the edge repeat the edge. Weights multiply over
  * the dims (linear is bilinear in 2 dims, trilinear in 3); a tap of weight 0 is not read. The gradient needs dx's dims given: X
  * cannot be inferred from dy. It gathers, so its bits are always the same. */
 qn_status qn_resample(qn_context *ctx, const qn_resampling *resampling, const qn_tensor *x, const qn_tensor *y);
@@ -577,20 +632,21 @@ typedef struct qn_permutation {
 typedef struct qn_slicing {
   uint64_t struct_size;
   int64_t  start[QN_MAX_RANK];        /* >= 0 */
-  int64_t  length[QN_MAX_RANK];       /* 0: to the end */
-  int64_t  step[QN_MAX_RANK];         /* >= 1 */
+  int64_t  length[QN_MAX_RANK];       /* 0: to the end; backwards: to the beginning */
+  int64_t  step[QN_MAX_RANK];         /* not 0; negative: backwards (with start at the last, a flip) */
 } qn_slicing;
 #define QN_SLICING_INIT { sizeof(qn_slicing), {0,0,0,0,0,0,0,0}, {0,0,0,0,0,0,0,0}, {1,1,1,1,1,1,1,1} }
 typedef struct qn_padding {
   uint64_t struct_size;
-  int64_t  pad_before[QN_MAX_RANK], pad_after[QN_MAX_RANK];   /* >= 0 */
+  int64_t  pad_before[QN_MAX_RANK], pad_after[QN_MAX_RANK];   /* negative: cut off as many */
   double   value;                     /* for QN_PAD_CONSTANT; converted to the dtype as by cast */
   int64_t  mode;                      /* QN_PAD_... */
 } qn_padding;
 #define QN_PADDING_INIT { sizeof(qn_padding), {0,0,0,0,0,0,0,0}, {0,0,0,0,0,0,0,0}, 0.0, 0 }
 enum { QN_PAD_CONSTANT = 0,           /* value */
        QN_PAD_REFLECT = 1,            /* x mirrored without repeating its edge: c b [a b c] b a; each pad is less than x's dim */
-       QN_PAD_REPLICATE = 2 };        /* x's edge repeated: a a [a b c] c c */
+       QN_PAD_REPLICATE = 2,          /* x's edge repeated: a a [a b c] c c */
+       QN_PAD_WRAP = 3 };             /* x again and again: b c [a b c] a b */
 
 qn_status qn_copy(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);         /* same dims and dtype */
 /* y.dim[i] = x.dim[axis[i]] */
@@ -615,6 +671,29 @@ qn_status qn_gather(qn_context *ctx, const qn_axis *axis, const qn_tensor *x, co
 qn_status qn_scatter_add(qn_context *ctx, const qn_axis *axis, const qn_tensor *dy, const qn_tensor *indices, const qn_tensor *dx);
 #define QN_GATHER_INIT { sizeof(qn_axis), 0 }
 
+/* An index for each element. x [dims]   indices, y [as many dims; but for `axis` no larger than x's]:
+ *   y[..., i, ...] = x[..., indices[..., i, ...], ...]      any dtype, bits unchanged; an index out of range reads as 0
+ * (torch.gather, ONNX's GatherElements, take_along_axis; negative indices are out of range). The gradient by x is scatter_elements
+ * with mode add of dy into zeros. */
+qn_status qn_gather_elements(qn_context *ctx, const qn_axis *axis, const qn_tensor *x, const qn_tensor *indices, const qn_tensor *y);
+
+typedef struct qn_scattering {
+  uint64_t struct_size;
+  int64_t  axis;                      /* scatter_elements; -1: the last */
+  int64_t  mode;                      /* QN_SCATTER_... */
+} qn_scattering;
+#define QN_SCATTERING_INIT { sizeof(qn_scattering), 0, 0 }
+enum { QN_SCATTER_NONE = 0, QN_SCATTER_ADD = 1, QN_SCATTER_MUL = 2, QN_SCATTER_MAX = 3, QN_SCATTER_MIN = 4 };
+/* y = x, where updates replace the element that an index names, or join it by mode; y may be x. x, y [dims], updates of x's dtype.
+ *   scatter_elements   indices, updates [as many dims; but for `axis` no larger than x's]: to y[..., indices[..., i, ...], ...]
+ *   scatter_nd         indices [Q..., K]   updates [Q..., x's dims from K on]: to y[indices[q, 0], ..., indices[q, K - 1], ...]
+ * none: any dtype; of several updates to one element the last in row-major order stays. add, mul, max, min: numbers; floats are joined
+ * in f32 (f64) and rounded once, integers wrap, NaN wins; always the same bits. An index out of range writes nowhere. */
+qn_status qn_scatter_elements(qn_context *ctx, const qn_scattering *scattering, const qn_tensor *x, const qn_tensor *indices,
+                              const qn_tensor *updates, const qn_tensor *y);
+qn_status qn_scatter_nd(qn_context *ctx, const qn_scattering *scattering, const qn_tensor *x, const qn_tensor *indices,
+                        const qn_tensor *updates, const qn_tensor *y);
+
 typedef struct qn_one_hot_encoding {
   uint64_t struct_size;
   int64_t  axis;                      /* the new dim of y; -1: the last */
@@ -638,6 +717,20 @@ typedef struct qn_ranking {
  * bf16, i8 u8 i32 i64; y of x's dtype. With k = x's extent this sorts. */
 qn_status qn_top_k(qn_context *ctx, const qn_ranking *ranking, const qn_tensor *x, const qn_tensor *y, const qn_tensor *indices);
 
+typedef struct qn_sorting {
+  uint64_t struct_size;
+  int64_t  axis;                      /* -1: the last */
+  int64_t  descending;                /* 1: the largest first */
+} qn_sorting;
+#define QN_SORTING_INIT { sizeof(qn_sorting), -1, 0 }
+/* x, y, indices [dims]: x along axis in ascending order, and where each element was (i32 or i64; NULL: not wanted). Equal elements (-0
+ * equals 0) keep their order; NaN is larger than any number. Dtypes as top_k's. */
+qn_status qn_sort(qn_context *ctx, const qn_sorting *sorting, const qn_tensor *x, const qn_tensor *y, const qn_tensor *indices);
+
+/* y [dims] = start + i step at place i along axis, in f64, then converted to y's dtype (floats f64 f32 f16 bf16, i8 u8 i32 i64) as by
+ * cast. A tensor of one value: qn_cast of a scalar. */
+qn_status qn_iota(qn_context *ctx, const qn_axis *axis, const qn_tensor *start, const qn_tensor *step, const qn_tensor *y);
+
 typedef struct qn_scan {
   uint64_t struct_size;
   int64_t  axis;                      /* -1: the last */
@@ -649,20 +742,28 @@ typedef struct qn_scan {
  * bf16 in any mixture, or both f64. Integers i8 u8 i32 i64 wrap in y's dtype, which is i32, i64 or x's own. The gradient is
  * cumsum of dy in the other direction. */
 qn_status qn_cumsum(qn_context *ctx, const qn_scan *scan, const qn_tensor *x, const qn_tensor *y);
+/* The same with products (the first of an exclusive one is 1) and maxima (-Inf, or the least integer; NaN wins; an integer y is of x's
+ * dtype). */
+qn_status qn_cumprod(qn_context *ctx, const qn_scan *scan, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_cummax(qn_context *ctx, const qn_scan *scan, const qn_tensor *x, const qn_tensor *y);
 
 /* ---- reductions --------------------------------------------------------------------------- */
 
 typedef struct qn_axes {
   uint64_t struct_size;
   uint64_t mask;                      /* bit i: reduce dim i; 0: all dims */
+  int64_t  last;                      /* argmax, argmin; 1: of equals the last */
+  int64_t  correction;                /* variance: sums are divided by n - correction */
 } qn_axes;
-#define QN_AXES_INIT { sizeof(qn_axes), 0 }
+#define QN_AXES_INIT     { sizeof(qn_axes), 0, 0, 0 }
+#define QN_VARIANCE_INIT { sizeof(qn_axes), 0, 0, 1 }
 
 /* x [dims]   y [dims, 1 where reduced]. Floats f64 f32 f16 bf16; sum, prod, max, min, argmax, argmin also i8 u8 i32 i64 (sum and prod
  * wrap in y's dtype, which is i32, i64 or x's own). y: x's dtype, or for a float x any float.
  * Over nothing: sum 0, prod 1, max -Inf, min +Inf (integers: the least and largest value), mean NaN, norms and amax 0,
  * argmax and argmin -1. max, min, amax: NaN wins. argmax, argmin: y is i32 or i64, the position, row-major in the reduced dims, of
- * the first NaN, else of the first extreme. The gradients are pointwise: of sum and mean a broadcast, of norm2 x dy / y, etc. */
+ * the first NaN, else of the first extreme; with last=1 of the last.
+ * The gradients are pointwise: of sum and mean a broadcast, of norm2 x dy / y, etc. */
 qn_status qn_reduce_sum(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_reduce_mean(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_reduce_prod(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
@@ -673,23 +774,50 @@ qn_status qn_reduce_norm2(qn_context *ctx, const qn_axes *axes, const qn_tensor 
 qn_status qn_reduce_amax(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);   /* max |x| */
 qn_status qn_argmax(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_argmin(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+/* Of bool. Over nothing: any is false, all is true. */
+qn_status qn_reduce_any(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_reduce_all(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+/* y = ln sum e^x of floats, without overflow of e^x; over nothing -Inf. */
+qn_status qn_reduce_logsumexp(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
+/* y = sum (x - mean x)^2 / (n - correction) of floats, n - correction not below 0; about the mean, never as a difference of squares.
+ * correction: 1 (QN_VARIANCE_INIT, as PyTorch) is the unbiased variance, 0 (NumPy) that of a population. Over nothing, or one element
+ * less 1: NaN. */
+qn_status qn_reduce_variance(qn_context *ctx, const qn_axes *axes, const qn_tensor *x, const qn_tensor *y);
 
 /* ---- pointwise ---------------------------------------------------------------------------- */
 
 /* Operands have y's rank, each dim equal to y's or 1 (broadcast), or rank 0: a scalar, converted to the computing type. f16, bf16 and f32
  * mix freely and compute in f32; f64 mixes with nothing else. Integers (i8 u8 i32 i64) go with their own dtype only, in add, sub, mul,
- * min, max, comparisons, select, neg, abs, sign, and wrap. Comparisons give bool (0 or 1), the dtype of logical_...'s operands and
- * select's c; cast takes all. NaN propagates, through min, max, relu and clip too; comparisons with NaN are false, except ne.
+ * div, mod, fmod, min, max, comparisons, select, neg, abs, sign, and wrap; bool in eq, ne, min, max, select. Comparisons
+ * give bool (0 or 1), the dtype of logical_...'s operands and select's c; cast takes all.
+ * NaN propagates, through min, max, relu and clip too; comparisons with NaN are false, except ne.
  * y may share the memory of an input of the same dtype and strides. */
 qn_status qn_add(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a + b */
 qn_status qn_sub(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a - b */
 qn_status qn_mul(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a b */
-qn_status qn_div(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a / b */
+/* y = a / b; of integers towards zero, as C and ONNX do, and 0 where b is 0. PyTorch's quotient of integers is a float: cast first. */
+qn_status qn_div(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
 /* y = the smaller; NaN if either is */
 qn_status qn_min(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
 /* y = the larger; NaN if either is */
 qn_status qn_max(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
 qn_status qn_pow(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a^b as C's pow */
+/* The remainders of division: mod's has b's sign (Python, NumPy, torch.remainder, ONNX's Mod), fmod's a's (C, torch.fmod, ONNX's Mod with
+ * fmod=1). Where b is 0, NaN; of integers 0. mod(a, inf) is a, or inf if a < 0. */
+qn_status qn_mod(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+qn_status qn_fmod(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+/* y = floor(a / b) of integers i8 u8 i32 i64; 0 where b is 0 */
+qn_status qn_floor_divide(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+/* Of integers i8 u8 i32 i64, bit by bit. For bool: logical_and, logical_or, ne, logical_not. */
+qn_status qn_bitwise_and(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = the bits set in both */
+qn_status qn_bitwise_or(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = the bits set in either */
+/* y = the bits set in one of them */
+qn_status qn_bitwise_xor(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+qn_status qn_bitwise_not(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the bits not set in x */
+/* y = a 2^b, wrapped; y = floor(a / 2^b). A b that is negative or not below the dtype's number of bits moves all bits out: y = 0, and
+ * of shift_right -1 where a < 0. */
+qn_status qn_shift_left(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
+qn_status qn_shift_right(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);
 
 qn_status qn_eq(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a == b */
 qn_status qn_ne(qn_context *ctx, const qn_tensor *a, const qn_tensor *b, const qn_tensor *y);  /* y = a != b */
@@ -723,6 +851,22 @@ qn_status qn_floor(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /*
 qn_status qn_ceil(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the smallest integer >= x */
 qn_status qn_round(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the nearest integer, ties to even */
 qn_status qn_trunc(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the integer part of x */
+qn_status qn_log1p(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = ln(1 + x), exact near 0 */
+qn_status qn_expm1(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = e^x - 1, exact near 0 */
+qn_status qn_exp2(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = 2^x */
+qn_status qn_log2(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the logarithm of x to base 2 */
+qn_status qn_tan(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = tan x */
+qn_status qn_asin(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = arcsin x; NaN beyond -1 to 1 */
+qn_status qn_acos(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = arccos x; NaN beyond -1 to 1 */
+qn_status qn_atan(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = arctan x */
+qn_status qn_sinh(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = sinh x */
+qn_status qn_cosh(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = cosh x */
+qn_status qn_asinh(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the inverse of sinh at x */
+qn_status qn_acosh(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the inverse of cosh at x; NaN below 1 */
+qn_status qn_atanh(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the inverse of tanh at x; NaN beyond -1 to 1 */
+/* y bool: whether x (f64 f32 f16 bf16) is NaN; whether it is neither infinite nor NaN */
+qn_status qn_isnan(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_isfinite(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);
 
 /* Activations. What alpha and beta mean: leaky_relu alpha = slope; elu alpha; silu, softplus beta;
  * clip alpha = min, beta = max, neither of them NaN. Each function has an INIT with its defaults. */
@@ -754,6 +898,9 @@ qn_status qn_hardswish(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_mish(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = x tanh(ln(1 + e^x)) */
 /* y = min(max(x, min), max); NaN stays */
 qn_status qn_clip(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *x, const qn_tensor *y);
+
+/* y = x > 0 ? x : slope x, where slope is a tensor: one element, or one per channel as 1xCx1x1 */
+qn_status qn_prelu(qn_context *ctx, const qn_tensor *x, const qn_tensor *slope, const qn_tensor *y);
 
 /* Their gradients: dx = dy f'(x). At a kink relu, leaky_relu and elu take the derivative from below: relu'(0) = 0. clip gives 0 at
  * both ends. */

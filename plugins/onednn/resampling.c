@@ -15,6 +15,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     return qn_refuse(p, "oneDNN has no cubic, and its linear weights lose digits", "", "mode=nearest", "%s", "another");
   if (resampling->grid != QN_GRID_HALF_PIXEL)
     return qn_refuse(p, "oneDNN's grid is half_pixel's", "", "grid=half_pixel", "%s", "another");
+  if (resampling->rounding != QN_ROUNDING_AUTO && resampling->rounding != QN_ROUNDING_PREFER_CEIL)
+    return qn_refuse(p, "oneDNN rounds halves up", "", "rounding=prefer_ceil", "%s", "another");
   onednn_state *s = onednn_begin_with(request, p, 2, role);
   if (!s)
     return QN_UNSUPPORTED;
