@@ -153,6 +153,19 @@ static double rotary_flops(const qn_value *value, const qn_node *op)
   return 3 * elements(first_output(value, op));
 }
 
+/* A multiply-add per weight, step and sequence; in the gradient two, for dx and dw. */
+static double recurrent_flops(const qn_value *value, const qn_node *op)
+{
+  const qn_op_info *info = qn_op_find(op->op);
+  const qn_value *x = role(value, op, "x");
+  double weights = 0;
+  for (uint32_t r = 0; r < info->n_inputs; r++)
+    for (int32_t k = op->first[r]; k < op->first[r + 1]; k++)
+      if (!strcmp(info->role[r].name, "w") || !strcmp(info->role[r].name, "r") || !strcmp(info->role[r].name, "projection"))
+        weights += elements(&value[op->arg[k]]);
+  return (info->forward ? 4 : 2) * weights * (double)x->dim[0] * (double)x->dim[1];
+}
+
 static double pointwise_flops(const qn_value *value, const qn_node *op)
 {
   return elements(first_output(value, op));
@@ -197,6 +210,7 @@ static const struct {
   { 0, QN_FAMILY_LOCAL,       local_flops },
   { 0, QN_FAMILY_SAMPLING,    sampling_flops },
   { 0, QN_FAMILY_TRAINING,    training_flops },
+  { 0, QN_FAMILY_RECURRENT,   recurrent_flops },
   { 0, QN_FAMILY_RANDOM,      pointwise_flops },
   { 0, QN_FAMILY_QUANTIZATION, pointwise_flops },
 };

@@ -192,6 +192,7 @@ static qn_status family_rules(const qn__problem *p)
   case QN_FAMILY_LOSS:        return qn__infer_loss(p);
   case QN_FAMILY_ATTENTION:   return qn__infer_attention(p);
   case QN_FAMILY_TRAINING:    return qn__infer_training(p);
+  case QN_FAMILY_RECURRENT:   return qn__infer_recurrent(p);
   case QN_FAMILY_QUANTIZATION: return qn__infer_quantization(p);
   default: return qn__fail(QN_INTERNAL, "%s: its family has no rules", p->op->name);
   }

@@ -49,6 +49,7 @@ core_libcore_la_SOURCES = \
   core/infer_random.c \
   core/infer_training.c \
   core/infer_quantization.c \
+  core/infer_recurrent.c \
   core/infer_pool.c \
   core/infer_selection.c \
   core/infer_transform.c \

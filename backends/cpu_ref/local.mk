@@ -97,6 +97,7 @@ backends_cpu_ref_libdirect_la_SOURCES = \
   backends/cpu_ref/ctc_direct.c \
   backends/cpu_ref/attention_direct.c \
   backends/cpu_ref/attention_parts_direct.c \
+  backends/cpu_ref/rnn_direct.c \
   backends/cpu_ref/random_direct.c \
   backends/cpu_ref/quantize_direct.c \
   backends/cpu_ref/training_direct.c \

@@ -301,6 +301,54 @@ qn_status qn_ctc_loss(qn_context *ctx, const qn_ctc *ctc, const qn_tensor *x, co
 qn_status qn_ctc_loss_backward(qn_context *ctx, const qn_ctc *ctc, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *labels,
                                const qn_tensor *x_lengths, const qn_tensor *label_lengths, const qn_tensor *lse, const qn_tensor *dx);
 
+/* ---- recurrent networks ----------------------------------------------------------------------- */
+
+typedef struct qn_rnn {
+  uint64_t struct_size;
+  int64_t  cell;                      /* QN_RNN_LSTM, _GRU, _TANH or _RELU */
+  int64_t  layers;                    /* >= 1 */
+  int64_t  direction;                 /* QN_RNN_FORWARD, _BACKWARD (from each sequence's last step to its first) or _BOTH */
+  int64_t  reset;                     /* of GRU: QN_RNN_RESET_AFTER or _BEFORE the recurrent product */
+  double   clip;                      /* of LSTM, > 0: the bound of a cell state's magnitude; INFINITY: none */
+  double   dropout;                   /* between layers, 0 <= dropout < 1 */
+} qn_rnn;
+#define QN_RNN_INIT { sizeof(qn_rnn), 0, 1, 0, 0, INFINITY, 0 }
+enum { QN_RNN_LSTM = 0, QN_RNN_GRU = 1, QN_RNN_TANH = 2, QN_RNN_RELU = 3 };
+enum { QN_RNN_FORWARD = 0, QN_RNN_BACKWARD = 1, QN_RNN_BOTH = 2 };
+enum { QN_RNN_RESET_AFTER = 0, QN_RNN_RESET_BEFORE = 1 };
+
+/* Layers of a cell that goes along a sequence. At a step with input x, state h (and cell state c) of the step before, s = sigmoid:
+ *   lstm   i, f, o = s(w x + bw + r h + br)     g = tanh(the same)     c' = f c + i g, bounded by clip     h' = o tanh(c')
+ *   gru    r, z = s(w x + bw + r h + br)        h' = (1 - z) n + z h
+ *          reset=after:  n = tanh(w x + bw + r (r h + br))             reset=before: n = tanh(w x + bw + r (r h) + br), r h first
+ *   tanh, relu   h' = tanh(...) or max(..., 0) of w x + bw + r h + br
+ * With projection (lstm only) h' is projection o tanh(c'). The next layer takes h' of both directions side by side, after dropout.
+ *
+ * T steps, B sequences, I features, H the cell's size, P of its state h (H, or the rows of projection), L layers, D directions (1; both: 2),
+ * G gates: lstm 4 in the order i f g o, gru 3 in the order r z n, tanh and relu 1. Lists have L D tensors: layer 0 forward, layer 0
+ * backward, layer 1 ...:
+ *   x [T, B, I]   w [G H, I], above the first layer [G H, D P]   r [G H, P]   bw, br [G H]   projection [P, H]
+ *   h0, ht [L D, B, P]   c0, ct [L D, B, H]   lengths [B], below 0 as 0, above T as T   y [T, B, D P], both: forward's P, then backward's
+ * bw, br, h0, c0 absent: 0; lengths absent: T. ht and ct are the states after each sequence's last step of its direction; of a sequence
+ * of length 0, h0 and c0. Beyond a sequence's end x is not used and y is 0. Batch-major tensors are the same with other strides.
+ * Dropout zeroes an element of a layer's output where qn_dropout of (seed, offset) would zero the element of `inner`, and divides the
+ * others by 1 - dropout; never y. seed is needed where dropout is not 0 and layers above 1; offset absent: 0.
+ *
+ * What backward needs, and forward writes where asked (0 beyond a sequence's end):
+ *   gates  lstm [L D, T, B, 4 H] i f g o; gru [L D, T, B, 4 H] r z n and r h + br of n's rows; reset=before [L D, T, B, 3 H]
+ *   cells  lstm [L D, T, B, H], f c + i g before clip             inner [L - 1, T, B, D P]: y of all layers but the last, before dropout
+ * dtypes: f64 f32 f16 bf16, all tensors of x's; bw, br, c0, ct, cells also f32 beside f16 and bf16. lengths: i32 or i64.
+ * c goes from step to step in the computing type, h in that or in x's dtype.
+ * Traps: other libraries order the gates otherwise (ONNX i o f g and z r n, Keras z r n), and transpose the matrices; quern/rnn.h
+ * converts. ONNX's clip bounds what enters the gates, not c, and its GRU has reset=before. (Hochreiter, Schmidhuber 1997; Cho et al.
+ * 2014.) */
+qn_status qn_rnn_forward(qn_context *ctx, const qn_rnn *rnn, const qn_rnn_forward_args *args);
+/* The gradients of sum(dy y) + sum(dht ht) + sum(dct ct) by x, w, r, bw, br, projection, h0, c0, each of its tensor's dims; dht, dct
+ * absent: 0. x, y, w, r, projection, h0, c0, lengths, seed and offset are forward's; gates (lstm, gru), cells (lstm) and inner (layers
+ * above 1) what it left. Beyond a sequence's end dy is not used and dx is 0. A cell state that clip bounds passes no gradient on.
+ * dtypes: x's; dw, dr, dbw, dbr, dprojection, dct and dc0 also f32 beside f16 and bf16. */
+qn_status qn_rnn_backward(qn_context *ctx, const qn_rnn *rnn, const qn_rnn_backward_args *args);
+
 /* ---- training steps ----------------------------------------------------------------------- */
 
 /* A list role is a pointer to n tensors. All lists of a call have the same length, and their i-th tensors the same dims. One call
