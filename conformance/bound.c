@@ -75,6 +75,7 @@ void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
     case QN_FAMILY_LOSS:        qc_bound_loss(n, &k); break;
     case QN_FAMILY_TRAINING:    qc_bound_training(n, &k); break;
     case QN_FAMILY_ATTENTION:   qc_bound_attention(n, &k); break;
+    case QN_FAMILY_RECURRENT:   qc_bound_recurrent(n, &k); break;
     case QN_FAMILY_QUANTIZATION: bound_quantization(n); break;
     }
     bound_overflow(n);

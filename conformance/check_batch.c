@@ -54,6 +54,11 @@ static int batch_dim(const struct qc_node *n, const struct qc_value *v, const ch
   case QN_FAMILY_POOLING: case QN_FAMILY_RESAMPLING: case QN_FAMILY_LOCAL:
   case QN_FAMILY_SAMPLING:
     return 0;
+  case QN_FAMILY_RECURRENT: {           /* dropout counts elements of the whole batch, weights' gradients add up over it */
+    if (n->op->kind == QN_OP_RNN_BACKWARD || ((const qn_rnn *)n->attr)->dropout > 0)
+      return -2;
+    return !strcmp(role, "lengths") ? 0 : v->q.rank < 3 ? -1 : v->q.rank - 2;
+  }
   case QN_FAMILY_POINTWISE:
     return v->q.dim[0] == y->dim[0] ? 0 : -1;
   }

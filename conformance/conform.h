@@ -222,6 +222,7 @@ void   qc_bound_random(struct qc_node *n);
 void   qc_bound_loss(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_attention(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_training(struct qc_node *n, const struct qc_numerics *k);
+void   qc_bound_recurrent(struct qc_node *n, const struct qc_numerics *k);
 void   qc_bound_moved(struct qc_node *n);                      /* values that are only moved keep their errors */
 /* e = the twin on |inputs| + e, less the twin on |inputs|: the effect of inexact inputs on a multilinear op. Adds to out->e. */
 void   qc_propagate_abs(struct qc_node *n);

@@ -8,14 +8,28 @@
 #include <string.h>
 #include "conform.h"
 
-/* An op built by hand: one value for each role. */
-struct built {
-  struct qc_node node;
-  int32_t first[QN_MAX_ROLES + 1], arg[QN_MAX_ROLES];
-  struct qc_value *value[QN_MAX_ROLES];
+/* The arguments of an op, in the order of its roles. */
+enum { ARGUMENTS = 64 };
+struct arguments {
+  int n, role[ARGUMENTS];
+  struct qc_value *value[ARGUMENTS];
 };
 
-static void build(struct built *b, const qn_op_info *op, const void *attr, struct qc_value *const by_role[])
+static void argue(struct arguments *a, uint32_t role, struct qc_value *v)
+{
+  if (a->n == ARGUMENTS)
+    qc_tap_bail("grad.c: an op of more arguments than its arrays hold");
+  a->role[a->n] = (int)role;
+  a->value[a->n++] = v;
+}
+
+/* An op built by hand. */
+struct built {
+  struct qc_node node;
+  int32_t first[QN_MAX_ROLES + 1], arg[ARGUMENTS];
+};
+
+static void build_of(struct built *b, const qn_op_info *op, const void *attr, const struct arguments *a)
 {
   memset(b, 0, sizeof *b);
   struct qc_node *n = &b->node;
@@ -24,22 +38,31 @@ static void build(struct built *b, const qn_op_info *op, const void *attr, struc
   n->compute = QN_F64;
   n->node = (qn_node){op->kind, op->family, attr, op->n_roles, op->n_inputs, b->first, b->arg};
   int count = 0;
-  for (uint32_t r = 0; r < op->n_roles; r++) {
+  for (int r = 0; r < (int)op->n_roles; r++) {
     b->first[r] = count;
-    if (!by_role[r])
-      continue;
-    b->arg[count] = count;
-    count++;
-    if (r < op->n_inputs) {
-      n->in_role[n->n_in] = (int)r;
-      n->in[n->n_in++] = by_role[r];
-    } else {
-      n->out_role[n->n_out] = (int)r;
-      n->out[n->n_out++] = by_role[r];
+    for (; count < a->n && a->role[count] == r; count++) {
+      b->arg[count] = count;
+      if (r < (int)op->n_inputs) {
+        n->in_role[n->n_in] = r;
+        n->in[n->n_in++] = a->value[count];
+      } else {
+        n->out_role[n->n_out] = r;
+        n->out[n->n_out++] = a->value[count];
+      }
     }
   }
   b->first[op->n_roles] = count;
   n->twin = qc_twin_make(n);
+}
+
+/* One value for each role, or NULL. */
+static void build(struct built *b, const qn_op_info *op, const void *attr, struct qc_value *const by_role[])
+{
+  struct arguments a = {0};
+  for (uint32_t r = 0; r < op->n_roles; r++)
+    if (by_role[r])
+      argue(&a, r, by_role[r]);
+  build_of(b, op, attr, &a);
 }
 
 static const qn_value random_key = {.dtype = QN_I64, .over = -1};       /* the key of a backward op that is given none: 0 */
@@ -103,23 +126,25 @@ static int role_index(const qn_op_info *op, const char *name)
   return -1;
 }
 
-/* What is differentiated: the sum of the products of outputs and what backward takes as the gradients by them. */
-struct loss { struct qc_value *y[QN_MAX_ROLES], *dy[QN_MAX_ROLES]; int n; };
+/* The outputs of a forward op that its gradient is given gradients by. */
+struct weighted {
+  int n;
+  struct qc_value *y[QN_MAX_ROLES], *dy[QN_MAX_ROLES];
+};
 
 /* One direction: true if the difference quotient agrees with the gradient. */
-static bool agrees(struct built *f, struct qc_value *wrt, const struct loss *loss, const double *grad, const double *direction,
+static bool agrees(struct built *f, struct qc_value *wrt, const struct weighted *sums, const double *grad, const double *direction,
                    double *numeric, double *analytic)
 {
   const double h = 6.0554544523933429e-6;       /* cbrt(2^-52) */
-  double *kept = qc_alloc((size_t)wrt->n * 8 + 8), magnitude = 0, scale = 0, side[2];
+  double *kept = qc_alloc((size_t)wrt->n * 8 + 8), magnitude = 0, scale = 0, side[2] = {0, 0};
   memcpy(kept, wrt->y, (size_t)wrt->n * 8);
   for (int s = 0; s < 2; s++) {
     for (int64_t i = 0; i < wrt->n; i++)
       wrt->y[i] = kept[i] + (s ? -h : h) * direction[i];
     qc_twin_run(f->node.twin, NULL, NULL);
-    side[s] = 0;
-    for (int k = 0; k < loss->n; k++)
-      side[s] += dot(loss->dy[k]->y, loss->y[k]->y, loss->y[k]->n, &scale);
+    for (int k = 0; k < sums->n; k++)
+      side[s] += dot(sums->dy[k]->y, sums->y[k]->y, sums->y[k]->n, &scale);
   }
   memcpy(wrt->y, kept, (size_t)wrt->n * 8);
   free(kept);
@@ -128,7 +153,7 @@ static bool agrees(struct built *f, struct qc_value *wrt, const struct loss *los
   return fabs(*numeric - *analytic) <= 1e-6 * (magnitude + scale) + 1e-9;
 }
 
-static bool compare_directions(struct built *f, struct qc_value *wrt, const struct loss *loss, const double *grad)
+static bool compare_directions(struct built *f, struct qc_value *wrt, const struct weighted *sums, const double *grad)
 {
   double *direction = qc_alloc((size_t)wrt->n * 8 + 8);
   bool ok = true;
@@ -137,7 +162,7 @@ static bool compare_directions(struct built *f, struct qc_value *wrt, const stru
     for (int64_t i = 0; i < wrt->n; i++)
       direction[i] = wrt->n <= 64 ? i == d : (qc_hash(3, (uint64_t)d, (uint64_t)i) & 1 ? 1 : -1);
     double numeric, analytic;
-    ok = agrees(f, wrt, loss, grad, direction, &numeric, &analytic);
+    ok = agrees(f, wrt, sums, grad, direction, &numeric, &analytic);
     if (!ok)
       qc_say_fail("verdict", "direction %lld: finite difference %.9g, gradient %.9g", (long long)d, numeric, analytic);
   }
@@ -145,71 +170,111 @@ static bool compare_directions(struct built *f, struct qc_value *wrt, const stru
   return ok;
 }
 
-/* Output o of the backward op: the gradient by the forward input that it is named after. */
-static bool gradient_agrees(const struct qc_node *back, int o)
+/* The i-th value of a role among the arguments of an op; NULL: absent. prefix: "d" for the role called d and the name. */
+static struct qc_value *find(const qn_op_info *op, const struct arguments *a, const char *prefix, const char *name, int i)
 {
-  const qn_op_info *forward = qn_op_find(back->op->forward);
-  const char *output = back->op->role[back->out_role[o]].name;        /* "dx": by x */
-  bool broadcasts = back->op->family == QN_FAMILY_POINTWISE;          /* then one element of dy may serve many: here it is expanded */
-  struct qc_value *by_role[QN_MAX_ROLES] = {0}, *back_role[QN_MAX_ROLES] = {0};
-  struct qc_value *dy = new_value(broadcasts ? &back->out[o]->q : &qc_role(back, "dy")->q);
-  struct qc_value *out[QN_MAX_ROLES] = {0}, *grad;
-  for (int i = 0; i < back->n_out; i++)
-    out[i] = new_value(&back->out[i]->q);
-  grad = out[o];
+  const size_t n = strlen(prefix);
+  for (int k = 0; k < a->n; k++) {
+    const char *role = op->role[a->role[k]].name;
+    if (!strncmp(role, prefix, n) && !strcmp(role + n, name) && i-- == 0)
+      return a->value[k];
+  }
+  return NULL;
+}
+
+static struct arguments arguments_of(const struct qc_node *n)
+{
+  struct arguments a = {0};
+  for (int i = 0; i < n->n_in; i++)
+    argue(&a, (uint32_t)n->in_role[i], n->in[i]);
+  for (int i = 0; i < n->n_out; i++)
+    argue(&a, (uint32_t)n->out_role[i], n->out[i]);
+  return a;
+}
+
+/* Values for the forward op: what the gradient is given or asked for, by name. */
+static struct arguments forward_values(const qn_op_info *forward, const qn_op_info *op, const struct arguments *back, const qn_value *dy)
+{
+  struct arguments a = {0};
+  struct qc_value *by_role[QN_MAX_ROLES] = {0};
   for (uint32_t r = 0; r < forward->n_roles; r++) {
     const char *name = forward->role[r].name;
-    const struct qc_value *same = qc_role(back, name);
-    if (!strcmp(name, output + 1))
-      same = grad;
-    if (r == forward->n_inputs)         /* the first output has dy's dims */
-      same = dy;
-    if (same)
-      by_role[r] = new_value(&same->q);
-    else if (forward->role[r].class_ == 'k' && !(forward->role[r].flags & QN_ROLE_OPTIONAL))
-      by_role[r] = new_value(&random_key);
-    if (by_role[r] && same && same->q.flags & QN_VALUE_HOST)
-      by_role[r]->literal = same->literal;
-    else if (by_role[r] && !(forward->family == QN_FAMILY_ATTENTION &&
-                             qc_fill_places(by_role[r], name, qc_places(forward, by_role, name), qc_opt.seed)))
-      fill(by_role[r], (int)r, false, qc_opt.seed);
+    for (int i = 0;; i++) {
+      const struct qc_value *same = find(op, back, "", name, i), *by = same ? same : find(op, back, "d", name, i);
+      const qn_value *like = i == 0 && r == forward->n_inputs ? dy : by ? &by->q : NULL;
+      if (!like && i == 0 && forward->role[r].class_ == 'k' && !(forward->role[r].flags & QN_ROLE_OPTIONAL))
+        like = &random_key;
+      if (!like)
+        break;
+      struct qc_value *v = new_value(like);
+      if (same && same->q.flags & QN_VALUE_HOST)
+        v->literal = same->literal;
+      else if (!(forward->family == QN_FAMILY_ATTENTION && qc_fill_places(v, name, qc_places(forward, by_role, name), qc_opt.seed)))
+        fill(v, (int)r + 100 * i, false, qc_opt.seed);
+      for (int64_t k = 0; v->y && k < v->n && forward->family == QN_FAMILY_RECURRENT; k++)
+        v->y[k] /= 8;                   /* gates that are open halfway */
+      if (i == 0)
+        by_role[r] = v;
+      argue(&a, r, v);
+    }
   }
-  fill(dy, 50, false, qc_opt.seed);
-  struct loss loss = {.y = {by_role[forward->n_inputs]}, .dy = {dy}, .n = 1};
-  for (uint32_t r = 0; r < back->op->n_inputs; r++) {
-    const char *name = back->op->role[r].name;
-    int from = role_index(forward, name);
-    if (qc_role(back, name))
-      back_role[r] = !strcmp(name, "dy") ? dy : from >= 0 ? by_role[from] : NULL;
-    int output_of = back_role[r] || name[0] != 'd' ? -1 : role_index(forward, name + 1);
-    if (output_of < 0 || !qc_role(back, name))
-      continue;
-    back_role[r] = loss.dy[loss.n] = new_value(&qc_role(back, name)->q);        /* by a further output */
-    fill(back_role[r], 51 + loss.n, false, qc_opt.seed);
-    loss.y[loss.n++] = by_role[output_of];
+  return a;
+}
+
+/* Output o of the backward op: the gradient by the forward input that it is named after. */
+static bool gradient_agrees(const struct qc_node *node, int o)
+{
+  const qn_op_info *op = node->op, *forward = qn_op_find(op->forward);
+  const struct arguments all = arguments_of(node);
+  bool broadcasts = op->family == QN_FAMILY_POINTWISE;          /* then one element of dy may serve many: here it is expanded */
+  const int at = node->n_in + o;                                /* of the output among the arguments */
+  int index = 0;
+  while (index < o && node->out_role[o - index - 1] == node->out_role[o])
+    index++;
+  struct arguments f_args = forward_values(forward, op, &all, broadcasts ? &node->out[o]->q : &qc_role(node, "dy")->q), b_args = {0};
+  struct weighted sums = {0};
+  struct qc_value *own[ARGUMENTS] = {0};
+  for (int k = 0; k < all.n; k++) {
+    const qn_role_info *role = &op->role[all.role[k]];
+    struct qc_value *v, *y = role->name[0] == 'd' && k < node->n_in ? find(forward, &f_args, "", role->name + 1, 0) : NULL;
+    if (!strcmp(role->name, "dy"))
+      for (int i = 0; i < f_args.n && (!y || f_args.role[i] <= (int)forward->n_inputs); i++)
+        y = f_args.role[i] == (int)forward->n_inputs ? f_args.value[i] : y;
+    if (k >= node->n_in || y) {
+      v = own[k] = new_value(y ? &y->q : &all.value[k]->q);
+      if (y) {
+        fill(v, 50 + sums.n, false, qc_opt.seed);
+        sums.y[sums.n] = y;
+        sums.dy[sums.n++] = v;
+      }
+    } else {
+      int i = 0;
+      while (i < k && all.role[k - i - 1] == all.role[k])
+        i++;
+      v = find(forward, &f_args, "", role->name, i);
+    }
+    if (v)
+      argue(&b_args, (uint32_t)all.role[k], v);
   }
-  for (int i = 0; i < back->n_out; i++)
-    back_role[back->out_role[i]] = out[i];
   struct built f, b;
-  build(&f, forward, back->attr, by_role);
-  build(&b, back->op, back->attr, back_role);
+  build_of(&f, forward, node->attr, &f_args);
+  build_of(&b, op, node->attr, &b_args);
   qc_twin_run(f.node.twin, NULL, NULL);         /* y, indices, statistics */
-  struct qc_value *y = by_role[forward->n_inputs], *wrt = by_role[role_index(forward, output + 1)];
-  for (int64_t i = 0; i < dy->n; i++)
-    if (isinf(y->y[i]))
-      dy->y[i] = 0;
+  for (int k = 0; k < sums.n; k++)
+    for (int64_t i = 0; i < sums.y[k]->n; i++)
+      if (isinf(sums.y[k]->y[i]))
+        sums.dy[k]->y[i] = 0;
   qc_twin_run(b.node.twin, NULL, NULL);
-  bool ok = compare_directions(&f, wrt, &loss, grad->y);
+  const char *output = op->role[all.role[at]].name;             /* "dx": by x */
+  bool ok = compare_directions(&f, find(forward, &f_args, "", output + 1, index), &sums, own[at]->y);
   if (!ok)
     qc_say_fail("output", "%s", output);
   qc_twin_free(f.node.twin);
   qc_twin_free(b.node.twin);
-  for (uint32_t r = 0; r < forward->n_roles; r++)
-    free_value(by_role[r]);
-  for (int i = 0; i < back->n_out; i++)
-    free_value(out[i]);
-  for (int k = 0; k < loss.n; k++)
-    free_value(loss.dy[k]);
+  for (int k = 0; k < f_args.n; k++)
+    free_value(f_args.value[k]);
+  for (int k = 0; k < all.n; k++)
+    free_value(own[k]);
   return ok;
 }
 

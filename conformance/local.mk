@@ -24,6 +24,7 @@ dist_conform_DATA = \
   conformance/cases/lrn.q \
   conformance/cases/sampling.q \
   conformance/cases/resample.q \
+  conformance/cases/rnn.q \
   conformance/cases/select.q \
   conformance/cases/softmax.q \
   conformance/cases/training.q \
@@ -54,6 +55,7 @@ conform_sources = \
   conformance/bound_pointwise.c \
   conformance/bound_reduction.c \
   conformance/bound_lrn.c \
+  conformance/bound_recurrent.c \
   conformance/bound_sampling.c \
   conformance/bound_resampling.c \
   conformance/bound_softmax.c \
@@ -101,6 +103,7 @@ conformance_mutant_quern_mutant_la_SOURCES = \
   conformance/mutant/mutants_random.c \
   conformance/mutant/mutants_attention.c \
   conformance/mutant/mutants_training.c \
+  conformance/mutant/mutants_recurrent.c \
   conformance/mutant/mutants_reduce.c \
   conformance/mutant/mutants_lrn.c \
   conformance/mutant/mutants_sampling.c \

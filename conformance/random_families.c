@@ -1,5 +1,5 @@
 /* random_families.c -- random problems of the memory-bound families: norms, losses, resampling, sampling, selection, transforms,
- * quantization, training steps. A line's settings follow its `;`. */
+ * quantization, training steps, recurrent networks. A line's settings follow its `;`. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -570,11 +570,89 @@ static void around_attention(struct line *l)
   }
 }
 
+/* ---- recurrent networks ------------------------------------------------------------------------ */
+
+static void weights(struct line *l, const char *role, int n, int rank, int64_t rows, int64_t first, int64_t above, int directions)
+{
+  put(l, " %s=[", role);
+  for (int k = 0; k < n; k++) {
+    put(l, k ? "," : "");
+    put_tensor(l, l->dtype, rank, (int64_t[]){rows, k < directions ? first : above});
+  }
+  put(l, "]");
+}
+
+static void recurrent(struct line *l)
+{
+  static const char *const cells[] = {"lstm", "gru", "tanh", "relu"}, *const ways[] = {"forward", "backward", "both"};
+  static const int gates[] = {4, 3, 1, 1};
+  bool back = roll(l, 2), before = roll(l, 2);
+  int cell = roll(l, 4), way = roll(l, 3), layers = 1 + roll(l, 2), directions = way == 2 ? 2 : 1, n = layers * directions;
+  bool lstm = cell == 0, projected = lstm && now_and_then(l), gated = cell < 2;
+  int64_t steps = 1 + roll(l, 7), batch = 1 + roll(l, 4), inputs = 1 + roll(l, 9), hidden = 1 + roll(l, 17);
+  int64_t state = projected ? 1 + roll(l, 9) : hidden, width = directions * state, rows = gates[cell] * hidden;
+  int64_t kept = cell == 1 && before ? 3 : 4, x[3] = {steps, batch, inputs}, y[3] = {steps, batch, width}, h[3] = {n, batch, state};
+  int64_t c[3] = {n, batch, hidden}, g[4] = {n, steps, batch, kept * hidden}, cs[4] = {n, steps, batch, hidden};
+  int64_t inner[4] = {layers - 1, steps, batch, width};
+  bool dropout = layers > 1 && roll(l, 2), h0 = roll(l, 2), c0 = lstm && roll(l, 2), lengths = roll(l, 2);
+  put(l, back ? "rnn_backward" : "rnn_forward");
+  if (back) {
+    tensor(l, "dy", l->dtype, 3, y);
+    if (roll(l, 2))
+      tensor(l, "dht", l->dtype, 3, h);
+    if (lstm && roll(l, 2))
+      tensor(l, "dct", l->exact, 3, c);
+  }
+  tensor(l, "x", l->dtype, 3, x);
+  if (back)
+    tensor(l, "y", l->dtype, 3, y);
+  weights(l, "w", n, 2, rows, inputs, width, directions);
+  weights(l, "r", n, 2, rows, state, state, directions);
+  if (!back && roll(l, 3))
+    weights(l, "bw", n, 1, rows, 1, 1, directions);
+  if (!back && roll(l, 3))
+    weights(l, "br", n, 1, rows, 1, 1, directions);
+  if (projected)
+    weights(l, "projection", n, 2, state, hidden, hidden, directions);
+  if (h0)
+    tensor(l, "h0", l->dtype, 3, h);
+  if (c0)
+    tensor(l, "c0", l->exact, 3, c);
+  if (lengths)
+    tensor(l, "lengths", roll(l, 2) ? "i32" : "i64", 1, &batch);
+  if (gated && (back || roll(l, 2)))
+    tensor(l, "gates", l->dtype, 4, g);
+  if (lstm && (back || roll(l, 2)))
+    tensor(l, "cells", l->exact, 4, cs);
+  if (layers > 1 && (back || roll(l, 2)))
+    tensor(l, "inner", l->dtype, 4, inner);
+  if (back)
+    put(l, "%s%s%s%s%s%s%s", roll(l, 3) ? " dw=?" : "", roll(l, 3) ? " dr=?" : "", roll(l, 2) ? " dbw=?" : "", roll(l, 2) ? " dbr=?" : "",
+        projected && roll(l, 2) ? " dprojection=?" : "", h0 && roll(l, 2) ? " dh0=?" : "", c0 && roll(l, 2) ? " dc0=?" : "");
+  else
+    put(l, "%s%s", roll(l, 2) ? " ht=?" : "", lstm && roll(l, 2) ? " ct=?" : "");
+  put(l, " cell=%s direction=%s layers=%d", cells[cell], ways[way], layers);
+  if (cell == 1)
+    put(l, " reset=%s", before ? "before" : "after");
+  if (lstm && now_and_then(l))
+    put(l, " clip=0.25");
+  if (dropout)
+    put(l, " dropout=0.25 seed=%d", roll(l, 100));
+  put(l, " ;");
+  for (int k = 0; k < n; k++)
+    put(l, " r%d.fill=signed:0.3", k);
+  if (lengths) {
+    put(l, " lengths.is=");
+    for (int k = 0; k < batch; k++)
+      put(l, "%s%d", k ? "," : "", roll(l, (int)steps + 3) - 1);
+  }
+}
+
 char *qc_random_family(struct qc_dice *dice)
 {
   static void (*const makers[])(struct line *) = {norm, norm, norm, local, cross_entropy, ctc, resized, resized, pool_lp, sampled, indexed,
                                                   one_hot, lines_along, padded, moved, quantized, stepped, attention, attention,
-                                                  around_attention};
+                                                  around_attention, recurrent};
   struct line l = {.dice = dice, .dtype = qc_random_float(dice)};
   l.exact = strcmp(l.dtype, "f64") ? "f32" : "f64";
   makers[roll(&l, sizeof makers / sizeof *makers)](&l);

@@ -178,7 +178,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   const qn_node *op = &request->op[0];
   int32_t n = op->first[op->n_roles];
   if (n > MUT_VALUES)
-    return qn_refuse(p, "a mutant takes few tensors", "", "32", "%d", n);
+    return qn_refuse(p, "a mutant takes few tensors", "", "64", "%d", n);
   struct mut_kept *k = host->alloc(sizeof *k);
   if (!k)
     return host->error(QN_NO_MEMORY, "no memory for a mutant");

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <quern/kit.h>
 
-enum { MUT_VALUES = 32, MUT_MORE = 8, MUT_SCRATCH = 8 };
+enum { MUT_VALUES = 64, MUT_MORE = 8, MUT_SCRATCH = 8 };
 
 /* What an engine keeps from prepare to run. */
 struct mut_kept {
@@ -321,4 +321,49 @@ void at_past_end_unwritten(struct mut_call *);
 void at_empty_part_counts(struct mut_call *);
 void at_merged_in_base_2(struct mut_call *);
 void at_rest_lost(struct mut_call *);
+bool rn_back_with_lengths(struct mut_kept *);
+bool rn_both(struct mut_kept *);
+bool rn_clip_ignored(struct mut_kept *);
+bool rn_clip_of_h(struct mut_kept *);
+bool rn_dropout_ignored(struct mut_kept *);
+bool rn_gru(struct mut_kept *);
+bool rn_gru_with_biases(struct mut_kept *);
+bool rn_has_br(struct mut_kept *);
+bool rn_has_c0(struct mut_kept *);
+bool rn_has_dbr(struct mut_kept *);
+bool rn_has_dct(struct mut_kept *);
+bool rn_has_dht(struct mut_kept *);
+bool rn_has_dw(struct mut_kept *);
+bool rn_has_h0(struct mut_kept *);
+bool rn_has_ht(struct mut_kept *);
+bool rn_has_lengths(struct mut_kept *);
+bool rn_lstm(struct mut_kept *);
+bool rn_reset_elsewhere(struct mut_kept *);
+bool rn_reversed_with_lengths(struct mut_kept *);
+bool rn_with_dropout(struct mut_kept *);
+void rn_adds_to_dw(struct mut_call *);
+void rn_back_lengths_whole(struct mut_call *);
+void rn_beyond_unwritten(struct mut_call *);
+void rn_bias_outside_reset(struct mut_call *);
+void rn_bound_y(struct mut_call *);
+void rn_cut(struct mut_call *);
+void rn_dbr_is_dbw(struct mut_call *);
+void rn_dropout_after_last(struct mut_call *);
+void rn_halves_swapped(struct mut_call *);
+void rn_ht_of_last_place(struct mut_call *);
+void rn_ht_of_nothing_is_0(struct mut_call *);
+void rn_keep_dw(struct mut_call *);
+void rn_keep_y(struct mut_call *);
+void rn_lengths_whole(struct mut_call *);
+void rn_order_ifog(struct mut_call *);
+void rn_order_iofg(struct mut_call *);
+void rn_order_zrn(struct mut_call *);
+void rn_repeats_last(struct mut_call *);
+void rn_update_swapped(struct mut_call *);
+void rn_zero_br(struct mut_call *);
+void rn_zero_c0(struct mut_call *);
+void rn_zero_dct(struct mut_call *);
+void rn_zero_dht(struct mut_call *);
+void rn_zero_h0(struct mut_call *);
+
 #endif

@@ -1,0 +1,105 @@
+# recurrent networks: cells, directions, layers, lengths, states, what forward leaves to backward.
+
+# one step, one sequence, one number; no step at all, no sequence
+rnn_forward x=f32/1x1x1 w=[f32/4x1] r=[f32/4x1] ; as=f64,f16,bf16
+rnn_forward x=f32/1x1x1 w=[f32/3x1] r=[f32/3x1] cell=gru
+rnn_forward x=f32/1x1x1 w=[f32/1x1] r=[f32/1x1] cell=tanh
+rnn_forward x=f32/0x2x3 w=[f32/8x3] r=[f32/8x2] h0=f32/1x2x2 c0=f32/1x2x2 ht=? ct=?
+rnn_forward x=f32/3x0x3 w=[f32/8x3] r=[f32/8x2] ht=? ct=?
+
+# each cell: with all that it may take and leave
+rnn_forward x=f32/3x2x5 w=[f32/28x5] r=[f32/28x7] bw=[f32/28] br=[f32/28] h0=f32/1x2x7 c0=f32/1x2x7 ht=? ct=? gates=? cells=? ; as=f64,f16,bf16 r0.fill=signed:0.4
+rnn_forward x=f32/3x2x5 w=[f32/21x5] r=[f32/21x7] bw=[f32/21] br=[f32/21] h0=f32/1x2x7 ht=? gates=? cell=gru ; as=f64,f16,bf16 r0.fill=signed:0.4
+rnn_forward x=f32/3x2x5 w=[f32/21x5] r=[f32/21x7] bw=[f32/21] br=[f32/21] h0=f32/1x2x7 ht=? gates=? cell=gru reset=before ; as=f64,f16,bf16 r0.fill=signed:0.4
+rnn_forward x=f32/3x2x5 w=[f32/7x5] r=[f32/7x7] bw=[f32/7] br=[f32/7] h0=f32/1x2x7 ht=? cell=tanh ; as=f64,f16,bf16 r0.fill=signed:0.4
+rnn_forward x=f32/3x2x5 w=[f32/7x5] r=[f32/7x7] bw=[f32/7] br=[f32/7] h0=f32/1x2x7 ht=? cell=relu ; as=f64,f16,bf16 r0.fill=signed:0.4
+# one bias or none; without states
+rnn_forward x=f32/3x2x5 w=[f32/28x5] r=[f32/28x7] bw=[f32/28] ; r0.fill=signed:0.4
+rnn_forward x=f32/3x2x5 w=[f32/28x5] r=[f32/28x7] br=[f32/28] ; r0.fill=signed:0.4
+rnn_forward x=f32/3x2x5 w=[f32/21x5] r=[f32/21x7] br=[f32/21] cell=gru ; r0.fill=signed:0.4
+rnn_forward x=f32/3x2x5 w=[f32/21x5] r=[f32/21x7] cell=gru reset=before ; r0.fill=signed:0.4
+
+# lengths in any order, 0, below 0 and beyond the steps; directions
+rnn_forward x=f32/4x6x3 w=[f32/20x3] r=[f32/20x5] h0=f32/1x6x5 c0=f32/1x6x5 lengths=i32/6 ht=? ct=? gates=? cells=? ; lengths.is=2,4,0,-1,9,1 r0.fill=signed:0.4 as=bf16
+rnn_forward x=f32/4x6x3 w=[f32/20x3] r=[f32/20x5] h0=f32/1x6x5 c0=f32/1x6x5 lengths=i64/6 ht=? ct=? direction=backward ; lengths.is=2,4,0,-1,9,1 r0.fill=signed:0.4 as=f64
+rnn_forward x=f32/4x6x3 w=[f32/15x3] r=[f32/15x5] h0=f32/1x6x5 lengths=i32/6 ht=? gates=? cell=gru ; lengths.is=2,4,0,-1,9,1 r0.fill=signed:0.4
+rnn_forward x=f32/4x6x3 w=[f32/15x3] r=[f32/15x5] h0=f32/1x6x5 lengths=i32/6 ht=? cell=gru direction=backward ; lengths.is=2,4,0,-1,9,1 r0.fill=signed:0.4
+rnn_forward x=f32/4x6x3 w=[f32/15x3] r=[f32/15x5] h0=f32/1x6x5 lengths=i32/6 ht=? cell=gru reset=before direction=backward ; lengths.is=2,4,0,-1,9,1 r0.fill=signed:0.4
+rnn_forward x=f32/4x6x3 w=[f32/5x3,f32/5x3] r=[f32/5x5,f32/5x5] h0=f32/2x6x5 lengths=i32/6 ht=? cell=tanh direction=both ; lengths.is=2,4,0,-1,9,1 r0.fill=signed:0.4 r1.fill=signed:0.4
+rnn_forward x=f32/5x3x2 w=[f32/12x2] r=[f32/12x3] lengths=i32/3 ht=? ct=? ; lengths.is=0
+# beyond a sequence's end x is not read
+rnn_forward x=f32/3x1x2 w=[f32/4x2] r=[f32/4x1] lengths=i32/1 ht=? ; lengths.is=1 x.is=0.5,-1,nan,nan,inf,nan
+
+# layers, both directions, the last with a width that no vector has
+rnn_forward x=f32/3x2x4 w=[f32/20x4,f32/20x4,f32/20x10,f32/20x10] r=[f32/20x5,f32/20x5,f32/20x5,f32/20x5] bw=[f32/20,f32/20,f32/20,f32/20] br=[f32/20,f32/20,f32/20,f32/20] h0=f32/4x2x5 c0=f32/4x2x5 ht=? ct=? gates=? cells=? inner=? layers=2 direction=both ; r0.fill=signed:0.3 r1.fill=signed:0.3 r2.fill=signed:0.3 r3.fill=signed:0.3 as=f64,f16
+rnn_forward x=f32/3x2x4 w=[f32/9x4,f32/9x3,f32/9x3] r=[f32/9x3,f32/9x3,f32/9x3] bw=[f32/9,f32/9,f32/9] lengths=i32/2 ht=? gates=? inner=? layers=3 cell=gru ; lengths.is=3,1 as=f64,bf16
+# dropout between layers, not after the last
+rnn_forward x=f32/4x3x4 w=[f32/20x4,f32/20x5] r=[f32/20x5,f32/20x5] seed=42 inner=? ht=? layers=2 dropout=0.5 ; r0.fill=signed:0.3 r1.fill=signed:0.3 as=f16
+rnn_forward x=f32/4x3x4 w=[f32/5x4,f32/5x5,f32/5x5] r=[f32/5x5,f32/5x5,f32/5x5] seed=i64 offset=i64 layers=3 dropout=0.25 cell=tanh ; r0.fill=signed:0.3 r1.fill=signed:0.3 r2.fill=signed:0.3
+rnn_forward x=f32/4x3x4 w=[f32/5x4] r=[f32/5x5] dropout=0.25 cell=tanh
+# projection; clip in force
+rnn_forward x=f32/3x2x5 w=[f32/28x5] r=[f32/28x3] bw=[f32/28] projection=[f32/3x7] h0=f32/1x2x3 c0=f32/1x2x7 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.4 projection0.fill=signed:0.4 as=f64,bf16
+rnn_forward x=f32/3x2x5 w=[f32/8x5,f32/8x5,f32/8x6,f32/8x6] r=[f32/8x3,f32/8x3,f32/8x3,f32/8x3] projection=[f32/3x2,f32/3x2,f32/3x2,f32/3x2] ht=? ct=? inner=? layers=2 direction=both ; as=f16
+rnn_forward x=f32/6x2x5 w=[f32/28x5] r=[f32/28x7] c0=f32/1x2x7 ht=? ct=? cells=? gates=? clip=0.25 ; r0.fill=signed:0.4 as=f64,f16
+rnn_forward x=f32/6x2x5 w=[f32/28x5] r=[f32/28x7] h0=f32/1x2x7 c0=f32/1x2x7 lengths=i32/2 ct=? clip=0.25 direction=backward ; r0.fill=signed:0.4 lengths.is=6,3
+
+# more steps, more units; numbers of steps, sequences and units around a vector and a tile
+rnn_forward x=f32/33x2x3 w=[f32/48x3] r=[f32/48x12] ht=? ct=? ; r0.fill=signed:0.25 as=f64
+rnn_forward x=f32/33x2x3 w=[f32/36x3] r=[f32/36x12] ht=? cell=gru ; r0.fill=signed:0.25 as=f64
+rnn_forward x=f32/33x1x3 w=[f32/36x3] r=[f32/36x12] ht=? cell=gru reset=before ; r0.fill=signed:0.25
+rnn_forward x=f32/33x1x3 w=[f32/12x3] r=[f32/12x12] ht=? cell=tanh ; r0.fill=signed:0.25
+rnn_forward x=f32/2x17x40 w=[f32/264x40] r=[f32/264x66] bw=[f32/264] br=[f32/264] h0=f32/1x17x66 gates=? cells=? ; r0.fill=signed:0.12 w0.fill=signed:0.3 as=f16
+rnn_forward x=f32/2x17x40 w=[f32/198x40] r=[f32/198x66] bw=[f32/198] br=[f32/198] h0=f32/1x17x66 gates=? cell=gru ; r0.fill=signed:0.12 w0.fill=signed:0.3 as=f16
+rnn_forward x=f32/1x1x129 w=[f32/512x129] r=[f32/512x128] bw=[f32/512] br=[f32/512] h0=f32/1x1x128 c0=f32/1x1x128 ; r0.fill=signed:0.1 w0.fill=signed:0.1 as=bf16
+rnn_forward x=f32/1x3x64 w=[f32/384x64] r=[f32/384x128] bw=[f32/384] br=[f32/384] h0=f32/1x3x128 cell=gru ; r0.fill=signed:0.1 w0.fill=signed:0.1
+
+# batch first; strides; gates that saturate; what is not finite
+rnn_forward x=f32/4x3x5/5:20:1 w=[f32/12x5] r=[f32/12x3] y=f32/4x3x3/3:12:1 ; r0.fill=signed:0.5
+rnn_forward x=f32/4x3x5/1:4:12 w=[f32/9x5/t] r=[f32/9x3/t] bw=[f32/9/2] h0=f32/1x3x3/1:1:3 cell=gru gates=f32/1x4x3x12/1:12:48:1 ; r0.fill=signed:0.5
+rnn_forward x=f32/4x3x5/5:0:1 w=[f32/12x5/0:1] r=[f32/12x3] bw=[f32/12/0] lengths=i32/3/0 ; r0.fill=signed:0.5 lengths.is=3
+rnn_forward x=f32/3x2x4 w=[f32/16x4] r=[f32/16x4] ht=? ct=? gates=? ; fill=far:300,signed:60 r0.fill=signed
+rnn_forward x=f32/3x2x4 w=[f32/12x4] r=[f32/12x4] ht=? gates=? cell=gru ; fill=signed:60 r0.fill=signed
+rnn_forward x=f32/2x4x3 w=[f32/8x3] r=[f32/8x2] ht=? ct=? ; fill=special r0.fill=signed w0.fill=signed
+rnn_forward x=f32/2x4x3 w=[f32/6x3] r=[f32/6x2] ht=? cell=gru ; fill=special r0.fill=signed w0.fill=signed
+rnn_forward x=bf16/3x2x5 w=[bf16/28x5] r=[bf16/28x7] bw=[f32/28] br=[f32/28] c0=f32/1x2x7 ct=f32/1x2x7 cells=f32/1x3x2x7 ; r0.fill=signed:0.4
+
+# gradients
+rnn_backward dy=f32/1x1x1 x=f32/1x1x1 y=f32/1x1x1 w=[f32/4x1] r=[f32/4x1] gates=f32/1x1x1x4 cells=f32/1x1x1x1 dw=? dr=? dbw=? dbr=? ; gates.fill=pos as=f64,f16,bf16
+rnn_backward dy=f32/3x2x7 dht=f32/1x2x7 dct=f32/1x2x7 x=f32/3x2x5 y=f32/3x2x7 w=[f32/28x5] r=[f32/28x7] h0=f32/1x2x7 c0=f32/1x2x7 gates=f32/1x3x2x28 cells=f32/1x3x2x7 dw=? dr=? dbw=? dbr=? dh0=? dc0=? ; gates.fill=pos as=f64,f16,bf16 r0.fill=signed:0.4
+rnn_backward dy=f32/3x2x7 dht=f32/1x2x7 x=f32/3x2x5 y=f32/3x2x7 w=[f32/21x5] r=[f32/21x7] h0=f32/1x2x7 gates=f32/1x3x2x28 dw=? dr=? dbw=? dbr=? dh0=? cell=gru ; gates.fill=pos as=f64,f16,bf16 r0.fill=signed:0.4
+rnn_backward dy=f32/3x2x7 dht=f32/1x2x7 x=f32/3x2x5 y=f32/3x2x7 w=[f32/21x5] r=[f32/21x7] h0=f32/1x2x7 gates=f32/1x3x2x21 dw=? dr=? dbw=? dbr=? dh0=? cell=gru reset=before ; gates.fill=pos as=f64,f16,bf16 r0.fill=signed:0.4
+rnn_backward dy=f32/3x2x7 dht=f32/1x2x7 x=f32/3x2x5 y=f32/3x2x7 w=[f32/7x5] r=[f32/7x7] h0=f32/1x2x7 dw=? dr=? dbw=? dbr=? dh0=? cell=tanh ; as=f64,f16,bf16 r0.fill=signed:0.4
+rnn_backward dy=f32/3x2x7 dht=f32/1x2x7 x=f32/3x2x5 y=f32/3x2x7 w=[f32/7x5] r=[f32/7x7] h0=f32/1x2x7 dw=? dr=? dbw=? dbr=? dh0=? cell=relu ; as=f64,f16,bf16 r0.fill=signed:0.4
+rnn_backward dy=f32/4x6x5 dht=f32/1x6x5 dct=f32/1x6x5 x=f32/4x6x3 y=f32/4x6x5 w=[f32/20x3] r=[f32/20x5] h0=f32/1x6x5 c0=f32/1x6x5 lengths=i32/6 gates=f32/1x4x6x20 cells=f32/1x4x6x5 dw=? dr=? dbw=? dh0=? dc0=? ; gates.fill=pos lengths.is=2,4,0,-1,9,1 r0.fill=signed:0.4
+rnn_backward dy=f32/4x6x5 x=f32/4x6x3 y=f32/4x6x5 w=[f32/20x3] r=[f32/20x5] c0=f32/1x6x5 lengths=i64/6 gates=f32/1x4x6x20 cells=f32/1x4x6x5 dw=? dr=? dbr=? dc0=? direction=backward ; gates.fill=pos lengths.is=2,4,0,-1,9,1 r0.fill=signed:0.4
+rnn_backward dy=f32/4x6x5 dht=f32/1x6x5 x=f32/4x6x3 y=f32/4x6x5 w=[f32/15x3] r=[f32/15x5] h0=f32/1x6x5 lengths=i32/6 gates=f32/1x4x6x20 dw=? dr=? dbw=? dbr=? dh0=? cell=gru direction=backward ; gates.fill=pos lengths.is=2,4,0,-1,9,1 r0.fill=signed:0.4
+rnn_backward dy=f32/3x2x10 dht=f32/4x2x5 dct=f32/4x2x5 x=f32/3x2x4 y=f32/3x2x10 w=[f32/20x4,f32/20x4,f32/20x10,f32/20x10] r=[f32/20x5,f32/20x5,f32/20x5,f32/20x5] h0=f32/4x2x5 c0=f32/4x2x5 gates=f32/4x3x2x20 cells=f32/4x3x2x5 inner=f32/1x3x2x10 dw=? dr=? dbw=? dbr=? dh0=? dc0=? layers=2 direction=both ; gates.fill=pos r0.fill=signed:0.3 r1.fill=signed:0.3 r2.fill=signed:0.3 r3.fill=signed:0.3
+rnn_backward dy=f32/4x3x5 x=f32/4x3x4 y=f32/4x3x5 w=[f32/5x4,f32/5x5] r=[f32/5x5,f32/5x5] inner=f32/1x4x3x5 seed=42 offset=3 dw=? dr=? layers=2 dropout=0.5 cell=tanh ; r0.fill=signed:0.3 r1.fill=signed:0.3 as=f16
+rnn_backward dy=f32/4x3x5 x=f32/4x3x4 y=f32/4x3x5 w=[f32/15x4,f32/15x5,f32/15x5] r=[f32/15x5,f32/15x5,f32/15x5] gates=f32/3x4x3x15 inner=f32/2x4x3x5 seed=i64 dw=? dr=? dbw=? layers=3 dropout=0.25 cell=gru reset=before ; gates.fill=pos r0.fill=signed:0.3 r1.fill=signed:0.3 r2.fill=signed:0.3
+rnn_backward dy=f32/3x2x3 dht=f32/1x2x3 x=f32/3x2x5 y=f32/3x2x3 w=[f32/28x5] r=[f32/28x3] projection=[f32/3x7] h0=f32/1x2x3 gates=f32/1x3x2x28 cells=f32/1x3x2x7 dw=? dr=? dbw=? dprojection=? dh0=? ; gates.fill=pos r0.fill=signed:0.4 projection0.fill=signed:0.4 as=f64,bf16
+rnn_backward dy=f32/6x2x7 dct=f32/1x2x7 x=f32/6x2x5 y=f32/6x2x7 w=[f32/28x5] r=[f32/28x7] gates=f32/1x6x2x28 cells=f32/1x6x2x7 dw=? dr=? clip=0.25 ; gates.fill=pos r0.fill=signed:0.4 as=f64,f16
+rnn_backward dy=f32/33x2x12 x=f32/33x2x3 y=f32/33x2x12 w=[f32/48x3] r=[f32/48x12] gates=f32/1x33x2x48 cells=f32/1x33x2x12 dw=? dr=? dbw=? ; r0.fill=signed:0.25 gates.fill=pos as=f64
+rnn_backward dy=f32/33x2x12 x=f32/33x2x3 y=f32/33x2x12 w=[f32/36x3] r=[f32/36x12] gates=f32/1x33x2x48 dw=? dr=? dbr=? cell=gru ; r0.fill=signed:0.25 gates.fill=pos as=f64
+rnn_backward dy=f32/2x17x66 x=f32/2x17x40 y=f32/2x17x66 w=[f32/264x40] r=[f32/264x66] gates=f32/1x2x17x264 cells=f32/1x2x17x66 dw=? dr=? dbw=? dbr=? ; r0.fill=signed:0.12 w0.fill=signed:0.3 gates.fill=pos
+rnn_backward dy=f32/2x17x66 x=f32/2x17x40 y=f32/2x17x66 w=[f32/198x40] r=[f32/198x66] gates=f32/1x2x17x264 dw=? dr=? dbw=? dbr=? cell=gru ; r0.fill=signed:0.12 w0.fill=signed:0.3 gates.fill=pos
+rnn_backward dy=f32/4x3x3/3:12:1 x=f32/4x3x5/1:4:12 y=f32/4x3x3/3:12:1 w=[f32/9x5/t] r=[f32/9x3/t] gates=f32/1x4x3x12/1:12:48:1 dw=[f32/9x5/t] dr=[f32/9x3/t] dbw=[f32/9/2] cell=gru ; gates.fill=pos r0.fill=signed:0.5
+rnn_backward dy=bf16/3x2x7 dct=f32/1x2x7 x=bf16/3x2x5 y=bf16/3x2x7 w=[bf16/28x5] r=[bf16/28x7] c0=f32/1x2x7 gates=bf16/1x3x2x28 cells=f32/1x3x2x7 dw=[f32/28x5] dr=[f32/28x7] dbw=[f32/28] dc0=f32/1x2x7 ; gates.fill=pos r0.fill=signed:0.4
+
+# the forward's own results
+in x f32/3x2x4
+in w f32/12x4
+in r f32/12x3
+in dy f32/3x2x3
+out y = rnn_forward x=x w=[w] r=[r] gates=g cells=c
+out dx = rnn_backward dy=dy x=x y=y w=[w] r=[r] gates=g cells=c dw=[dw] dr=[dr]
+out dw
+out dr
+
+# what PyTorch 2 gives (torch.nn.LSTM, GRU, RNN in double)
+rnn_forward x=f32/2x1x1 w=[f32/8x1,f32/8x1,f32/8x4,f32/8x4] r=[f32/8x2,f32/8x2,f32/8x2,f32/8x2] bw=[f32/8,f32/8,f32/8,f32/8] br=[f32/8,f32/8,f32/8,f32/8] h0=f32/4x1x2 c0=f32/4x1x2 ht=? ct=? layers=2 direction=both ; x.is=-0.03125,0.96875 h0.is=-0.59375,-0.625,0.4375,-0.71875,-0.9375,0.5625,-0.125,0.53125 c0.is=-0.21875,0.9375,-0.40625,0.84375,-0.5625,-0.34375,0.78125,0.4375 w0.is=0,-0.21875,0.375,0.03125,0.125,0.1875,0,0.15625 w1.is=0.03125,0.1875,0.3125,0.09375,-0.1875,-0.34375,-0,0.125 w2.is=-0.25,-0.46875,0.40625,-0.03125,0.03125,0.4375,0.375,0.21875,0,0.3125,0.40625,0.1875,-0,-0.125,-0.03125,0.34375,-0.5,-0.21875,-0.09375,0.46875,-0.40625,0.46875,-0.5,-0.21875,-0.09375,0.40625,0.1875,0.125,0.125,0.28125,-0.34375,0.21875 w3.is=-0.1875,-0.34375,0.21875,-0.25,-0.125,0.0625,-0.25,-0.28125,-0.0625,-0.28125,-0.25,-0.25,0.21875,0.46875,0.21875,-0.09375,0.0625,-0.21875,-0.375,-0.1875,0.15625,0.375,0.40625,0.4375,0.46875,-0.1875,0.5,0.25,-0.15625,-0.15625,0.375,-0.4375 r0.is=0.375,0.21875,0.1875,0.3125,-0.0625,0.4375,0.46875,-0.1875,0.40625,-0.1875,-0.3125,-0.5,-0.40625,0.46875,0.34375,-0.34375 r1.is=0.34375,0.09375,0.09375,0.125,-0.46875,-0.03125,0.25,0.3125,0.15625,-0.34375,0.21875,-0.28125,0.40625,0.46875,-0,-0.375 r2.is=0.28125,0.0625,0.1875,-0.40625,-0.4375,0.125,0.21875,-0.28125,-0.28125,0.25,0.46875,-0.0625,0.1875,0.5,-0.1875,0.15625 r3.is=-0.3125,0.4375,0.375,-0.09375,0.09375,0.15625,0.4375,0.0625,0.09375,-0.28125,0.125,-0.375,-0.46875,-0.21875,-0.125,0.46875 bw0.is=-0.40625,0.1875,-0.1875,-0.03125,-0.5,0.0625,-0.25,0.5 bw1.is=0.46875,-0.28125,0.25,-0.4375,-0.34375,-0.15625,-0.09375,-0.40625 bw2.is=0.03125,-0.15625,-0.25,-0.21875,0.125,-0.375,0.375,0.09375 bw3.is=-0.40625,0.46875,0.375,0.28125,-0.1875,0.46875,0.0625,-0.125 br0.is=-0.21875,0.125,0.34375,-0.0625,0.3125,-0.15625,0.25,0.09375 br1.is=0.375,-0.21875,0.03125,-0.46875,0.15625,-0.1875,0.0625,-0.40625 br2.is=-0.03125,0.21875,0,-0.46875,-0.03125,0.03125,0.40625,-0.1875 br3.is=0.34375,0.09375,0.5,-0.21875,0.21875,-0.46875,-0.15625,-0.5 y.is=-0.107382778,-0.167787101,0.13731669,0.0297438969,-0.00480130711,-0.105357096,0.195983304,0.0382666749 y.within=1e-6 ht.is=-0.099950763,0.153595203,-0.144991182,-0.0323747952,-0.00480130711,-0.105357096,0.13731669,0.0297438969 ht.within=1e-6 ct.is=-0.183903505,0.242985989,-0.309214124,-0.107013866,-0.00711489726,-0.215983147,0.352379574,0.0905996154 ct.within=1e-6
+rnn_forward x=f32/2x1x2 w=[f32/6x2,f32/6x2] r=[f32/6x2,f32/6x2] bw=[f32/6,f32/6] br=[f32/6,f32/6] h0=f32/2x1x2 ht=? cell=gru layers=2 ; x.is=-0.8125,-0.59375,-0.1875,0.625 h0.is=0.09375,0.09375,0.8125,0.25 w0.is=-0.40625,-0.15625,-0.375,-0.125,-0.1875,0.09375,-0.15625,-0.5,0.09375,0.34375,0.03125,0.21875 w1.is=0.34375,0.28125,0.4375,0.4375,0.40625,-0.125,-0.34375,0.34375,-0.3125,-0.21875,0.0625,-0 r0.is=-0.4375,-0.0625,0.21875,-0.25,0.21875,-0.34375,-0.5,-0.34375,-0.15625,0.09375,0.0625,0.25 r1.is=0.3125,0.21875,-0.125,0.0625,-0,-0.03125,-0.1875,0,-0.28125,0.46875,0.46875,0.375 bw0.is=-0.40625,-0.125,0.25,-0.15625,0.375,0.28125 bw1.is=0.40625,0.4375,-0.15625,0.25,0.46875,-0.15625 br0.is=0.1875,-0.15625,0.28125,-0.46875,-0.375,-0.5 br1.is=0.34375,0.4375,0.1875,0.21875,-0.5,-0.0625 y.is=0.420468528,0.197885167,0.221913794,0.119209592 y.within=1e-6 ht.is=0.147325897,0.128658525,0.221913794,0.119209592 ht.within=1e-6
+rnn_forward x=f32/3x1x2 w=[f32/3x2] r=[f32/3x3] bw=[f32/3] br=[f32/3] h0=f32/1x1x3 ht=? cell=tanh ; x.is=0.15625,0.84375,-0.625,0.53125,-0.40625,-0.625 h0.is=-0.28125,0.96875,0.875 w0.is=-0.15625,-0.34375,0.21875,-0.25,0.40625,-0.5 r0.is=0.09375,-0.21875,-0.0625,-0.40625,-0.4375,-0.09375,-0.34375,0.5,0.5 bw0.is=0.21875,0.5,0.03125 br0.is=-0.46875,-0.4375,-0.28125 y.is=-0.694926972,-0.466712753,0.388605342,-0.311589409,0.238363123,-0.515141721,-0.0208337552,0.197833387,-0.133026385 y.within=1e-6 ht.is=-0.0208337552,0.197833387,-0.133026385 ht.within=1e-6
+rnn_forward x=f32/3x1x2 w=[f32/3x2,f32/3x2] r=[f32/3x3,f32/3x3] bw=[f32/3,f32/3] br=[f32/3,f32/3] h0=f32/2x1x3 ht=? cell=relu direction=both ; x.is=-0.4375,-0.375,-0.0625,0.96875,0.78125,0.875 h0.is=-0.15625,0.71875,-0,0.6875,-0.34375,-0.5 w0.is=0.0625,0.09375,-0.1875,0.28125,0.15625,0.46875 w1.is=-0.125,0.03125,-0.21875,0.40625,-0.25,-0.5 r0.is=0.34375,-0.4375,-0.25,0.375,-0.46875,-0,-0.28125,0.1875,-0.15625 r1.is=-0.46875,0.46875,0.25,0.15625,0.375,0.3125,0.28125,-0.09375,0.125 bw0.is=0.4375,-0.375,0.4375 bw1.is=0.34375,-0.3125,0.0625 br0.is=-0.34375,0.40625,-0.03125 br1.is=0.1875,-0.21875,0.34375 y.is=0,0,0.340820312,0.307342529,0,0.863250732,0.0954589844,0.315429688,0.797332764,0.569335938,0,0,0,0.0187988281,0.846188545,0,0,0 y.within=1e-6 ht.is=0,0.0187988281,0.846188545,0.307342529,0,0.863250732 ht.within=1e-6
+rnn_forward x=f32/3x2x2 w=[f32/12x2] r=[f32/12x2] bw=[f32/12] br=[f32/12] projection=[f32/2x3] h0=f32/1x2x2 c0=f32/1x2x3 ht=? ct=? ; x.is=0.84375,-0.1875,0.40625,-0.15625,-0.84375,-0.875,-0.03125,0.71875,0.71875,-0.40625,0.21875,0.875 h0.is=-0.78125,-1,-1,0.5625 c0.is=-0.8125,-0.84375,0.34375,0.5625,0.46875,-0.90625 w0.is=0.09375,0.125,-0.375,-0.0625,0.09375,-0.28125,0.46875,-0.28125,-0.1875,-0.0625,-0.03125,-0.46875,0.25,0.21875,0.0625,0.28125,0.46875,0,0.1875,0.46875,0.28125,-0.09375,0.40625,0.125 r0.is=-0.1875,-0.4375,-0.46875,-0.125,-0.28125,-0.34375,-0.3125,0.15625,0.4375,0.40625,-0.3125,-0.5,0.1875,-0.375,0.03125,0.15625,-0.4375,-0.25,0.1875,-0.03125,0.21875,0.40625,0.375,-0.375 bw0.is=0.1875,-0.1875,0.03125,0.40625,0.0625,-0.0625,0.0625,-0.3125,-0.25,-0.375,-0.15625,-0.1875 br0.is=0.28125,0.0625,-0,0.03125,-0.3125,0.28125,-0.1875,0.15625,0.03125,-0.03125,-0.4375,-0.15625 projection0.is=0.40625,-0.40625,-0.3125,-0.4375,-0.25,-0.375 y.is=-0.11333741,-0.0267091703,0.040689724,0.00716319734,-0.0170800251,0.0668899459,0.0497420563,0.0175745768,-0.0394940457,0.0627116693,0.0458029658,-0.00481375069 y.within=1e-6 ht.is=-0.0394940457,0.0627116693,0.0458029658,-0.00481375069 ht.within=1e-6 ct.is=-0.400955049,-0.263607989,0.163837982,0.140130079,0.0752992632,-0.191629742 ct.within=1e-6
+rnn_forward x=f32/4x3x2 w=[f32/6x2,f32/6x2] r=[f32/6x2,f32/6x2] bw=[f32/6,f32/6] br=[f32/6,f32/6] h0=f32/2x3x2 lengths=i32/3 ht=? cell=gru direction=both ; x.is=-0.46875,0.8125,0.15625,-0.71875,0.46875,-0.375,-0.5625,-0.46875,-0.5625,-0.53125,0.1875,0.5,0.53125,1,0.8125,-0.53125,0.84375,-0.25,0.5625,-0.46875,0.84375,-0.0625,0.34375,0.875 h0.is=-0.21875,0.40625,0.28125,-0.34375,0.03125,0.84375,0.21875,0.71875,0.5,0.46875,-0.4375,-0.21875 lengths.is=4,1,2 w0.is=0.375,0.40625,-0.125,0.09375,0.28125,0.21875,-0.28125,0.09375,-0.125,-0.40625,-0,0.34375 w1.is=0.03125,-0.3125,-0.34375,0.375,0.125,-0.375,0.1875,-0.0625,0.1875,0.25,-0.34375,0.3125 r0.is=0.46875,0.125,0.46875,-0.40625,0.375,0.0625,-0.25,-0.03125,0.0625,0.25,0.15625,-0.375 r1.is=0.5,0.21875,-0.46875,0.09375,-0.1875,0.40625,-0.03125,-0.46875,0.1875,0.28125,0.375,-0.125 bw0.is=0.03125,-0.375,0.15625,-0.15625,-0.28125,-0.28125 bw1.is=0.0625,0.28125,-0.15625,0.25,0.0625,-0.25 br0.is=-0.0625,0.46875,-0.4375,0.375,-0.34375,-0.1875 br1.is=-0.25,0.25,-0.5,-0.375,-0.28125,-0.125 y.is=-0.434091973,0.179355757,0.011392595,-0.0412816366,0.00686098786,-0.415347065,0.148011052,-0.0745096354,-0.12169203,0.152752823,-0.103258843,-0.396501731,-0.234139918,-0.0994869248,-0.102120027,-0.162598493,0,0,0,0,-0.374917742,-0.0188047961,-0.0827093893,-0.273667857,-0.49627828,-0.0700930154,0.248357976,-0.105629222,0,0,0,0,0,0,0,0,-0.39062198,-0.269405411,0.116569649,-0.0372931615,0,0,0,0,0,0,0,0 y.within=1e-6 ht.is=-0.39062198,-0.269405411,0.00686098786,-0.415347065,-0.374917742,-0.0188047961,0.011392595,-0.0412816366,0.148011052,-0.0745096354,-0.103258843,-0.396501731 ht.within=1e-6
+rnn_forward x=f32/3x2x1 w=[f32/8x1,f32/8x1] r=[f32/8x2,f32/8x2] h0=f32/2x2x2 c0=f32/2x2x2 lengths=i32/2 ht=? ct=? direction=both ; x.is=0.90625,-0.21875,-0.03125,-0.84375,-0.625,-0.0625 h0.is=0.25,-0.625,0.0625,0.90625,0.9375,0.03125,1,0.96875 c0.is=0.5,0.8125,0.1875,-0.375,0.8125,0.3125,0.21875,-0.03125 lengths.is=1,3 w0.is=-0,0.09375,-0.34375,-0.28125,-0.28125,-0.5,0.125,0.15625 w1.is=-0.46875,0.0625,0.34375,-0.0625,0.3125,0.28125,-0.1875,-0.1875 r0.is=0.3125,-0.34375,0,0.125,-0.0625,0.46875,-0.375,0.15625,0.15625,0.1875,0.46875,-0.375,0.46875,-0.4375,0.34375,0.3125 r1.is=0.0625,-0.4375,-0.40625,-0.1875,-0.40625,-0.25,0.28125,-0.3125,-0.0625,0.375,0.34375,0.28125,-0.40625,0.40625,0.3125,-0.46875 y.is=-0.00566826512,0.132181726,0.165921479,0.196642448,0.0862952558,-0.169458952,-0.0326185753,-0.0170453311,0,0,0,0,0.114654908,0.0282155222,-0.0325185788,0.00248579196,0,0,0,0,0.0699300663,0.0342933296,0.0931223159,0.0812157072 y.within=1e-6 ht.is=-0.00566826512,0.132181726,0.0699300663,0.0342933296,0.165921479,0.196642448,-0.0326185753,-0.0170453311 ht.within=1e-6 ct.is=-0.00909308892,0.266292453,0.138427822,0.0673944855,0.48482495,0.392000804,-0.0635697752,-0.0336046964 ct.within=1e-6
