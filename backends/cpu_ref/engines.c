@@ -22,6 +22,7 @@
   X(loss_rows_f64)                                                                        \
   X(ctc_rows)                                                                             \
   X(ctc_direct)                                                                           \
+  X(rnn_steps)                                                                            \
   X(rnn_direct)                                                                           \
   X(loss_direct)                                                                          \
   X(attention_direct)                                                                     \

@@ -41,7 +41,8 @@ static net net_of(const qn_prepared *p, const qn_launch *launch)
   n.x = item(&n, BOTH(X), 0), n.y = item(&n, BOTH(Y), 0), n.lengths = item(&n, BOTH(LENGTHS), 0);
   n.h0 = item(&n, BOTH(H0), 0), n.c0 = item(&n, BOTH(C0), 0);
   n.at_gates = item(&n, BOTH(GATES), 0), n.at_cells = item(&n, BOTH(CELLS), 0), n.at_inner = item(&n, BOTH(INNER), 0);
-  n.ht = item(&n, QN_ROLE_RNN_FORWARD_HT, QN_ROLE_RNN_BACKWARD_DHT, 0), n.ct = item(&n, QN_ROLE_RNN_FORWARD_CT, QN_ROLE_RNN_BACKWARD_DCT, 0);
+  n.ht = item(&n, QN_ROLE_RNN_FORWARD_HT, QN_ROLE_RNN_BACKWARD_DHT, 0);
+  n.ct = item(&n, QN_ROLE_RNN_FORWARD_CT, QN_ROLE_RNN_BACKWARD_DCT, 0);
   const cpu_tensor seed = item(&n, BOTH(SEED), 0), offset = item(&n, BOTH(OFFSET), 0), r = item(&n, BOTH(R), 0);
   n.seed = seed.p ? qn_load_i64(seed.p, seed.dtype) : 0;
   n.offset = offset.p ? qn_load_i64(offset.p, offset.dtype) : 0;
@@ -86,13 +87,13 @@ static void put4(const cpu_tensor *t, int64_t i, int64_t j, int64_t k, int64_t l
 static long double sigmoid(long double x) { return 1 / (1 + expl(-x)); }
 static double bounded(const net *n, double c) { return c > n->a->clip ? n->a->clip : c < -n->a->clip ? -n->a->clip : c; }
 
-/* The factor by which dropout scales element `at` of the layers' outputs, counted as `inner` is laid out. */
-static double kept_by_dropout(const net *n, int64_t at)
+/* What dropout makes of x, which belongs to element `at` of the layers' outputs, counted as `inner` is laid out. */
+static double after_dropout(const net *n, int64_t at, double x)
 {
   uint32_t w[4];
-  if (n->a->dropout == 0) return 1;
+  if (n->a->dropout == 0) return x;
   qn_random_words(w, (uint64_t)n->seed, (uint64_t)n->offset, (uint64_t)at / 4);
-  return w[at % 4] < n->a->dropout * 0x1p32 ? 0 : 1 / (1 - n->a->dropout);
+  return w[at % 4] < n->a->dropout * 0x1p32 ? 0 : x / (1 - n->a->dropout);
 }
 
 /* s += row j of m times v, of n elements */
@@ -217,7 +218,7 @@ static void hand_on(const net *n, int64_t l, double *out)
     const int64_t t = i / width / n->batch, b = i / width % n->batch, j = i % width;
     if (last) put3(&n->y, t, b, j, out[i]);
     else put4(&n->at_inner, l, t, b, j, out[i]);
-    if (!last) out[i] *= kept_by_dropout(n, l * all + i);
+    if (!last) out[i] = after_dropout(n, l * all + i, out[i]);
   }
 }
 
@@ -259,7 +260,10 @@ static double h_before(const cell *c, int64_t length, int64_t s, int64_t b, int6
 {
   return s == 0 ? get3(&c->n->h0, c->k, b, j) : given(c->n, c->layer, time_of(c, length, s - 1), b, c->direction * c->n->state + j);
 }
-static double cell_at(const cell *c, int64_t t, int64_t b, int64_t j) { return cpu_get(&c->n->at_cells, at4(&c->n->at_cells, c->k, t, b, j)); }
+static double cell_at(const cell *c, int64_t t, int64_t b, int64_t j)
+{
+  return cpu_get(&c->n->at_cells, at4(&c->n->at_cells, c->k, t, b, j));
+}
 static double c_before(const cell *c, int64_t length, int64_t s, int64_t b, int64_t j)
 {
   return s == 0 ? get3(&c->n->c0, c->k, b, j) : bounded(c->n, cell_at(c, time_of(c, length, s - 1), b, j));
@@ -357,7 +361,7 @@ static double factor(const cell *c, int which, int64_t length, int64_t s, int64_
     return (double)(gate(c, t, b, 3, i) * tanhl(bounded(n, cell_at(c, t, b, i))));
   if (which == BY_W) {
     const double x = given(n, c->layer - 1, t, b, i);
-    return c->layer ? x * kept_by_dropout(n, (c->layer - 1) * all + (t * n->batch + b) * c->inputs + i) : x;
+    return c->layer ? after_dropout(n, (c->layer - 1) * all + (t * n->batch + b) * c->inputs + i, x) : x;
   }
   const double h = h_before(c, length, s, b, i);
   return n->a->cell == QN_RNN_GRU && n->a->reset == QN_RNN_RESET_BEFORE && row >= 2 * n->hidden ? h * gate(c, t, b, 0, i) : h;
@@ -395,7 +399,7 @@ static void input_gradient(const net *n, int64_t l, const slopes *d, double *bel
       for (int64_t j = 0; j < rows; j++)
         cpu_sum_add_product(&sum, cpu_get(&w, j * w.stride[0] + i * w.stride[1]), d[k].of_x[(t * n->batch + b) * rows + j]);
     }
-    if (l) below[e] = cpu_sum_value(&sum) * kept_by_dropout(n, (l - 1) * all + e);
+    if (l) below[e] = after_dropout(n, (l - 1) * all + e, cpu_sum_value(&sum));
     else cpu_sum_store(&sum, &dx, at3(&dx, t, b, i));
   }
 }
