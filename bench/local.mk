@@ -68,6 +68,7 @@ dist_workload_DATA = \
   bench/workloads/random.q \
   bench/workloads/reduce.q \
   bench/workloads/lrn.q \
+  bench/workloads/rnn.q \
   bench/workloads/sampling.q \
   bench/workloads/resample.q \
   bench/workloads/resnet50.q \

@@ -10,11 +10,13 @@ warnings.filterwarnings("ignore", "torch.quantize_per_tensor")          # deprec
 # ---- Quern, by its C interface ----------------------------------------------------------------
 
 class Role(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("class_", ctypes.c_char), ("flags", ctypes.c_uint32), ("paired", ctypes.c_int32)]
+    _fields_ = [("name", ctypes.c_char_p), ("class_", ctypes.c_char), ("flags", ctypes.c_uint32), ("paired", ctypes.c_int32),
+                ("holds", ctypes.c_uint8), ("from_", ctypes.c_uint8), ("of", ctypes.c_int8), ("dim", ctypes.c_int8)]
 
 
 class Op(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("kind", ctypes.c_uint32), ("family", ctypes.c_uint32), ("forward", ctypes.c_uint32),
+    _fields_ = [("struct_size", ctypes.c_uint64), ("name", ctypes.c_char_p), ("kind", ctypes.c_uint32), ("family", ctypes.c_uint32),
+                ("forward", ctypes.c_uint32), ("role_info_size", ctypes.c_uint32), ("attr_info_size", ctypes.c_uint32),
                 ("n_roles", ctypes.c_uint32), ("n_inputs", ctypes.c_uint32), ("role", ctypes.POINTER(Role))]
 
 
@@ -143,7 +145,11 @@ def fill(op, t):
                 x.random_(0, 2 if x.dtype == torch.bool else 4)
             else:
                 x.normal_()
-                if role in ("v", "var", "rstd") or op in ("log", "sqrt", "rsqrt", "pow"):
+                if op.startswith("rnn_") and role in ("w", "r", "projection"):
+                    x.mul_(x.shape[1] ** -0.5)
+                elif op == "rnn_backward" and role == "gates":
+                    x.sigmoid_()
+                elif role in ("v", "var", "rstd") or op in ("log", "sqrt", "rsqrt", "pow"):
                     x.abs_()
 
 
@@ -519,8 +525,29 @@ def scan(op, a, t):
         return lambda: torch.cumsum(t["x"], int(a.get("axis", -1)), out=t["y"])
 
 
+def recurrent(op, a, t):
+    """What torch.nn.LSTM and its like call, biases absent as zeros. The gradient is that of all inputs, by autograd, the forward's work kept."""
+    cell, both, layers = a.get("cell", "lstm"), a.get("direction") == "both", int(a.get("layers", 1))
+    if a.get("direction") == "backward" or a.get("reset") == "before" or "clip" in a or "lengths" in t or "projection" in t:
+        return None
+    x, zeros = t["x"], [torch.zeros(w.shape[0], dtype=w.dtype) for w in t["w"]]
+    weights = [k for each in zip(t["w"], t["r"], t.get("bw", zeros), t.get("br", zeros)) for k in each]
+    state = torch.zeros(layers * (2 if both else 1), x.shape[1], t["r"][0].shape[1], dtype=x.dtype)
+    h0, c0 = t.get("h0", state), t.get("c0", state)
+    function = {"lstm": torch._VF.lstm, "gru": torch._VF.gru, "tanh": torch._VF.rnn_tanh, "relu": torch._VF.rnn_relu}[cell]
+    call = lambda: function(x, (h0, c0) if cell == "lstm" else h0, weights, True, layers, 0.0, op == "rnn_backward", both, False)
+    if op == "rnn_forward":
+        return call
+    given = [x] + [w for role in ("dw", "dr", "dbw", "dbr") if role in t for w in (weights["wrbb".index(role[1])::4] if role != "dbr" else weights[3::4])]
+    for w in given:
+        w.requires_grad_()
+    with torch.enable_grad():
+        y = call()[0]
+    return lambda: torch.autograd.grad(y, given, t["dy"], retain_graph=True)
+
+
 PEERS = {f.__name__: f for f in (pointwise, softmax, pooling, resampling, reduction, normalization, local, sampling, quantization, loss, training,
-                                 random, selection, transform, contraction, scan)}
+                                 random, selection, transform, contraction, scan, recurrent)}
 
 
 # ---- problem lines ------------------------------------------------------------------------------

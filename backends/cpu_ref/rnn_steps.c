@@ -11,6 +11,7 @@
 #include <sched.h>
 #include "convert.h"
 #include "cpu_ref.h"
+#include "gemm_core.h"
 #include "pointwise_math.h"
 #ifdef _OPENMP
 #include <omp.h>
@@ -19,7 +20,8 @@
 enum { X, H0, C0, LENGTHS, SEED, OFFSET, Y, HT, CT, GATES, CELLS, INNER, SINGLES };
 enum { W, R, BW, BR, LISTS };
 enum { CHUNK = 384,                       /* rows of a chunk, at least */
-       FEW = 24, FEW_EACH = 3,            /* rows up to which a weight is read as it stands: in all, and in each of its products */
+       FEW = 64, FEW_EACH = 3,            /* rows up to which a weight is read as it stands: in all, and in each of its products */
+       STRIP = 64,                        /* numbers of a row of a weight widened at once */
        MOST_GATES = 4, MOST_ROWS = 12 };
 
 typedef struct operand { int32_t value; uint32_t dtype; int64_t stride[4]; } operand;     /* value -1: absent */
@@ -61,13 +63,20 @@ CPU_INLINE void tile(const int rows, const int nv, int64_t n_k, const float *a, 
   for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
     for (int j = 0; j < nv; j++) sum[i][j] = v_load(start + i * start_step + j * CPU_LANES);
-  for (int64_t k = 0; k < n_k; k++, panel += nv * CPU_LANES)
+  const float *base[4] = { a, a + 3 * a_step, a + 6 * a_step, a + 9 * a_step };       /* of three rows each: few registers hold addresses */
+  for (int64_t k = 0; k < n_k; k++, panel += nv * CPU_LANES) {
+    v_f32 column[MOST_GATES];
 #pragma GCC unroll 4
-    for (int j = 0; j < nv; j++) {
-      const v_f32 column = v_load(panel + j * CPU_LANES);
+    for (int j = 0; j < nv; j++) column[j] = v_load(panel + j * CPU_LANES);
 #pragma GCC unroll 12
-      for (int i = 0; i < rows; i++) sum[i][j] += a[i * a_step + k] * column;
+    for (int i = 0; i < rows; i++) {
+      const float x = base[i / 3][i % 3 * a_step];
+#pragma GCC unroll 4
+      for (int j = 0; j < nv; j++) sum[i][j] += x * column[j];
     }
+#pragma GCC unroll 4
+    for (int i = 0; i < (rows + 2) / 3; i++) base[i]++;
+  }
 #pragma GCC unroll 12
   for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
@@ -96,14 +105,20 @@ CPU_INLINE void tile_of_one(const int nv, int64_t n_k, const float *a, const flo
 }
 
 #if CPU_VECTOR_BYTES == 64
+#define CPU_GEMM_ISA cpu_gemm_avx512
 enum { ROWS_4 = 6, ROWS_3 = 8, ROWS_1 = 12, DOT_ROWS = 4 };
 #else
+#if CPU_VECTOR_BYTES == 32
+#define CPU_GEMM_ISA cpu_gemm_avx2
+#else
+#define CPU_GEMM_ISA cpu_gemm_baseline
+#endif
 enum { ROWS_4 = 3, ROWS_3 = 4, ROWS_1 = 8, DOT_ROWS = 2 };
 #endif
 static int most_rows(int64_t gates) { return gates == 4 ? ROWS_4 : gates == 3 ? ROWS_3 : ROWS_1; }
 
 #define TILE(rows, nv) case rows: tile(rows, nv, n_k, a, a_step, panel, start, start_step, sums); return
-static void tile_4(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel, const float *start, int64_t start_step, float *sums)
+static __attribute__((noinline)) void tile_4(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel, const float *start, int64_t start_step, float *sums)
 {
   switch (rows) {
   TILE(2, 4); TILE(3, 4);
@@ -113,7 +128,7 @@ static void tile_4(int rows, int64_t n_k, const float *a, int64_t a_step, const 
   default: tile_of_one(4, n_k, a, panel, start, sums);
   }
 }
-static void tile_3(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel, const float *start, int64_t start_step, float *sums)
+static __attribute__((noinline)) void tile_3(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel, const float *start, int64_t start_step, float *sums)
 {
   switch (rows) {
   TILE(2, 3); TILE(3, 3); TILE(4, 3);
@@ -123,7 +138,7 @@ static void tile_3(int rows, int64_t n_k, const float *a, int64_t a_step, const 
   default: tile_of_one(3, n_k, a, panel, start, sums);
   }
 }
-static void tile_1(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel, const float *start, int64_t start_step, float *sums)
+static __attribute__((noinline)) void tile_1(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel, const float *start, int64_t start_step, float *sums)
 {
   switch (rows) {
   TILE(2, 1); TILE(3, 1); TILE(4, 1); TILE(5, 1); TILE(6, 1); TILE(7, 1); TILE(8, 1);
@@ -261,20 +276,19 @@ static void lay_panel(const call *c, const operand *w, int64_t block, int64_t co
 {
   const problem *p = c->p;
   const int64_t step = p->gates * CPU_LANES, units = qn_min_i64(CPU_LANES, p->hidden - block * CPU_LANES);
-  float strip[CPU_LANES][64];
-  memset(strip, 0, sizeof strip);
-  for (int64_t g = 0; g < p->gates; g++)
-    for (int64_t k = 0; k < columns; k += 64) {
-      const int64_t n = qn_min_i64(64, columns - k);
-      for (int64_t i = 0; i < units; i++)
-        read_row(c, w, (g * p->hidden + block * CPU_LANES + i) * w->stride[0] + k * w->stride[1], w->stride[1], n, strip[i]);
-      float *to = panel + k * step + g * CPU_LANES;
-      for (int64_t t = 0; t < n; t++, to += step) {
-        v_f32 column;
-        for (int i = 0; i < CPU_LANES; i++) column[i] = strip[i][t];
-        memcpy(to, &column, sizeof column);
-      }
+  const bool in_place = w->dtype == QN_F32 && w->stride[1] == 1;
+  float strip[CPU_LANES][STRIP];
+  for (int64_t i = 0; i < columns * step && units < CPU_LANES; i++) panel[i] = 0;
+  for (int64_t g = 0; g < p->gates; g++) {
+    const int64_t first = (g * p->hidden + block * CPU_LANES) * w->stride[0];
+    for (int64_t k = 0; k < columns; k += STRIP) {
+      const int64_t n = qn_min_i64(STRIP, columns - k);
+      const float *from = in_place ? (const float *)(const void *)data(c, w, first + k) : strip[0];
+      for (int64_t i = 0; i < units && !in_place; i++)
+        read_row(c, w, first + i * w->stride[0] + k * w->stride[1], w->stride[1], n, strip[i]);
+      CPU_GEMM_ISA.turn(from, in_place ? w->stride[0] : STRIP, units, n, panel + k * step + g * CPU_LANES, step);
     }
+  }
 }
 
 /* Where the sums of a block start: both biases; of gru's n only that of w x, and that of r h for itself. */

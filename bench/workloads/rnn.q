@@ -1,0 +1,59 @@
+# Recurrent networks: a grid of sizes for one step and for many, networks of speech, text and translation, gradients.
+
+rnn_forward x=f32/1x1x256 w=[f32/1024x256] r=[f32/1024x256] bw=[f32/1024] br=[f32/1024] ; name=rnn.f32.lstm.h256.b1.t1
+rnn_forward x=f32/1x16x256 w=[f32/1024x256] r=[f32/1024x256] bw=[f32/1024] br=[f32/1024] ; name=rnn.f32.lstm.h256.b16.t1
+rnn_forward x=f32/1x64x256 w=[f32/1024x256] r=[f32/1024x256] bw=[f32/1024] br=[f32/1024] ; name=rnn.f32.lstm.h256.b64.t1
+rnn_forward x=f32/1x1x512 w=[f32/2048x512] r=[f32/2048x512] bw=[f32/2048] br=[f32/2048] ; name=rnn.f32.lstm.h512.b1.t1
+rnn_forward x=f32/1x16x512 w=[f32/2048x512] r=[f32/2048x512] bw=[f32/2048] br=[f32/2048] ; name=rnn.f32.lstm.h512.b16.t1
+rnn_forward x=f32/1x64x512 w=[f32/2048x512] r=[f32/2048x512] bw=[f32/2048] br=[f32/2048] ; name=rnn.f32.lstm.h512.b64.t1
+rnn_forward x=f32/1x1x1024 w=[f32/4096x1024] r=[f32/4096x1024] bw=[f32/4096] br=[f32/4096] ; name=rnn.f32.lstm.h1024.b1.t1
+rnn_forward x=f32/1x16x1024 w=[f32/4096x1024] r=[f32/4096x1024] bw=[f32/4096] br=[f32/4096] ; name=rnn.f32.lstm.h1024.b16.t1
+rnn_forward x=f32/1x64x1024 w=[f32/4096x1024] r=[f32/4096x1024] bw=[f32/4096] br=[f32/4096] ; name=rnn.f32.lstm.h1024.b64.t1
+
+rnn_forward x=f32/1x1x256 w=[f32/768x256] r=[f32/768x256] bw=[f32/768] br=[f32/768] cell=gru ; name=rnn.f32.gru.h256.b1.t1
+rnn_forward x=f32/1x16x256 w=[f32/768x256] r=[f32/768x256] bw=[f32/768] br=[f32/768] cell=gru ; name=rnn.f32.gru.h256.b16.t1
+rnn_forward x=f32/1x64x256 w=[f32/768x256] r=[f32/768x256] bw=[f32/768] br=[f32/768] cell=gru ; name=rnn.f32.gru.h256.b64.t1
+rnn_forward x=f32/1x1x512 w=[f32/1536x512] r=[f32/1536x512] bw=[f32/1536] br=[f32/1536] cell=gru ; name=rnn.f32.gru.h512.b1.t1
+rnn_forward x=f32/1x16x512 w=[f32/1536x512] r=[f32/1536x512] bw=[f32/1536] br=[f32/1536] cell=gru ; name=rnn.f32.gru.h512.b16.t1
+rnn_forward x=f32/1x64x512 w=[f32/1536x512] r=[f32/1536x512] bw=[f32/1536] br=[f32/1536] cell=gru ; name=rnn.f32.gru.h512.b64.t1
+rnn_forward x=f32/1x1x1024 w=[f32/3072x1024] r=[f32/3072x1024] bw=[f32/3072] br=[f32/3072] cell=gru ; name=rnn.f32.gru.h1024.b1.t1
+rnn_forward x=f32/1x16x1024 w=[f32/3072x1024] r=[f32/3072x1024] bw=[f32/3072] br=[f32/3072] cell=gru ; name=rnn.f32.gru.h1024.b16.t1
+rnn_forward x=f32/1x64x1024 w=[f32/3072x1024] r=[f32/3072x1024] bw=[f32/3072] br=[f32/3072] cell=gru ; name=rnn.f32.gru.h1024.b64.t1
+
+rnn_forward x=f32/32x1x256 w=[f32/1024x256] r=[f32/1024x256] bw=[f32/1024] br=[f32/1024] ; name=rnn.f32.lstm.h256.b1.t32
+rnn_forward x=f32/32x16x256 w=[f32/1024x256] r=[f32/1024x256] bw=[f32/1024] br=[f32/1024] ; name=rnn.f32.lstm.h256.b16.t32
+rnn_forward x=f32/32x64x256 w=[f32/1024x256] r=[f32/1024x256] bw=[f32/1024] br=[f32/1024] ; name=rnn.f32.lstm.h256.b64.t32
+rnn_forward x=f32/32x1x512 w=[f32/2048x512] r=[f32/2048x512] bw=[f32/2048] br=[f32/2048] ; name=rnn.f32.lstm.h512.b1.t32
+rnn_forward x=f32/32x16x512 w=[f32/2048x512] r=[f32/2048x512] bw=[f32/2048] br=[f32/2048] ; name=rnn.f32.lstm.h512.b16.t32
+rnn_forward x=f32/32x64x512 w=[f32/2048x512] r=[f32/2048x512] bw=[f32/2048] br=[f32/2048] ; name=rnn.f32.lstm.h512.b64.t32
+rnn_forward x=f32/32x1x1024 w=[f32/4096x1024] r=[f32/4096x1024] bw=[f32/4096] br=[f32/4096] ; name=rnn.f32.lstm.h1024.b1.t32
+rnn_forward x=f32/32x16x1024 w=[f32/4096x1024] r=[f32/4096x1024] bw=[f32/4096] br=[f32/4096] ; name=rnn.f32.lstm.h1024.b16.t32
+rnn_forward x=f32/32x64x1024 w=[f32/4096x1024] r=[f32/4096x1024] bw=[f32/4096] br=[f32/4096] ; name=rnn.f32.lstm.h1024.b64.t32
+
+rnn_forward x=f32/32x1x256 w=[f32/768x256] r=[f32/768x256] bw=[f32/768] br=[f32/768] cell=gru ; name=rnn.f32.gru.h256.b1.t32
+rnn_forward x=f32/32x16x256 w=[f32/768x256] r=[f32/768x256] bw=[f32/768] br=[f32/768] cell=gru ; name=rnn.f32.gru.h256.b16.t32
+rnn_forward x=f32/32x64x256 w=[f32/768x256] r=[f32/768x256] bw=[f32/768] br=[f32/768] cell=gru ; name=rnn.f32.gru.h256.b64.t32
+rnn_forward x=f32/32x1x512 w=[f32/1536x512] r=[f32/1536x512] bw=[f32/1536] br=[f32/1536] cell=gru ; name=rnn.f32.gru.h512.b1.t32
+rnn_forward x=f32/32x16x512 w=[f32/1536x512] r=[f32/1536x512] bw=[f32/1536] br=[f32/1536] cell=gru ; name=rnn.f32.gru.h512.b16.t32
+rnn_forward x=f32/32x64x512 w=[f32/1536x512] r=[f32/1536x512] bw=[f32/1536] br=[f32/1536] cell=gru ; name=rnn.f32.gru.h512.b64.t32
+rnn_forward x=f32/32x1x1024 w=[f32/3072x1024] r=[f32/3072x1024] bw=[f32/3072] br=[f32/3072] cell=gru ; name=rnn.f32.gru.h1024.b1.t32
+rnn_forward x=f32/32x16x1024 w=[f32/3072x1024] r=[f32/3072x1024] bw=[f32/3072] br=[f32/3072] cell=gru ; name=rnn.f32.gru.h1024.b16.t32
+rnn_forward x=f32/32x64x1024 w=[f32/3072x1024] r=[f32/3072x1024] bw=[f32/3072] br=[f32/3072] cell=gru ; name=rnn.f32.gru.h1024.b64.t32
+
+rnn_backward dy=f32/32x16x256 x=f32/32x16x256 y=f32/32x16x256 w=[f32/1024x256] r=[f32/1024x256] gates=f32/1x32x16x1024 cells=f32/1x32x16x256 dw=? dr=? dbw=? dbr=? ; name=rnn.backward.f32.lstm.h256.b16.t32
+rnn_backward dy=f32/32x64x512 x=f32/32x64x512 y=f32/32x64x512 w=[f32/2048x512] r=[f32/2048x512] gates=f32/1x32x64x2048 cells=f32/1x32x64x512 dw=? dr=? dbw=? dbr=? ; name=rnn.backward.f32.lstm.h512.b64.t32
+rnn_backward dy=f32/32x16x1024 x=f32/32x16x1024 y=f32/32x16x1024 w=[f32/4096x1024] r=[f32/4096x1024] gates=f32/1x32x16x4096 cells=f32/1x32x16x1024 dw=? dr=? dbw=? dbr=? ; name=rnn.backward.f32.lstm.h1024.b16.t32
+rnn_backward dy=f32/32x16x256 x=f32/32x16x256 y=f32/32x16x256 w=[f32/768x256] r=[f32/768x256] gates=f32/1x32x16x1024 dw=? dr=? dbw=? dbr=? cell=gru ; name=rnn.backward.f32.gru.h256.b16.t32
+rnn_backward dy=f32/32x64x512 x=f32/32x64x512 y=f32/32x64x512 w=[f32/1536x512] r=[f32/1536x512] gates=f32/1x32x64x2048 dw=? dr=? dbw=? dbr=? cell=gru ; name=rnn.backward.f32.gru.h512.b64.t32
+rnn_backward dy=f32/32x16x1024 x=f32/32x16x1024 y=f32/32x16x1024 w=[f32/3072x1024] r=[f32/3072x1024] gates=f32/1x32x16x4096 dw=? dr=? dbw=? dbr=? cell=gru ; name=rnn.backward.f32.gru.h1024.b16.t32
+
+# the networks of cuDNN's papers and benchmarks; one sequence as it is generated
+rnn_forward x=f32/25x64x512 w=[f32/2048x512,f32/2048x512,f32/2048x512,f32/2048x512] r=[f32/2048x512,f32/2048x512,f32/2048x512,f32/2048x512] bw=[f32/2048,f32/2048,f32/2048,f32/2048] br=[f32/2048,f32/2048,f32/2048,f32/2048] layers=4 ; name=rnn.f32.lstm.l4.h512.b64.t25
+rnn_forward x=f16/128x64x1024 w=[f16/4096x1024,f16/4096x1024,f16/4096x1024,f16/4096x1024] r=[f16/4096x1024,f16/4096x1024,f16/4096x1024,f16/4096x1024] bw=[f16/4096,f16/4096,f16/4096,f16/4096] br=[f16/4096,f16/4096,f16/4096,f16/4096] layers=4 ; name=rnn.f16.lstm.l4.h1024.b64.t128
+rnn_forward x=f16/128x64x1024 w=[f16/3072x1024,f16/3072x1024,f16/3072x1024,f16/3072x1024] r=[f16/3072x1024,f16/3072x1024,f16/3072x1024,f16/3072x1024] bw=[f16/3072,f16/3072,f16/3072,f16/3072] br=[f16/3072,f16/3072,f16/3072,f16/3072] cell=gru layers=4 ; name=rnn.f16.gru.l4.h1024.b64.t128
+rnn_forward x=f16/128x64x512 w=[f16/2048x512] r=[f16/2048x512] bw=[f16/2048] br=[f16/2048] ; name=rnn.f16.lstm.h512.b64.t128
+rnn_forward x=f16/64x128x2048 w=[f16/8192x2048,f16/8192x2048] r=[f16/8192x2048,f16/8192x2048] bw=[f16/8192,f16/8192] br=[f16/8192,f16/8192] layers=2 ; name=rnn.f16.lstm.l2.h2048.b128.t64
+rnn_forward x=f32/50x1x256 w=[f32/1024x256] r=[f32/1024x256] bw=[f32/1024] br=[f32/1024] ; name=rnn.f32.lstm.h256.b1.t50
+rnn_forward x=f32/50x1x256 w=[f32/768x256] r=[f32/768x256] bw=[f32/768] br=[f32/768] cell=gru ; name=rnn.f32.gru.h256.b1.t50
+rnn_backward dy=f16/128x64x1024 x=f16/128x64x1024 y=f16/128x64x1024 w=[f16/4096x1024] r=[f16/4096x1024] gates=f16/1x128x64x4096 cells=f16/1x128x64x1024 dw=? dr=? dbw=? dbr=? ; name=rnn.backward.f16.lstm.h1024.b64.t128
+rnn_backward dy=f16/128x64x512 x=f16/128x64x512 y=f16/128x64x512 w=[f16/2048x512] r=[f16/2048x512] gates=f16/1x128x64x2048 cells=f16/1x128x64x512 dw=? dr=? dbw=? dbr=? ; name=rnn.backward.f16.lstm.h512.b64.t128
