@@ -71,11 +71,12 @@ static qn_status sizes_of(const qn__problem *p, const roles *r, sizes *s)
   const qn_value *x = given(p, r->x), *first = given(p, r->r);
   if (x->rank != 3) return qn__refuse(p, "x", "rank is %d; must be 3: steps, sequences, features", x->rank);
   if (first->rank != 2) return qn__refuse(p, "r", "rank is %d; must be 2: rows of the gates, columns of the state", first->rank);
-  *s = (sizes){ x->dim[0], x->dim[1], x->dim[2], .gates = a->cell == QN_RNN_LSTM ? 4 : a->cell == QN_RNN_GRU ? 3 : 1, .state = first->dim[1],
-                .directions = a->direction == QN_RNN_BOTH ? 2 : 1, .layers = a->layers, .dtype = x->dtype };
+  *s = (sizes){ x->dim[0], x->dim[1], x->dim[2], .gates = a->cell == QN_RNN_LSTM ? 4 : a->cell == QN_RNN_GRU ? 3 : 1,
+                .state = first->dim[1], .directions = a->direction == QN_RNN_BOTH ? 2 : 1, .layers = a->layers, .dtype = x->dtype };
   s->hidden = first->dim[0] / s->gates;
   if (first->dim[0] % s->gates)
-    return qn__refuse(p, "r", "has %lld rows; must have a multiple of the cell's %lld gates", (long long)first->dim[0], (long long)s->gates);
+    return qn__refuse(p, "r", "has %lld rows; must have a multiple of the cell's %lld gates", (long long)first->dim[0],
+                      (long long)s->gates);
   if (given(p, r->projection)) {
     if (a->cell != QN_RNN_LSTM) return qn__refuse(p, "projection", "is given, but cell is not lstm, which alone has one");
   } else if (s->state != s->hidden)

@@ -545,6 +545,51 @@ static inline void problem_loss(rng *r, problem *p)
   }
 }
 
+/* One or two layers of any cell; what may be absent is, now and then. */
+static inline void problem_recurrent(rng *r, problem *p)
+{
+  qn_rnn *a = (qn_rnn *)p->attr.bytes;
+  a->cell = rng_below(r, 4);
+  a->layers = rng_in(r, 1, 2);
+  a->direction = rng_below(r, a->layers == 1 ? 3 : 2);
+  a->reset = rng_below(r, 2);
+  if (rng_below(r, 3) == 0) a->clip = rng_in(r, 1, 5) / 7.0;
+  if (rng_below(r, 3) == 0) a->dropout = rng_below(r, 5) / 7.0;
+  const bool back = p->op->kind == QN_OP_RNN_BACKWARD, lstm = a->cell == QN_RNN_LSTM, projected = lstm && rng_below(r, 3) == 0;
+  const int64_t directions = a->direction == QN_RNN_BOTH ? 2 : 1, each = a->layers * directions;
+  const int64_t gates = lstm ? 4 : a->cell == QN_RNN_GRU ? 3 : 1;
+  const int64_t kept = a->cell == QN_RNN_GRU && a->reset == QN_RNN_RESET_AFTER ? 4 : gates;
+  const int64_t t = rng_in(r, 0, 4), b = rng_in(r, 0, 3), in = rng_in(r, 1, 5), h = rng_in(r, 1, 5), s = projected ? rng_in(r, 1, 5) : h;
+  const uint32_t dtype = problem_floats[rng_below(r, 4)];
+  const struct { const char *name; int rank; int64_t dim[4]; bool needed, never; } part[] = {
+    { "x", 3, { t, b, in }, true, false }, { "y", 3, { t, b, directions * s }, true, false }, { "w", 2, { gates * h, in }, true, false },
+    { "r", 2, { gates * h, s }, true, false }, { "bw", 1, { gates * h }, false, false }, { "br", 1, { gates * h }, false, false },
+    { "projection", 2, { s, h }, projected, !projected }, { "h0", 3, { each, b, s }, false, false },
+    { "c0", 3, { each, b, h }, false, !lstm },
+    { "lengths", 1, { b }, false, false }, { "ht", 3, { each, b, s }, false, false }, { "ct", 3, { each, b, h }, false, !lstm },
+    { "gates", 4, { each, t, b, kept * h }, back && gates > 1, gates == 1 }, { "cells", 4, { each, t, b, h }, back && lstm, !lstm },
+    { "inner", 4, { a->layers - 1, t, b, directions * s }, back && a->layers > 1, a->layers == 1 } };
+  for (uint32_t i = 0; i < p->op->n_roles; i++) {
+    const qn_role_info *role = &p->op->role[i];
+    const bool output = i >= p->op->n_inputs, key = role->class_ == 'k';
+    const char *name = role->name[0] == 'd' ? role->name + 1 : role->name;
+    for (size_t k = 0; k < sizeof part / sizeof *part; k++) {
+      if (key || strcmp(part[k].name, name)) continue;
+      const bool needed = part[k].needed && (!output || i == p->op->n_inputs) && !(role->flags & QN_ROLE_OPTIONAL && name != role->name);
+      const bool always = needed || (i == p->op->n_inputs) || !(role->flags & QN_ROLE_OPTIONAL);
+      for (int64_t n = part[k].never || !(always || rng_below(r, 2)) ? 0 : role->flags & QN_ROLE_LIST ? each : 1, j = 0; j < n; j++) {
+        int64_t dim[4];
+        memcpy(dim, part[k].dim, sizeof dim);
+        if (!strcmp(name, "w") && j >= directions) dim[1] = directions * s;
+        if (output) problem_wanted(p);
+        else problem_input(r, p, role->class_ == 'i' ? (rng_below(r, 2) ? QN_I32 : QN_I64) : dtype, part[k].rank, dim);
+      }
+    }
+    if (key && (!strcmp(name, "seed") ? a->dropout > 0 && a->layers > 1 : rng_below(r, 2))) problem_input(r, p, QN_I64, 0, NULL);
+    p->first[i + 1] = p->n;
+  }
+}
+
 /* Blocks of any length, sometimes with a partial last one; all three ops. */
 static inline void problem_quantization(rng *r, problem *p)
 {
@@ -726,6 +771,7 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   case QN_FAMILY_TRAINING: problem_training(r, p); break;
   case QN_FAMILY_QUANTIZATION: problem_quantization(r, p); break;
   case QN_FAMILY_LOCAL: problem_local(r, p); break;
+  case QN_FAMILY_RECURRENT: problem_recurrent(r, p); break;
   case QN_FAMILY_SAMPLING: problem_sampling(r, p); break;
   case QN_FAMILY_ATTENTION:
     if (p->op->kind == QN_OP_ATTENTION_FORWARD || p->op->kind == QN_OP_ATTENTION_BACKWARD) problem_attention(r, p);

@@ -1,13 +1,13 @@
 /* rnn_steps.c -- recurrent networks in f32: lstm, gru with the reset after the product, tanh, relu; without projection.
  *
- * Units are cut into blocks of a vector's lanes, which the threads share out for the whole of a layer: only the state h that all blocks read
- * goes from thread to thread, over a barrier at each step. A layer goes through its sequences in chunks of steps:
+ * Units are cut into blocks of a vector's lanes, which the threads share out for the whole of a layer: only the state h that all blocks
+ * read goes from thread to thread, over a barrier at each step. A layer goes through its sequences in chunks of steps:
  *   the chunk's inputs are copied side by side, in the order of the steps       in [row = (step, sequence)][inputs]
  *   w x + biases of all its rows, as one product                                sums [block][row][gate][lane]
  *   step by step: + r h, then the gates while the sums are in registers         h, c [sequence][unit]
- * Of w and r each thread lays out its own blocks first: panels [block][k][gate][lane], of which a product reads a row of gates times lanes
- * for each k. Where a weight meets few rows, that costs more than it saves: then its rows are read as they stand. Both directions of a layer
- * go side by side. Sums are made by ascending k, x before h; neither threads nor chunks change their order. */
+ * Of w and r each thread lays out its own blocks first: panels [block][k][gate][lane], of which a product reads a row of gates times
+ * lanes for each k. Where a weight meets few rows, that costs more than it saves: then its rows are read as they stand. Both directions of
+ * a layer go side by side. Sums are made by ascending k, x before h; neither threads nor chunks change their order. */
 #include <sched.h>
 #include "convert.h"
 #include "cpu_ref.h"
@@ -117,8 +117,10 @@ enum { ROWS_4 = 3, ROWS_3 = 4, ROWS_1 = 8, DOT_ROWS = 2 };
 #endif
 static int most_rows(int64_t gates) { return gates == 4 ? ROWS_4 : gates == 3 ? ROWS_3 : ROWS_1; }
 
+/* Not inlined: in a larger function sums would be spilled for addresses. */
 #define TILE(rows, nv) case rows: tile(rows, nv, n_k, a, a_step, panel, start, start_step, sums); return
-static __attribute__((noinline)) void tile_4(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel, const float *start, int64_t start_step, float *sums)
+static __attribute__((noinline)) void tile_4(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel,
+                                             const float *start, int64_t start_step, float *sums)
 {
   switch (rows) {
   TILE(2, 4); TILE(3, 4);
@@ -128,7 +130,8 @@ static __attribute__((noinline)) void tile_4(int rows, int64_t n_k, const float 
   default: tile_of_one(4, n_k, a, panel, start, sums);
   }
 }
-static __attribute__((noinline)) void tile_3(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel, const float *start, int64_t start_step, float *sums)
+static __attribute__((noinline)) void tile_3(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel,
+                                             const float *start, int64_t start_step, float *sums)
 {
   switch (rows) {
   TILE(2, 3); TILE(3, 3); TILE(4, 3);
@@ -138,7 +141,8 @@ static __attribute__((noinline)) void tile_3(int rows, int64_t n_k, const float 
   default: tile_of_one(3, n_k, a, panel, start, sums);
   }
 }
-static __attribute__((noinline)) void tile_1(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel, const float *start, int64_t start_step, float *sums)
+static __attribute__((noinline)) void tile_1(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel,
+                                             const float *start, int64_t start_step, float *sums)
 {
   switch (rows) {
   TILE(2, 1); TILE(3, 1); TILE(4, 1); TILE(5, 1); TILE(6, 1); TILE(7, 1); TILE(8, 1);
@@ -415,21 +419,24 @@ static void store_step(const call *c, int64_t layer, int64_t direction, int64_t 
   if (layer < p->a.layers - 1) {
     memcpy(c->out[layer % 2] + (t * p->batch + b) * width_of(p) + at, h, (size_t)n * sizeof *h);
     if (inner->value >= 0)
-      write_row(c, inner, layer * inner->stride[0] + t * inner->stride[1] + b * inner->stride[2] + at * inner->stride[3], inner->stride[3], n, h);
+      write_row(c, inner, layer * inner->stride[0] + t * inner->stride[1] + b * inner->stride[2] + at * inner->stride[3], inner->stride[3],
+                n, h);
   } else
     write_row(c, y, t * y->stride[0] + b * y->stride[1] + at * y->stride[2], y->stride[2], n, h);
   for (int64_t g = 0; g < p->kept && gates->value >= 0; g++)
     write_row(c, gates, k * gates->stride[0] + t * gates->stride[1] + b * gates->stride[2] + (g * p->hidden + unit0) * gates->stride[3],
               gates->stride[3], n, gate + g * CPU_LANES);
   if (cells->value >= 0)
-    write_row(c, cells, k * cells->stride[0] + t * cells->stride[1] + b * cells->stride[2] + unit0 * cells->stride[3], cells->stride[3], n, raw);
+    write_row(c, cells, k * cells->stride[0] + t * cells->stride[1] + b * cells->stride[2] + unit0 * cells->stride[3], cells->stride[3], n,
+              raw);
 }
 
 /* Step s, number `at` of its chunk, for the units of one block. */
 static void step_block(const call *c, const side *d, int64_t layer, int64_t direction, int64_t block, int64_t s, int64_t at)
 {
   const problem *p = c->p;
-  const int64_t step = p->gates * CPU_LANES, unit0 = block * CPU_LANES, n = qn_min_i64(CPU_LANES, p->hidden - unit0), rows = p->chunk * p->batch;
+  const int64_t step = p->gates * CPU_LANES, rows = p->chunk * p->batch;
+  const int64_t unit0 = block * CPU_LANES, n = qn_min_i64(CPU_LANES, p->hidden - unit0);
   const float *old = d->h[s % 2];
   float *next = d->h[(s + 1) % 2];
   const bool gru = p->a.cell == QN_RNN_GRU, few = d->r.rows != NULL;
@@ -584,7 +591,8 @@ qn_status CPU_NAME(cpu_rnn_steps_run)(const qn_prepared *prepared, const qn_laun
   const problem *p = prepared->state;
   call c = { .p = p, .launch = launch };
   set_up(&c, launch);
-  const int threads = (int)qn_min_i64(cpu_threads(launch, p->batch * p->hidden * p->gates * (p->inputs + p->hidden) / 8), p->directions * p->blocks);
+  const int64_t work = p->batch * p->hidden * p->gates * (p->inputs + p->hidden) / 8;
+  const int threads = (int)qn_min_i64(cpu_threads(launch, work), p->directions * p->blocks);
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
     int me = 0, team = 1;
@@ -630,14 +638,16 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     QN_ROLE_RNN_FORWARD_X, QN_ROLE_RNN_FORWARD_H0, QN_ROLE_RNN_FORWARD_C0, QN_ROLE_RNN_FORWARD_LENGTHS, QN_ROLE_RNN_FORWARD_SEED,
     QN_ROLE_RNN_FORWARD_OFFSET, QN_ROLE_RNN_FORWARD_Y, QN_ROLE_RNN_FORWARD_HT, QN_ROLE_RNN_FORWARD_CT, QN_ROLE_RNN_FORWARD_GATES,
     QN_ROLE_RNN_FORWARD_CELLS, QN_ROLE_RNN_FORWARD_INNER };
-  static const uint32_t listed_roles[LISTS] = { QN_ROLE_RNN_FORWARD_W, QN_ROLE_RNN_FORWARD_R, QN_ROLE_RNN_FORWARD_BW, QN_ROLE_RNN_FORWARD_BR };
+  static const uint32_t listed_roles[LISTS] = {
+    QN_ROLE_RNN_FORWARD_W, QN_ROLE_RNN_FORWARD_R, QN_ROLE_RNN_FORWARD_BW, QN_ROLE_RNN_FORWARD_BR };
   qn_status status = cpu_isa_check(request, prepared);
   if (status) return status;
   const qn_node *op = &request->op[0];
   const qn_rnn *a = op->attr;
   const qn_value *x = &request->value[qn_role(op, QN_ROLE_RNN_FORWARD_X)], *r = &request->value[qn_role(op, QN_ROLE_RNN_FORWARD_R)];
   if (x->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", "x", "f32, f16, bf16", "f64");
-  if (qn_role(op, QN_ROLE_RNN_FORWARD_PROJECTION) >= 0) return qn_refuse(prepared, "a state is what its cell gives", "projection", "none", "one");
+  if (qn_role(op, QN_ROLE_RNN_FORWARD_PROJECTION) >= 0)
+    return qn_refuse(prepared, "a state is what its cell gives", "projection", "none", "one");
   if (a->cell == QN_RNN_GRU && a->reset != QN_RNN_RESET_AFTER)
     return qn_refuse(prepared, "all gates come of one product by h", "reset", "after", "before");
 

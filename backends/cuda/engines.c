@@ -74,6 +74,7 @@
   X(ctc_direct)                \
   X(attention_direct)          \
   X(attention_parts_direct)    \
+  X(rnn_direct)                \
   X(training_lists)            \
   X(training_direct)           \
   X(quantize_packed)           \

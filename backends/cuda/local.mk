@@ -84,6 +84,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/attention_direct.cu \
   backends/cuda/attention_parts_direct.cu \
   backends/cuda/ctc_direct.cu \
+  backends/cuda/rnn_direct.cu \
   backends/cuda/ctc_two_ended.cu \
   backends/cuda/cuda_backend.h \
   backends/cuda/device.c \

@@ -26,7 +26,7 @@ static bool has(const struct mut_kept *k, uint32_t forward, uint32_t backward)
 bool rn_has_h0(struct mut_kept *k) { return has(k, QN_ROLE_RNN_FORWARD_H0, QN_ROLE_RNN_BACKWARD_H0); }
 bool rn_has_c0(struct mut_kept *k) { return has(k, QN_ROLE_RNN_FORWARD_C0, QN_ROLE_RNN_BACKWARD_C0); }
 bool rn_has_br(struct mut_kept *k) { return !is_backward(k) && has(k, QN_ROLE_RNN_FORWARD_BR, 0); }
-bool rn_has_ht(struct mut_kept *k) { return has(k, QN_ROLE_RNN_FORWARD_HT, QN_ROLE_RNN_BACKWARD_DHT) && mut_value(k, QN_ROLE_RNN_FORWARD_LENGTHS); }
+bool rn_has_ht(struct mut_kept *k) { return has(k, QN_ROLE_RNN_FORWARD_HT, 0) && mut_value(k, QN_ROLE_RNN_FORWARD_LENGTHS); }
 bool rn_has_dht(struct mut_kept *k) { return has(k, 0, QN_ROLE_RNN_BACKWARD_DHT); }
 bool rn_has_dct(struct mut_kept *k) { return has(k, 0, QN_ROLE_RNN_BACKWARD_DCT); }
 bool rn_has_lengths(struct mut_kept *k) { return mut_value(k, QN_ROLE_RNN_FORWARD_LENGTHS) != NULL; }

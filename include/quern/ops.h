@@ -324,7 +324,7 @@ enum { QN_RNN_RESET_AFTER = 0, QN_RNN_RESET_BEFORE = 1 };
  *   tanh, relu   h' = tanh(...) or max(..., 0) of w x + bw + r h + br
  * With projection (lstm only) h' is projection o tanh(c'). The next layer takes h' of both directions side by side, after dropout.
  *
- * T steps, B sequences, I features, H the cell's size, P of its state h (H, or the rows of projection), L layers, D directions (1; both: 2),
+ * T steps, B sequences, I features, H the cell's size, P of its state h (H, or the rows of projection), L layers, D directions (1, both 2),
  * G gates: lstm 4 in the order i f g o, gru 3 in the order r z n, tanh and relu 1. Lists have L D tensors: layer 0 forward, layer 0
  * backward, layer 1 ...:
  *   x [T, B, I]   w [G H, I], above the first layer [G H, D P]   r [G H, P]   bw, br [G H]   projection [P, H]
