@@ -432,3 +432,8 @@ softplus x=f64/4 beta=2 ; fill=zero x.is=1e308,-1e308,1.7e308,0 y.is=1e308,0,1.7
 hardswish x=f32/2 ; fill=zero x.is=3e38,-3e38 y.is=3e38,0 plain=1 as=bf16
 softplus x=f32/4 beta=2 ; fill=zero x.is=3e38,-3e38,2e38,0 y.is=3e38,0,2e38,0.34657359 y.within=1e-6 plain=1
 silu_backward dy=f32/2 x=f32/2 beta=2 ; fill=zero dy.is=1 x.is=3e38,-3e38 dx.is=1,0 plain=1
+# large values: what is representable comes out
+hardswish x=f64/4 ; fill=zero x.is=1e308,-1e308,3,0 y.is=1e308,0,3,0 plain=1
+softplus x=f64/3 ; fill=zero x.is=1e308,-1e308,800 y.is=1e308,0,800 plain=1
+elu_backward dy=f32/7x9 x=f32/7x9 alpha=1.5 ; fill=large plain=1
+silu_backward dy=f32/7x9 x=f32/7x9 beta=1.702 ; fill=large plain=1

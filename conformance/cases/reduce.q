@@ -240,3 +240,12 @@ reduce_sum x=f32/400000x8 axis=0 ; fill=const:0.1 plain=1 tier=full as=f64
 # means of values near the largest
 reduce_mean x=f32/3x1000 axis=1 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 plain=1
 reduce_mean x=f32/1000x3 axis=0 ; x.is=1e38,3e38,2e38,2.5e38,3e38,3.4e38,3e38 plain=1
+# large values: what is representable comes out
+reduce_mean x=f32/3x4 axis=1 ; fill=const:3e38 y.is=3e38 plain=1
+reduce_mean x=f32/70x300 axis=0 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1
+reduce_norm2 x=f32/3x40 axis=1 ; fill=large:30 plain=1
+
+# long sums: one running f32 sum fails
+reduce_sum x=f32/1048576x2 axis=0 ; fill=const:0.1 plain=1
+reduce_sum x=f32/2x1048576 axis=1 ; fill=const:0.1 plain=1
+reduce_norm2 x=f32/1048576x2 axis=0 ; fill=const:0.1 plain=1

@@ -62,3 +62,5 @@ resample x=f32/2x16x6x5/nhwc y=f32/2x16x12x10/nhwc mode=cubic ; fill=bits plain=
 resample_backward dy=f32/2x3x0 dx=f32/2x3x4 ; dx.is=0 plain=1 as=f64,bf16
 resample_backward dy=f32/2x3x0x5 dx=f32/2x3x4x5 mode=linear ; dx.is=0 plain=1
 resample_backward dy=f32/2x8x0x0/nhwc dx=f32/2x8x4x6/nhwc mode=cubic grid=align_corners ; dx.is=0 plain=1
+# shapes and values at the edges
+resample_backward dy=f32/2x3x0 dx=f32/2x3x4 ; fill=zero dx.is=0 plain=1

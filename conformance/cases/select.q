@@ -101,3 +101,5 @@ cumsum x=f32/300000 ; fill=const:0.1 plain=1 tier=full as=f64
 cumsum x=f32/300000x4 axis=0 ; fill=const:0.1 plain=1 tier=full
 # many additions to one place
 scatter_add dy=f32/70000x3 indices=i32/70000 dx=f32/2x3 ; labels=0..0 fill=const:0.1,pos as=bf16 plain=1
+# long sums: one running f32 sum fails
+scatter_add dy=f32/1048576 indices=i32/1048576 dx=f32/2 ; fill=const:0.1 indices.fill=zero plain=1

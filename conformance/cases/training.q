@@ -83,3 +83,6 @@ amp_update scale=f64 good=i64 found=f64 interval=1 ; fill=zero scale.is=3e38 goo
 amp_update scale=f32 good=i64 found=f32 ; scale.is=2e-38 good.is=5 found.is=1 plain=1
 amp_update scale=f32 good=i64 found=f32 ; scale.is=0 good.is=5 found.is=nan plain=1
 amp_unscale grads=[f32/7] scale=f32 ; scale.is=0 plain=1
+
+# large values: what is representable comes out
+global_norm x=[f32/100] ; fill=large:30 plain=1
