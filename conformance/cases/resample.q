@@ -64,3 +64,8 @@ resample_backward dy=f32/2x3x0x5 dx=f32/2x3x4x5 mode=linear ; dx.is=0 plain=1
 resample_backward dy=f32/2x8x0x0/nhwc dx=f32/2x8x4x6/nhwc mode=cubic grid=align_corners ; dx.is=0 plain=1
 # shapes and values at the edges
 resample_backward dy=f32/2x3x0 dx=f32/2x3x4 ; fill=zero dx.is=0 plain=1
+
+# long sums: one running f32 sum fails
+resample_backward dy=f32/1x12x512x512/nhwc dx=f32/1x12x1x1/nhwc ; fill=const:0.1 as=bf16 plain=1
+resample_backward dy=f32/1x40x256x1000/nhwc dx=f32/1x40x1x1/nhwc ; fill=const:0.1 plain=1
+resample_backward dy=f32/1x1x70000x2 dx=f32/1x1x1x2 ; fill=const:0.1 plain=1

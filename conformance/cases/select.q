@@ -103,3 +103,4 @@ cumsum x=f32/300000x4 axis=0 ; fill=const:0.1 plain=1 tier=full
 scatter_add dy=f32/70000x3 indices=i32/70000 dx=f32/2x3 ; labels=0..0 fill=const:0.1,pos as=bf16 plain=1
 # long sums: one running f32 sum fails
 scatter_add dy=f32/1048576 indices=i32/1048576 dx=f32/2 ; fill=const:0.1 indices.fill=zero plain=1
+pad_backward dy=f32/1x70000 pad=0,69990:0 mode=replicate ; fill=const:0.1 plain=1
