@@ -36,11 +36,12 @@ static void bound_quantization(struct qc_node *n)
 }
 
 /* If the magnitudes of a sum's terms add up beyond the computing type's range, one order of summation overflows and another does
- * not: Inf, NaN and the number are all right. */
+ * not: Inf, NaN and the number are all right. A mean does not overflow on the way: its terms may be divided first. */
 static void bound_overflow(struct qc_node *n)
 {
+  const bool mean = n->op->family == QN_FAMILY_REDUCTION || n->op->family == QN_FAMILY_POOLING;
   for (int64_t i = 0; n->s && n->out[0]->e && i < n->out[0]->n; i++)
-    if (qc_overflows(n->compute, n->s[i] * n->divisor))
+    if (qc_overflows(n->compute, mean ? n->s[i] : n->s[i] * n->divisor))
       n->out[0]->e[i] = QC_ANY;
 }
 

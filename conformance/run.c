@@ -366,10 +366,6 @@ static const char *rare_fill(const struct qc_item *item, const struct qc_problem
   h %= TURNS;
   if (h == 0 && wide && n->op->family != QN_FAMILY_POINTWISE)
     return "large:75";                  /* the reference has no wider range: products of four must be finite */
-  /* until all engines bear them: a constant group; logits so large that their difference must be taken before any product */
-  if ((h == FILLS - 1 && n->op->family == QN_FAMILY_NORMALIZATION) ||
-      (h < 3 && (n->op->family == QN_FAMILY_SOFTMAX || n->op->family == QN_FAMILY_LOSS)))
-    return NULL;
   return h < FILLS ? fills[h] : NULL;
 }
 

@@ -58,9 +58,10 @@ static void sum_image(const affine *s, const qn_launch *launch, int64_t image)
   double total[3][4] = { { 0 } };
   for (int64_t row = 0; row < s->rows; row++) {
     double e[4];
-    float wide[3 * SPAN], sum[3] = { 0 }, along[3] = { 0 };
+    float wide[3 * SPAN];
     row_entries(s, row, e);
     for (int64_t first = 0; first < s->extent[0]; first += SPAN) {
+      float sum[3] = { 0 }, along[3] = { 0 };
       const int64_t n = qn_min_i64(SPAN, s->extent[0] - first), at = ((image * s->rows + row) * s->extent[0] + first) * s->dims;
       row_to_f32(wide, (const char *)launch->ptr[s->in] + at * qn_kit_bytes(s->in_dtype), s->in_dtype, n * s->dims);
       for (int64_t p = 0; p < n; p++)
@@ -68,10 +69,10 @@ static void sum_image(const affine *s, const qn_launch *launch, int64_t image)
           sum[i] += wide[p * s->dims + i];
           along[i] += wide[p * s->dims + i] * (float)entry(s, 0, first + p);
         }
-    }
-    for (int i = 0; i < s->dims; i++) {
-      total[i][0] += (double)along[i];
-      for (int j = 1; j <= s->dims; j++) total[i][j] += (double)sum[i] * e[j];
+      for (int i = 0; i < s->dims; i++) {
+        total[i][0] += (double)along[i];
+        for (int j = 1; j <= s->dims; j++) total[i][j] += (double)sum[i] * e[j];
+      }
     }
   }
   for (int i = 0; i < s->dims; i++)

@@ -60,13 +60,13 @@ static void row_where(float *best, int32_t *where, const float *x, int64_t n, in
   }
 }
 
-static void row_f64(uint32_t op, band *b, const double *x, int64_t n, int32_t at, key64 k)
+static void row_f64(uint32_t op, band *b, const double *x, int64_t n, int32_t at, key64 k, double by)
 {
   double *total = b->total;
   int32_t *where = b->where;
   if (!is_extreme(op)) {
 #pragma omp simd
-    for (int64_t j = 0; j < n; j++) total[j] += d_key(x[j], k);
+    for (int64_t j = 0; j < n; j++) total[j] += d_key(x[j], k) * by;
     return;
   }
 #pragma omp simd
@@ -127,7 +127,7 @@ static void add_part(const reduction *r, const char *x, int64_t part, int64_t n,
   for (int64_t i = first; i < end; i++, qn_walk_next(&walk)) {
     const void *row = widen(r, x + walk.offset[0] * r->x_bytes, n, buffer);
     const int32_t place = is_arg(r->op) ? (int32_t)i : 0;
-    if (r->in == IN_F64) row_f64(r->op, b, row, n, place, r->key64);
+    if (r->in == IN_F64) row_f64(r->op, b, row, n, place, r->key64, r->by);
     else if (r->in == IN_I64) row_i64(r->op, b, row, n, place, r->key64);
     else switch (r->op) {
     case QN_OP_REDUCE_PROD:  row_multiply(b->total, row, n); break;
@@ -213,7 +213,15 @@ static void run_band(const reduction *r, const place *at)
       if (k == 0) total[j] = p; else partial_fold(r, &total[j], &p);
     }
   }
-  for (int64_t j = 0; j < at->n; j++) partial_store(r, &total[j], at->y + j * at->y_step * r->y_bytes);
+  bool lost = false;
+  for (int64_t j = 0; j < at->n; j++) {
+    char *y = at->y + j * at->y_step * r->y_bytes;
+    if (r->by != 1 && isfinite(qn_load_f64(y, r->y_dtype))) continue;       /* again, for others */
+    partial_store(r, &total[j], y);
+    lost |= is_lost(r, &total[j]);
+  }
+  const reduction again = small(r);
+  if (lost) run_band(&again, at);
 }
 
 CPU_RUNS(cpu_reduce_cols_run);
@@ -241,11 +249,15 @@ qn_status CPU_NAME(cpu_reduce_cols_run)(const qn_prepared *prepared, const qn_la
   }
   for (int64_t i = 0; i < bands; i++) {
     const place at = place_of(r, launch, i);
+    bool lost = false;
     for (int64_t j = 0; j < at.n; j++) {
       partial total = kept[at.first + j];
       for (int64_t k = 1; k < r->parts; k++) partial_fold(r, &total, &kept[k * r->outputs + at.first + j]);
       partial_store(r, &total, at.y + j * at.y_step * r->y_bytes);
+      lost |= is_lost(r, &total);
     }
+    const reduction again = small(r);
+    if (lost) run_band(&again, &at);
   }
   return QN_OK;
 }

@@ -6,7 +6,8 @@
  *   sum, mean, norm1     f32 lanes over a stretch, stretches added in double          norm2   likewise, of squares
  *   prod                 in double                                                    the others   compare keys, below
  *
- * f64 uses double throughout, except norm2 and prod, which could leave its range; integers are summed modulo 2^64. */
+ * f64 uses double throughout, except norm2 and prod, which could leave its range; a mean whose sum left it is made again, of x times 2^-64.
+ * Integers are summed modulo 2^64. */
 #ifndef CPU_REDUCE_PLAN_H
 #define CPU_REDUCE_PLAN_H
 #include "convert.h"
@@ -30,6 +31,7 @@ typedef struct reduction {
   int64_t  outputs, count;                /* count: elements per output */
   int64_t  part, parts;                   /* rows of `gone` per part, and number of parts */
   bool     shared;                        /* parts of one output go to several threads */
+  double   by;                            /* what elements of f64 are multiplied by before they are added */
 } reduction;
 
 /* A partial result. Sums and products: `total`; others: `best`, the largest key, and its index. Integers: `whole` in both cases. */
@@ -73,9 +75,21 @@ static inline void partial_store(const reduction *r, const partial *p, char *y)
     return;
   }
   if (is_extreme(r->op)) value = r->key.xor ? -p->best : p->best;
-  else if (r->op == QN_OP_REDUCE_MEAN) value /= (double)r->count;
+  else if (r->op == QN_OP_REDUCE_MEAN) value = value / (double)r->count / r->by;
   else if (r->op == QN_OP_REDUCE_NORM2) value = sqrt(value);
   qn_store_f64(y, r->y_dtype, value);
+}
+
+/* Whether a mean is to be made again, by `small`. */
+static inline bool is_lost(const reduction *r, const partial *p)
+{
+  return r->op == QN_OP_REDUCE_MEAN && r->in == IN_F64 && r->by == 1 && !isfinite(p->total);
+}
+static inline reduction small(const reduction *r)
+{
+  reduction small = *r;
+  small.by = 0x1p-64;
+  return small;
 }
 
 /* Whether the reduced dims are in memory order, which `where` requires. */
@@ -123,7 +137,7 @@ static inline qn_status reduction_of(const qn_request *request, qn_prepared *pre
 
   *r = (reduction){ .op = node->op, .x = node->arg[0], .y = node->arg[1], .x_dtype = x->dtype, .y_dtype = y->dtype,
                     .in = x->dtype == QN_F64 ? IN_F64 : qn_is_float(x->dtype) ? IN_F32 : IN_I64,
-                    .x_bytes = qn_kit_bytes(x->dtype), .y_bytes = qn_kit_bytes(y->dtype) };
+                    .x_bytes = qn_kit_bytes(x->dtype), .y_bytes = qn_kit_bytes(y->dtype), .by = 1 };
   r->key = (key){ -1, 0 }, r->key64 = (key64){ -1, 0 };
   if (r->op == QN_OP_REDUCE_AMAX || r->op == QN_OP_REDUCE_NORM1) r->key.and = INT32_MAX, r->key64.and = INT64_MAX;
   if (r->op == QN_OP_REDUCE_MIN || r->op == QN_OP_ARGMIN) r->key.xor = INT32_MIN, r->key64.xor = r->in == IN_I64 ? -1 : INT64_MIN;

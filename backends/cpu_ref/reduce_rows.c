@@ -122,9 +122,10 @@ static void stretch_f64(const reduction *r, const double *x, int64_t n, int64_t 
 {
   const key64 k = r->key64;
   if (!is_extreme(r->op)) {
+    const double by = r->by;
     double s = 0;
 #pragma omp simd reduction(+: s)
-    for (int64_t i = 0; i < n; i++) s += d_key(x[i], k);
+    for (int64_t i = 0; i < n; i++) s += d_key(x[i], k) * by;
     p->total += s;
     return;
   }
@@ -296,9 +297,26 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 
 /* ---- run -------------------------------------------------------------------------------------------------------- */
 
+static partial all_parts(const reduction *r, const char *x)
+{
+  partial total = one_part(r, x, 0);
+  for (int64_t k = 1; k < r->parts; k++) {
+    const partial p = one_part(r, x, k);
+    partial_fold(r, &total, &p);
+  }
+  return total;
+}
+
 static void store(const reduction *r, const qn_launch *launch, const qn_walk *walk, const partial *p)
 {
-  partial_store(r, p, (char *)launch->ptr[r->y] + walk->offset[1] * r->y_bytes);
+  char *y = (char *)launch->ptr[r->y] + walk->offset[1] * r->y_bytes;
+  if (is_lost(r, p)) {
+    const reduction again = small(r);
+    const partial mean = all_parts(&again, (const char *)launch->ptr[r->x] + walk->offset[0] * r->x_bytes);
+    partial_store(&again, &mean, y);
+  } else {
+    partial_store(r, p, y);
+  }
 }
 
 static void run_outputs(const reduction *r, const qn_launch *launch, int64_t first, int64_t end)
@@ -306,12 +324,7 @@ static void run_outputs(const reduction *r, const qn_launch *launch, int64_t fir
   qn_walk walk;
   qn_walk_begin(&walk, &r->kept, r->kept.rank, first);
   for (int64_t i = first; i < end; i++, qn_walk_next(&walk)) {
-    const char *x = (const char *)launch->ptr[r->x] + walk.offset[0] * r->x_bytes;
-    partial total = one_part(r, x, 0);
-    for (int64_t k = 1; k < r->parts; k++) {
-      const partial p = one_part(r, x, k);
-      partial_fold(r, &total, &p);
-    }
+    const partial total = all_parts(r, (const char *)launch->ptr[r->x] + walk.offset[0] * r->x_bytes);
     store(r, launch, &walk, &total);
   }
 }

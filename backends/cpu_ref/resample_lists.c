@@ -1,5 +1,6 @@
 /* resample_lists.c -- resample and its gradient by lists: for each output element, in each dim, its source elements and their
- * weights. prepare builds the lists; y from x and dx from dy differ in nothing else.
+ * weights. prepare builds the lists; y from x and dx from dy differ in nothing else. Of a long list BURST terms are added in real, and
+ * these in double.
  *
  *   channels last   an element's channels are the weighted sum of its sources' channels, four at a time; or as below, if that is less work
  *   otherwise       the source rows of an output row are summed, then each of its elements from that row */
@@ -27,13 +28,21 @@ typedef struct resampling {
 
 typedef struct rows {
   real *sum, *wide;                      /* wide: AT_ONCE widened rows, if x is narrower */
-  int64_t n;
+  double *total;                          /* of a long list's bursts */
+  int64_t n, added;                       /* added: times AT_ONCE rows */
   uint32_t dtype;
   int taken;
   bool begun;                             /* sum holds something */
   const real *row[AT_ONCE];
   real weight[AT_ONCE];
 } rows;
+
+/* In scratch of ROWS n reals, which begins with the doubles. */
+enum { ROWS = 3 + AT_ONCE };
+static rows rows_in(real *scratch, int64_t n, uint32_t dtype)
+{
+  return (rows){ .total = (double *)(void *)scratch, .sum = scratch + 2 * n, .wide = scratch + 3 * n, .n = n, .dtype = dtype };
+}
 
 CPU_INLINE void add_some(real *restrict sum, bool begun, const real *const *row, const real *weight, int some, int64_t n)
 {
@@ -64,6 +73,13 @@ static void add_taken(rows *r)
   else add_any(r, false);
   r->begun = true;
   r->taken = 0;
+  if (++r->added % (BURST / AT_ONCE)) return;
+  const bool first = r->added == BURST / AT_ONCE;
+#pragma omp simd
+  for (int64_t i = 0; i < r->n; i++) {
+    r->total[i] = (first ? 0 : r->total[i]) + (double)r->sum[i];
+    r->sum[i] = 0;
+  }
 }
 
 /* Adds the remaining rows; the sum of no rows is 0. */
@@ -71,6 +87,9 @@ static void end_rows(rows *r)
 {
   if (r->taken) add_taken(r);
   else if (!r->begun) memset(r->sum, 0, (size_t)r->n * sizeof(real));
+  if (r->added < BURST / AT_ONCE) return;
+#pragma omp simd
+  for (int64_t i = 0; i < r->n; i++) r->sum[i] = (real)(r->total[i] + (double)r->sum[i]);
 }
 
 CPU_INLINE void take_row(rows *r, const char *in, real weight)
@@ -134,11 +153,11 @@ static void row_of_channels(const resampling *s, const source *from, int64_t n, 
   const list *l = &s->list[2];
   const int64_t apart = s->in_stride[4] * s->bytes;
   if (n == 1 && from->weight == 1 && sum_channels(s, (const real *)(const void *)from->row, s->in_stride[4], out)) return;
-  rows r = { .sum = scratch, .wide = scratch + s->c, .n = s->c, .dtype = s->dtype };
+  rows r = rows_in(scratch, s->c, s->dtype);
   for (int64_t o = 0; o < s->out_dim[2]; o++) {
     char *at = out + o * s->out_stride[4] * s->bytes;
     if (s->dtype == CPU_REAL) r.sum = (real *)(void *)at;
-    r.begun = false;
+    r.begun = false, r.added = 0;
     for (int32_t c = l->begin[o]; c < l->begin[o + 1]; c++)
       for (int64_t k = 0; k < n; k++) take_row(&r, from[k].row + l->source[c] * apart, from[k].weight * l->weight[c]);
     end_rows(&r);
@@ -160,14 +179,14 @@ static void row_of_channels_by_rows(const resampling *s, const source *from, int
 {
   const list *l = &s->list[2];
   const int64_t length = s->in_dim[2] * s->c;
-  rows of_rows = { .sum = scratch, .wide = scratch + length, .n = length, .dtype = s->dtype };
+  rows of_rows = rows_in(scratch, length, s->dtype);
   const real *const x = sum_rows(s, from, n, &of_rows);
   if (sum_channels(s, x, s->c, out)) return;
-  rows r = { .sum = of_rows.wide + AT_ONCE * length, .n = s->c, .dtype = CPU_REAL };
+  rows r = { .sum = of_rows.wide + AT_ONCE * length, .total = of_rows.total, .n = s->c, .dtype = CPU_REAL };
   for (int64_t o = 0; o < s->out_dim[2]; o++) {
     char *at = out + o * s->out_stride[4] * s->bytes;
     if (s->dtype == CPU_REAL) r.sum = (real *)(void *)at;
-    r.begun = false;
+    r.begun = false, r.added = 0;
     for (int32_t c = l->begin[o]; c < l->begin[o + 1]; c++) {
       if (r.taken == AT_ONCE) add_taken(&r);
       r.row[r.taken] = x + l->source[c] * s->c;
@@ -214,7 +233,7 @@ static void sum_places(real *restrict y, const real *restrict x, const list *l, 
 /* One channel: rows first, then elements. */
 static void row_of_places(const resampling *s, const source *from, int64_t n, char *out, real *scratch)
 {
-  rows r = { .sum = scratch, .wide = scratch + s->in_dim[2], .n = s->in_dim[2], .dtype = s->dtype };
+  rows r = rows_in(scratch, s->in_dim[2], s->dtype);
   real *y = s->dtype == CPU_REAL ? (real *)(void *)out : r.wide + AT_ONCE * r.n;
   sum_places(y, sum_rows(s, from, n, &r), &s->list[2], s->out_dim[2]);
   if (s->dtype != CPU_REAL) row_from_real(out, y, s->dtype, s->out_dim[2]);
@@ -360,8 +379,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const int64_t length = s.in_dim[2] * s.c, sums = most[0] * most[1] * most[2] * s.out_dim[2] * s.c;
   s.rows_first = s.channels_last && s.in_stride[4] == s.c && length <= LONGEST &&
                  most[0] * most[1] * length + most[2] * s.out_dim[2] * s.c < sums;
-  s.scratch = qn_round_up(s.rows_first ? (1 + AT_ONCE) * length + s.c : s.channels_last ? (1 + AT_ONCE) * s.c
-                          : (1 + AT_ONCE) * s.in_dim[2] + s.out_dim[2], 16);
+  s.scratch = qn_round_up(s.rows_first ? ROWS * length + s.c : s.channels_last ? ROWS * s.c
+                          : ROWS * s.in_dim[2] + s.out_dim[2], 16);
   s.sources = qn_round_up(most[0] * most[1], 4);
   prepared->workspace = (uint64_t)s.threads * ((uint64_t)s.sources * sizeof(source) + (uint64_t)s.scratch * sizeof(real));
   memcpy(memory, &s, sizeof s);

@@ -11,6 +11,7 @@
 enum { BLOCK = 512,                       /* points; in two dims their tables fit into 32 KB */
        ASK = 8,                           /* one point in so many gets a prefetch */
        CHANNELS = 16,                     /* of dx per owner */
+       LONG = 4096,                       /* terms of a sum that are added in f32 */
        GRAIN = 4096 };                    /* multiply-adds that justify one more thread */
 
 typedef struct sampler {
@@ -20,6 +21,7 @@ typedef struct sampler {
   int64_t  x_stride[5], y_stride[5], grid_stride[5], out_stride[5];           /* N, C, spatial; grids: N, points, coordinate */
   bool     last, side;                    /* last: channels are innermost; side: y's points are contiguous */
   int64_t  scratch;                       /* floats per thread, if dx is not f32 */
+  int64_t  places, aside;                 /* dx of more than LONG points, per thread: counted places, sums put aside */
   qn_sampling rule;
 } sampler;
 
@@ -350,6 +352,33 @@ static void by_points(const sampler *s, const qn_launch *launch, int64_t n, int6
     }
 }
 
+/* So that long sums are made in blocks: places count their terms, and one that has had LONG puts the sums of its channels aside. */
+typedef struct aside { int32_t place; float sum[CHANNELS]; } aside;
+typedef struct longest { int64_t n; aside *list; uint16_t *count; } longest;
+
+static void put_aside(const sampler *s, const block *b, float *dx, int64_t channels, int64_t step, longest *l)
+{
+  for (int k = 0; k < 1 << s->dims; k++)
+    for (int64_t i = 0; i < b->n; i++) {
+      const int64_t place = s->last ? b->at[k][i] / s->c : b->at[k][i];
+      if (b->weight[k][i] == 0 || ++l->count[place] < LONG) continue;
+      aside *to = &l->list[l->n++];
+      l->count[place] = 0;
+      to->place = (int32_t)place;
+      for (int64_t m = 0; m < channels; m++) {
+        float *from = dx + (s->last ? place * step + m : m * step + place);
+        to->sum[m] = *from, *from = 0;
+      }
+    }
+}
+
+static void take_back(const sampler *s, float *dx, int64_t channels, int64_t step, const longest *l)
+{
+  for (int64_t i = 0; i < l->n; i++)
+    for (int64_t m = 0; m < channels; m++)
+      dx[s->last ? l->list[i].place * step + m : m * step + l->list[i].place] += l->list[i].sum[m];
+}
+
 /* dx of some channels of an image, in place or in scratch: [C, X] or, channels last, [X, C]. */
 static void by_channels(const sampler *s, const qn_launch *launch, int64_t n, int64_t c, block *b, float *scratch)
 {
@@ -359,9 +388,13 @@ static void by_channels(const sampler *s, const qn_launch *launch, int64_t n, in
   float *dx = in_place ? f32(launch, s->out, base) : scratch;
   const int64_t run = s->last ? channels : places, runs = s->last ? places : channels;      /* both lie packed */
   const int64_t own = s->last ? s->c : places, step = in_place ? own : run;
+  longest l = { .list = (aside *)(void *)(scratch + s->scratch) };
+  l.count = (uint16_t *)(void *)(l.list + s->aside);
+  memset(l.count, 0, (size_t)s->places * sizeof *l.count);
   for (int64_t r = 0; r < runs; r++) memset(dx + r * step, 0, (size_t)run * sizeof *dx);
   for (int64_t first = 0; first < s->points; first += BLOCK) {
     points_block(s, launch, n, first, false, b);
+    if (s->aside) put_aside(s, b, dx, channels, step, &l);
     float dy[BLOCK];
     for (int64_t i = 0; i < b->n && s->last; i++) {
       const float *from = row(s, launch, s->y, b->from[i] + c, channels, dy);
@@ -375,8 +408,15 @@ static void by_channels(const sampler *s, const qn_launch *launch, int64_t n, in
           if (b->weight[k][i] != 0) dx[m * step + b->at[k][i]] += b->weight[k][i] * from[i];
     }
   }
+  take_back(s, dx, channels, step, &l);
   for (int64_t r = 0; r < runs && !in_place; r++)
     row_from_f32((char *)launch->ptr[s->out] + (base + r * own) * s->x_bytes, dx + r * step, s->x_dtype, run);
+}
+
+/* Of a thread's workspace: a block, floats, sums put aside, counts. */
+static int64_t bytes_of(const sampler *s)
+{
+  return qn_round_up(qn_round_up((int64_t)sizeof(block), 64) + s->scratch * 4 + s->aside * (int64_t)sizeof(aside) + s->places * 2, 64);
 }
 
 CPU_RUNS(cpu_sampling_points_run);
@@ -386,14 +426,14 @@ qn_status CPU_NAME(cpu_sampling_points_run)(const qn_prepared *prepared, const q
   const bool by_image = s->op == QN_OP_GRID_SAMPLE_BACKWARD_DATA;
   const int64_t parts = by_image ? qn_ceil_div(s->c, CHANNELS) : qn_ceil_div(s->points, BLOCK), all = s->n * parts;
   const int threads = (int)qn_min_i64(launch->threads, qn_min_i64(all, s->n * s->points * s->c / GRAIN + 1));
-  const int64_t share = qn_ceil_div(all, threads), bytes = qn_round_up((int64_t)sizeof(block), 64) + s->scratch * 4;
+  const int64_t share = qn_ceil_div(all, threads), bytes = bytes_of(s);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
   for (int64_t first = 0; first < all; first += share) {
     char *memory = (char *)launch->workspace + first / share * bytes;
     for (int64_t i = first; i < qn_min_i64(first + share, all); i++) {
       if (by_image)
         by_channels(s, launch, i / parts, i % parts * CHANNELS, (block *)(void *)memory,
-                    (float *)(void *)(memory + bytes - s->scratch * 4));
+                    (float *)(void *)(memory + qn_round_up((int64_t)sizeof(block), 64)));
       else by_points(s, launch, i / parts, i % parts * BLOCK, (block *)(void *)memory);
     }
   }
@@ -446,7 +486,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   grid_strides(grid, s.grid_stride);
   if (op->op == QN_OP_GRID_SAMPLE_BACKWARD_GRID) grid_strides(out, s.out_stride);
   if (op->op == QN_OP_GRID_SAMPLE_BACKWARD_DATA && s.x_dtype != QN_F32) s.scratch = qn_round_up(places * qn_min_i64(s.c, CHANNELS), 16);
-  prepared->workspace = (uint64_t)(request->demands->threads * (qn_round_up((int64_t)sizeof(block), 64) + s.scratch * 4));
+  if (op->op == QN_OP_GRID_SAMPLE_BACKWARD_DATA && s.points > 2 * LONG) s.places = places, s.aside = (s.points << s.dims) / LONG;
+  prepared->workspace = (uint64_t)(request->demands->threads * bytes_of(&s));
   return cpu_keep(prepared, &s, sizeof s);
 }
 

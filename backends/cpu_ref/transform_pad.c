@@ -146,8 +146,13 @@ static void add_inside(const padding *p, real *sum, const char *dy, bool first)
 static void add_edge(const padding *p, real *sum, const char *dy, int64_t from, int64_t n)
 {
   const int32_t last = p->rank - 1;
-  for (int64_t i = 0; i < n; i++)
-    sum[shown(p->mode, from + i, p->dim[last])] += (real)qn_load_f64(dy + i * p->padded_stride[last] * p->bytes, p->dtype);
+  double total = 0;                       /* of many that show one element */
+  for (int64_t i = 0; i < n; i++) {
+    const double v = qn_load_f64(dy + i * p->padded_stride[last] * p->bytes, p->dtype);
+    if (p->mode == QN_PAD_REPLICATE) total += v;
+    else sum[shown(p->mode, from + i, p->dim[last])] += (real)v;
+  }
+  if (p->mode == QN_PAD_REPLICATE && n > 0) sum[shown(p->mode, from, p->dim[last])] += (real)total;
 }
 
 /* Adds the rows of dy that show row `at`; recursive, dims d and beyond still to choose. */

@@ -102,7 +102,7 @@ template <int threads, int whole> __global__ static void __launch_bounds__(256) 
   const int64_t at = t * s.x_frame + n * s.x_sample;
   float lse = 0;
   if (t < s.frames_of(n)) {
-    joint j = join_threads<threads>(read_row<threads, 4, whole>(s.x, s.x_dtype, at, (int)s.classes, false), shared);
+    joint j = join_threads<threads>(read_row<threads, 4, whole>(s.x, s.x_dtype, at, (int)s.classes, 0), shared);
     lse = joint::shift(j.m) + logf(j.s);
     leave_emissions(s, n, t, at, lse, lane, threads);
   }

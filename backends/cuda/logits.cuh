@@ -1,4 +1,4 @@
-/* logits.cuh -- reading a row of logits (f32, f16, bf16) once by a warp or block: online maximum, sum of exponentials, and sum. */
+/* logits.cuh -- reading a row of logits (f32, f16, bf16) once by a warp or block: online maximum, sum of exponentials, and weighted sum. */
 #pragma once
 #include "functions.cuh"
 #include "words.cuh"
@@ -14,7 +14,7 @@ __device__ __forceinline__ float logit(const void *x, uint32_t dtype, int64_t at
   return dtype == QN_BF16 ? bf16_to_float(h) : f16_to_float(h);
 }
 
-/* Maximum, sum of exp(x - maximum), sum of x. */
+/* Maximum, sum of exp(x - maximum), sum of x times a weight: weighted first, as the sum alone may overflow. */
 struct joint {
   float m, s, sum;
 
@@ -26,8 +26,8 @@ struct joint {
     m = next;
     sum += o.sum;
   }
-  __device__ __forceinline__ static joint of(float x) { return { x, exp_of(x - shift(x)), x }; }
-  /* Merges N logits (missing ones are -Inf), except for their plain sum. */
+  __device__ __forceinline__ static joint of(float x, float weight) { return { x, exp_of(x - shift(x)), x * weight }; }
+  /* Merges N logits (missing ones are -Inf), except for their weighted sum. */
   template <int N> __device__ __forceinline__ void join(const float (&v)[N])
   {
     float next = m, here = 0;
@@ -132,8 +132,8 @@ template <int threads, int K, int whole> struct stretch {
 #pragma unroll
     for (int k = 0; k < K; k++) q[k].load(row, vector(from, k));
   }
-  /* Merges these vectors into j, loading those of the stretch at `next_from` of `next` in their place. total: also the sum of x. */
-  __device__ __forceinline__ void join(const logits<whole> &row, int from, bool total, joint &j, const logits<whole> &next, int next_from)
+  /* Merges these vectors into j, loading those of the stretch at `next_from` of `next` in their place. weight: of the sum; 0: none. */
+  __device__ __forceinline__ void join(const logits<whole> &row, int from, float weight, joint &j, const logits<whole> &next, int next_from)
   {
 #pragma unroll
     for (int k = 0; k < K; k++) {
@@ -141,22 +141,22 @@ template <int threads, int K, int whole> struct stretch {
       q[k].open(v);
       q[k].load(next, vector(next_from, k));
       j.join(v);
-      if (total && vector(from, k) < row.w.count)
+      if (weight > 0 && vector(from, k) < row.w.count)
 #pragma unroll
-        for (int e = 0; e < logits<whole>::N; e++) j.sum += whole || e < row.left(vector(from, k)) ? v[e] : 0;
+        for (int e = 0; e < logits<whole>::N; e++) j.sum = fmaf(whole || e < row.left(vector(from, k)) ? v[e] : 0, weight, j.sum);
     }
   }
 };
 
 template <int threads, int K, int whole>
-__device__ __forceinline__ joint read_row(const void *x, uint32_t dtype, int64_t at, int classes, bool total)
+__device__ __forceinline__ joint read_row(const void *x, uint32_t dtype, int64_t at, int classes, float weight)
 {
   const logits<whole> row(x, dtype, at, classes);
   const int end = row.edge(threadIdx.x % threads);
   joint j = { -INFINITY, 0, 0 };
-  if (end >= 0) j = joint::of(logit(x, dtype, at + end));
+  if (end >= 0) j = joint::of(logit(x, dtype, at + end), weight);
   stretch<threads, K, whole> s;
   s.load(row, 0);
-  for (int from = 0; from < row.w.count; from += s.LENGTH) s.join(row, from, total, j, row, from + s.LENGTH);
+  for (int from = 0; from < row.w.count; from += s.LENGTH) s.join(row, from, weight, j, row, from + s.LENGTH);
   return j;
 }

@@ -79,19 +79,21 @@ template <int block, int lanes> __device__ __forceinline__ void add_up(const row
   if (r.reduction != QN_REDUCTION_NONE) *r.loss = (float)(r.reduction == QN_REDUCTION_MEAN ? sum / count : sum);
 }
 
-/* One thread: the loss of a row from its statistics. */
+/* One thread: the loss of a row from its statistics; in double, since of large logits parts overflow f32 where the loss does not. */
 __device__ __forceinline__ void put_loss(const rows &r, int64_t row, bool counts, const joint &j, float chosen, double &sum, double &count)
 {
-  float lse = 0, loss = 0;
+  float lse = 0;
+  double loss = 0;
   if (counts) {
     lse = joint::shift(j.m) + logf(j.s);
-    loss = r.smoothing < 1 ? lse - (1 - r.smoothing) * chosen : lse;      /* a weight of 0 adds nothing, not even an infinite logit */
-    if (r.smoothing > 0) loss -= r.spread * j.sum;
+    /* a weight of 0 adds nothing, not even an infinite logit */
+    loss = r.smoothing < 1 ? lse - (1 - r.smoothing) * (double)chosen : lse;
+    if (r.smoothing > 0) loss -= j.sum;
     count += 1;
   }
   sum += loss;
   if (r.lse) r.lse[row * r.lse_step] = lse;
-  if (r.reduction == QN_REDUCTION_NONE) r.loss[row * r.loss_step] = loss;
+  if (r.reduction == QN_REDUCTION_NONE) r.loss[row * r.loss_step] = (float)loss;
 }
 
 /* A row by `lanes` neighbouring lanes, K words each. */
@@ -135,7 +137,7 @@ __global__ static void __launch_bounds__(WARPS_BLOCK, 2) loss_warps(const __grid
 #pragma unroll
     for (int i = 0; i < EDGES; i++) {
       j.s += exp_of(edge[i] - by);
-      if (end[i] >= 0) j.sum += edge[i];
+      if (end[i] >= 0) j.sum = fmaf(edge[i], r.spread, j.sum);
     }
 #pragma unroll
     for (int k = 0; k < K; k++) {
@@ -143,7 +145,7 @@ __global__ static void __launch_bounds__(WARPS_BLOCK, 2) loss_warps(const __grid
       for (int e = 0; e < N; e++) j.s += exp_of(v[k][e] - by);
       if (r.smoothing > 0 && lane + lanes * k < x.w.count)
 #pragma unroll
-        for (int e = 0; e < N; e++) j.sum += v[k][e];
+        for (int e = 0; e < N; e++) j.sum = fmaf(v[k][e], r.spread, j.sum);
     }
     j.s = warp_sum<lanes>(j.s);
     if (r.smoothing > 0) j.sum = warp_sum<lanes>(j.sum);
@@ -173,14 +175,14 @@ template <int K, int whole> __global__ static void __launch_bounds__(ROW_BLOCK, 
     float chosen = 0;
     if (t == 0 && label >= 0 && label < r.classes) chosen = logit(r.x, r.x_dtype, here.at + label);
     joint j = { -INFINITY, 0, 0 };
-    if (end >= 0) j = joint::of(edge);
+    if (end >= 0) j = joint::of(edge, r.spread);
     const int64_t after = row + gridDim.x;
     next = logits<whole>(r.x, r.x_dtype, after * r.x_step, after < r.rows ? (int)r.classes : 0);
     if (after < r.rows) label = r.label(after);
     if ((end = next.edge(t)) >= 0) edge = logit(r.x, r.x_dtype, next.at + end);
     int from = 0;
-    for (; counts && from + q.LENGTH < here.w.count; from += q.LENGTH) q.join(here, from, r.smoothing > 0, j, here, from + q.LENGTH);
-    q.join(here, from, r.smoothing > 0, j, next, 0);
+    for (; counts && from + q.LENGTH < here.w.count; from += q.LENGTH) q.join(here, from, r.spread, j, here, from + q.LENGTH);
+    q.join(here, from, r.spread, j, next, 0);
     j.join_warp();
     if (t % 32 == 0) shared[turn][t / 32] = j;
     __syncthreads();

@@ -7,7 +7,7 @@
 #include "engines.h"
 #include "resample_elements.cuh"
 
-enum { THREADS = 128, MANY = 4096, AHEAD = 2 };        /* AHEAD: lines of dy prefetched to L2 */
+enum { THREADS = 128, MANY = 4096, AHEAD = 2, MOST = 16384 };      /* AHEAD: lines of dy prefetched to L2; MOST: terms of a running sum */
 
 /* The outputs that have input j as a tap with a weight: less than MODE pixels away; nearest: in j up to j + 1. */
 template <int MODE> __device__ __forceinline__ void points_of(const ruler &r, int32_t j, int32_t *begin, int32_t *end)
@@ -187,6 +187,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
         (place.first < 0 || (place.first + (place.points - 1) * place.step) / place.under >= place.places))
       return qn_refuse(out, "nearest places lie inside", "rounding", "another", "%s", "beyond an edge");
   }
+  double gathered[3];                     /* of dy in each dim, for one place of dx */
+  for (int d = 0; d < 3; d++) {
+    const double all = s.dim[d].points;
+    gathered[d] = fmin(all, 2 + all / (double)s.out_dim[d] * (s.mode == QN_RESAMPLE_NEAREST ? 1 : 2 * s.mode));
+  }
+  const double longest = fmax(gathered[0] * gathered[1], gathered[2]);
+  if (longest > MOST) return qn_refuse(out, "sums are made in f32", "dy", "at most 16384 lines or columns for one of dx", "%.0f", longest);
   const uint32_t dtype = r->value[st.dx].dtype;
   const plan plan = dtype == QN_F32  ? choose<QN_F32>(s.mode, v > 1)
                   : dtype == QN_BF16 ? choose<QN_BF16>(s.mode, v > 1)

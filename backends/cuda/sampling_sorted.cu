@@ -13,7 +13,8 @@
 #include "sampling.cuh"
 #include "sums.cuh"
 
-enum { THREADS = 128, SCAN_THREADS = 256, SPAN = 16, CHUNK = SCAN_THREADS * SPAN, EACH = 8 };
+enum { THREADS = 128, SCAN_THREADS = 256, SPAN = 16, CHUNK = SCAN_THREADS * SPAN, EACH = 8,
+       BLOCK = 4096 };                    /* points of a running sum */
 
 struct problem : points {
   share    of;
@@ -100,7 +101,7 @@ __global__ static void __launch_bounds__(THREADS) order_points(const __grid_cons
 /* Sums dy times weight for EACH channels of a pixel: single ones, or vectors of V (16 bytes). Two cells side by side are one run
  * of points, of which BATCH are loaded at once. */
 template <int BYTES, int V>
-__global__ static void __launch_bounds__(THREADS) gather_points(const __grid_constant__ problem s, int64_t units)
+__global__ static void __launch_bounds__(THREADS, V == 1 ? 8 : 9) gather_points(const __grid_constant__ problem s, int64_t units)
 {
   constexpr int N = EACH / V, BATCH = 4, WORDS = V == 1 ? 1 : 4;
   int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x;
@@ -111,7 +112,7 @@ __global__ static void __launch_bounds__(THREADS) gather_points(const __grid_con
   const int many = (c.end - c.c + c.step - 1) / c.step;    /* how many of the N exist */
   const char *from = (const char *)s.dy + (u.n * s.dy_stride[0] + c.c * s.dy_stride[1]) * BYTES;
   const int64_t step = c.step * s.dy_stride[1] * BYTES;
-  float sum[N][V] = {};
+  float sum[N][V] = {}, blocks[N][V] = {};
 #pragma unroll 1
   /* the pairs of cells around this pixel: bits as of a tap, without the last dim */
   for (int k = s.dims == 2 ? 1 : 3; k >= 0; k--) {
@@ -120,6 +121,9 @@ __global__ static void __launch_bounds__(THREADS) gather_points(const __grid_con
     const int32_t middle = begin[1], end = begin[2];
 #pragma unroll 1
     for (int32_t j = begin[0]; j < end; j += BATCH) {
+      if (j - begin[0] >= BLOCK && (j - begin[0]) % BLOCK == 0)
+#pragma unroll
+        for (int m = 0; m < EACH; m++) blocks[m / V][m % V] += sum[m / V][m % V], sum[m / V][m % V] = 0;
       float4 seen[BATCH];
       float w[BATCH];
       uint32_t q[BATCH][N][WORDS];
@@ -162,7 +166,7 @@ __global__ static void __launch_bounds__(THREADS) gather_points(const __grid_con
     for (int e = 0; e < V; e += F) {
       float v[F];
 #pragma unroll
-      for (int i = 0; i < F; i++) v[i] = sum[m][e + i];
+      for (int i = 0; i < F; i++) v[i] = blocks[m][e + i] + sum[m][e + i];
       store(v, s.dx, s.dtype, to + m * c.step * s.dx_stride[1] + e);
     }
   }

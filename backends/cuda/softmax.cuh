@@ -1,7 +1,8 @@
 /* softmax.cuh -- shared by the softmax and log_softmax engines: problem, arithmetic, cp.async to shared memory.
  *
  * exp(x - m) is computed as the square of 2^(c x - c m), c = log2(e) / 2: one multiply-add before the power, and subnormal
- * results keep their digits. The rounding of c m scales all terms of a row alike, so it cancels. */
+ * results keep their digits. The rounding of c m scales all terms of a row alike, so it cancels; for abs(m) > 2^30 it would overflow,
+ * but there all x < m are so far from m that exp(x - m) is 0, also with c = 1, where c m is exact. */
 #pragma once
 #include <cfloat>
 #include "functions.cuh"
@@ -10,7 +11,8 @@
 
 constexpr float SOFTMAX_C = 0.72134752f;
 
-__device__ __forceinline__ float softmax_root(float x, float cm) { return fn_exp2(fmaf(x, SOFTMAX_C, -cm)); }
+__device__ __forceinline__ float softmax_c(float m) { return fabsf(m) > 0x1p30f ? 1 : SOFTMAX_C; }
+__device__ __forceinline__ float softmax_root(float x, float c, float cm) { return fn_exp2(fmaf(x, c, -cm)); }
 
 template <int N> __device__ __forceinline__ float max_of(const float (&v)[N])
 {
@@ -45,7 +47,8 @@ template <int dtype> __device__ __forceinline__ float word_max(uint4 q)
 struct spread {
   float m, s;
 
-  __device__ __forceinline__ float cm() const { return __fmul_rn(SOFTMAX_C, m); }
+  __device__ __forceinline__ float c() const { return softmax_c(m); }
+  __device__ __forceinline__ float cm() const { return __fmul_rn(c(), m); }
   __device__ __forceinline__ void raise(float top)
   {
     float before = cm();
@@ -57,9 +60,10 @@ struct spread {
   template <int N> __device__ __forceinline__ void join(const float (&x)[N], float top)
   {
     raise(fmaxf(m, top));
+    const float by = c(), of_m = cm();
 #pragma unroll
     for (int i = 0; i < N; i++) {
-      float r = softmax_root(x[i], cm());
+      float r = softmax_root(x[i], by, of_m);
       s = fmaf(r, r, s);
     }
   }
@@ -115,17 +119,17 @@ template <bool backward> __device__ __forceinline__ spread join_warp(spread j, i
 
 /* Maps a row's elements once its maximum and sum are known. */
 struct finish {
-  float a, b;                             /* softmax: c m, 1 / s; log_softmax: m, ln s; backward: only b = s */
+  float a, b, c;                          /* softmax: c m, 1 / s, c; log_softmax: m, ln s; backward: only b = s */
 
   __device__ __forceinline__ float forward(bool logarithm, float x) const
   {
     if (logarithm) return x - a - b;
-    float r = softmax_root(x, a);
+    float r = softmax_root(x, c, a);
     return r * b * r;
   }
   __device__ __forceinline__ float backward(bool logarithm, float y, float dy) const
   {
-    float r = softmax_root(y, 0);
+    float r = softmax_root(y, SOFTMAX_C, 0);
     return logarithm ? dy - r * b * r : y * (dy - b);
   }
   /* A term of the gradient's sum. */
@@ -133,9 +137,9 @@ struct finish {
 };
 template <bool backward> __device__ __forceinline__ finish finish_of(spread j, bool logarithm)
 {
-  if (backward) return { 0, j.s };
-  if (logarithm) return { j.m, logf(j.s) };
-  return { j.cm(), 1 / j.s };
+  if (backward) return { 0, j.s, 0 };
+  if (logarithm) return { j.m, logf(j.s) - 1.38629436f * fmaf(j.m, j.c(), -j.cm()), 0 };     /* less what the rounding of c m put into s */
+  return { j.cm(), 1 / j.s, j.c() };
 }
 
 /* ---- the problem ------------------------------------------------------------------------------------------------ */

@@ -83,13 +83,13 @@ __global__ static void __launch_bounds__(LANES_BLOCK, dtype == QN_F32 ? 6 : 7) s
     for (int i = 0; i < E; i++) m = fmaxf(m, e[k][i]);
   }
   m = max_lanes(m, p.lanes);
-  const float cm = spread{ m, 0 }.cm();
+  const float c = softmax_c(m), cm = spread{ m, 0 }.cm();
 #pragma unroll
   for (int k = 0; k < K; k++) {
     if (p.none(k)) continue;
 #pragma unroll
     for (int i = 0; i < E; i++) {
-      float root = softmax_root(e[k][i], cm), y = root * root;
+      float root = softmax_root(e[k][i], c, cm), y = root * root;
       s += y;
       if (!r.logarithm) e[k][i] = y;
     }
@@ -97,7 +97,7 @@ __global__ static void __launch_bounds__(LANES_BLOCK, dtype == QN_F32 ? 6 : 7) s
   if (r.edges)
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-      float root = softmax_root(edge[i], cm);
+      float root = softmax_root(edge[i], c, cm);
       s = fmaf(root, root, s);
     }
   const finish f = finish_of<false>({ m, sum_lanes(s, p.lanes) }, r.logarithm);

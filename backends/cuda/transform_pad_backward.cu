@@ -6,7 +6,7 @@
 #include "pad.cuh"
 #include "vector.cuh"
 
-enum { THREADS = 256, ROWS = 8 };
+enum { THREADS = 256, ROWS = 8, MOST = 16384 };            /* MOST: terms of a sum */
 
 struct gathering : padding {              /* in is dy, out is dx */
   uint32_t units;
@@ -82,6 +82,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "elements are counted in 31 bits", "dx", "below 2^31", "%lld", (long long)qn_elements(dx));
   for (int d = 0; d < dy->rank; d++)
     if (dy->dim[d] > INT32_MAX) return qn_refuse(out, "places are counted in 31 bits", "dy", "below 2^31", "%lld", (long long)dy->dim[d]);
+  double added = 1;                       /* to one element */
+  for (int d = 0; d < dy->rank && a->mode == QN_PAD_REPLICATE; d++)
+    added *= 1 + (double)qn_max_i64(a->pad_before[d], dy->dim[d] - dx->dim[d] - a->pad_before[d]);
+  if (added > MOST) return qn_refuse(out, "sums are made in f32", "dy", "at most 16384 places that show one of dx", "%.0f", added);
   gathering p = {};
   if (!pad_fill(&p, a, dy, dx)) return qn_refuse(out, "at most 6 dims that do not merge", "dx", "6", "%d", dx->rank);
   if (p.in_dim[0] > 1 && p.in_stride[0] != esize)

@@ -173,3 +173,6 @@ conv_backward_filter x=f32/1x1x60000 dy=f32/1x3x11999 dw=f32/3x1x10 stride=5 ; a
 conv_backward_filter x=f32/2x12x9x11/nhwc dy=f32/2x16x9x11/nhwc dw=f32/16x6x3x3 pad=1 groups=2 ; as=f16,f64
 conv_backward_filter x=f32/2x4x8x8 dy=f32/2x6x6x6/300:50:8:1 dw=f32/6x4x3x3 ; as=f16
 conv_backward_filter x=i8/2x3x9x12 dy=i8/2x8x5x6 dw=i32/8x3x3x3 pad=1 stride=2
+
+# long sums: one running f32 sum fails
+conv_backward_filter x=f32/1x2x1024x512 dy=f32/1x2x1024x512 dw=f32/2x2x1x1 ; fill=const:0.1 plain=1

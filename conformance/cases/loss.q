@@ -94,3 +94,12 @@ cross_entropy_backward dy=f32/4x13x1 x=bf16/4x13x17@2 labels=i32/4x13x1 lse=f32/
 
 # terms of weight 0 are not added, not even infinite ones
 cross_entropy x=f32/2x3 labels=i32/2x1 smoothing=1 ; x.is=-inf,0,1 labels=0..0 as=f64,bf16 plain=1
+# long sums: one running f32 sum fails
+cross_entropy x=f32/200000x2 labels=i32/200000x1 reduction=mean ; fill=const:0.1 labels=0..1 plain=1 kind=cpu
+
+# terms of weight 0 are not added
+cross_entropy x=f32/2x3 labels=i32/2x1 smoothing=1 ; fill=zero x.is=-inf,1,2,0,1,2 labels.is=0,2 loss.is=inf,1.4076059 loss.within=1e-6 plain=1
+
+# large values: what is representable comes out
+cross_entropy x=f32/67x101 labels=i32/67x1 lse=? count=? smoothing=0.1 reduction=mean ; fill=large,large:19 labels=0..100 as=bf16 plain=1
+cross_entropy x=f32/3x1010 labels=i32/3x1 smoothing=0.1 ; fill=large:19,large labels=0..1009 as=bf16 plain=1

@@ -223,3 +223,9 @@ matmul a=bf16/130x150000 b=bf16/150000x136 ; fill=const:0.1 plain=1 tier=full ki
 matmul a=f16/64x150000 b=f16/150000x64 y=f32/64x64 ; fill=const:0.1 plain=1 tier=full kind=cuda
 matmul a=bf16/130x300000 b=bf16/300000x136 y=f32/130x136 ; fill=const:0.1 plain=1 tier=full kind=cuda
 matmul a=f32/2x1048576 b=f32/1048576x2 ; fill=const:0.1 plain=1 tier=full kind=cuda
+
+# long sums: one running f32 sum fails
+matmul a=f32/1x70001 b=f32/70001x2 ; fill=const:0.1 plain=1
+matmul a=f32/3x70001 b=f32/70001x1 ; fill=const:0.1 plain=1
+matmul a=f32/1x262144 b=f32/262144x4 ; fill=const:0.1,pos plain=1
+matmul a=f32/8x262144 b=f32/262144x8 ; fill=const:0.1 plain=1

@@ -395,3 +395,24 @@ rms_norm x=f32/3x1000 rstd=? ; x.is=3e38,-1e38,2e38,-3e38,2e37 plain=1
 rms_norm x=f32/3x1000 eps=0 rstd=? ; x.is=1e-30,3e-30,2e-30,1.5e-30,-1e-30 plain=1
 batch_norm x=f32/40x5 eps=0 mean=? rstd=? ; x.is=3e38,-1e38,2e38,-3e38,2e37 plain=1
 batch_norm x=f32/4x3x20 eps=0 mean=? rstd=? ; x.is=1e30,2e-30,3e30,4e-30 plain=1
+# a constant group gives 0 within the rounding of its mean
+batch_norm x=f32/8x4x32x32/nhwc scale=f32/1x4x1x1 shift=f32/1x4x1x1 mean=? rstd=? ; fill=const:100.3,const:1.7 scale.fill=one shift.fill=zero plain=1
+batch_norm x=f32/8x4x32x32 scale=f32/1x4x1x1 shift=f32/1x4x1x1 mean=? rstd=? ; fill=const:100.3,const:1.7 scale.fill=one shift.fill=zero plain=1
+batch_norm x=f16/8x4x32x32/nhwc ; fill=const:100.3 plain=1
+batch_norm x=bf16/8x4x32x32/nhwc ; fill=const:100.3 plain=1
+batch_norm x=f64/8x4x32x32/nhwc ; fill=const:100.3 plain=1
+layer_norm x=f32/3x100 ; fill=const:123457 plain=1
+layer_norm x=f32/3x10000 ; fill=const:3000.7 plain=1
+layer_norm x=f32/8x40x6x6/nhwc axis=1,2,3 ; fill=const:3000.7 plain=1
+layer_norm x=f32/1x8x4x3001/96032:4:1:32 axis=2,3 ; fill=const:100.3 plain=1
+
+# large values: what is representable comes out
+layer_norm x=f32/1x4 rstd=? ; fill=zero x.is=1e30,2e30,3e30,4e30 y.is=-1.3416408,-0.4472136,0.4472136,1.3416408 y.within=1e-6 plain=1
+layer_norm x=f32/3x1000 rstd=? ; fill=large:30,large plain=1
+rms_norm x=f32/1x4 ; fill=zero x.is=1e30,2e30,3e30,4e30 y.is=0.36514837,0.73029674,1.0954451,1.4605935 y.within=1e-6 plain=1
+batch_norm x=f32/4x3x5x5 ; fill=large:30,large plain=1
+batch_norm x=f32/4x3x5x5/nhwc ; fill=large:30,large plain=1
+
+# long sums: one running f32 sum fails
+batch_norm x=f32/1x2x1024x512 mean=? rstd=? ; fill=pos plain=1
+batch_norm x=f32/1x2x1024x512/nhwc mean=? rstd=? ; fill=pos plain=1

@@ -641,3 +641,8 @@ acos x=f64/4 ; fill=zero x.is=-1,-0.3,0.9,1.5 y.is=3.141592653589793,1.875488980
 asinh x=f64/4 ; fill=zero x.is=-30,0.0001,2,9 y.is=-4.09462222433053,9.999999983333334e-05,1.4436354751788103,2.8934439858858716 y.within=1e-14 plain=1
 acosh x=f64/4 ; fill=zero x.is=0.5,1,1.5,90 y.is=nan,0,0.9624236501192069,5.192925985263684 y.within=1e-14 plain=1
 atanh x=f64/4 ; fill=zero x.is=-0.9,0.0001,0.5,1 y.is=-1.4722194895832204,0.00010000000033333334,0.5493061443340549,inf y.within=1e-14 plain=1
+# large values: what is representable comes out
+hardswish x=f64/4 ; fill=zero x.is=1e308,-1e308,3,0 y.is=1e308,0,3,0 plain=1
+softplus x=f64/3 ; fill=zero x.is=1e308,-1e308,800 y.is=1e308,0,800 plain=1
+elu_backward dy=f32/7x9 x=f32/7x9 alpha=1.5 ; fill=large plain=1
+silu_backward dy=f32/7x9 x=f32/7x9 beta=1.702 ; fill=large plain=1

@@ -224,3 +224,10 @@ pool_average x=f32/1x2x512x512/nhwc ; fill=const:0.1,pos plain=1
 pool_average x=f32/1x1x20000 window=9000 stride=500 dilation=2 ; fill=const:0.1,pos plain=1
 pool_adaptive_average x=f32/1x2x512x512 size=1 ; fill=const:0.1,pos plain=1
 pool_adaptive_average x=f32/1x2x512x512/nhwc size=1 ; fill=const:0.1,pos plain=1
+# large values: what is representable comes out
+pool_average x=f32/1x1x2x2 window=2 ; fill=const:1e38 y.is=1e38 plain=1
+pool_average x=f32/1x3x4x4/nhwc window=2 ; fill=const:1e38 y.is=1e38 plain=1
+
+# long sums: one running f32 sum fails
+pool_average x=f32/1x8x512x512/nhwc window=512 ; fill=const:0.1 plain=1
+pool_average x=f32/1x8x512x512 window=512 ; fill=const:0.1 plain=1

@@ -86,3 +86,9 @@ pool_adaptive_average x=f32/2x5x7x9 size=3,4 ; fill=const:3e38 y.is=3e38 y.withi
 pool_adaptive_average x=f32/2x8x7x9/nhwc size=3,4 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
 pool_adaptive_average x=f32/2x5x8x8 size=4 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1 as=bf16
 pool_adaptive_average x=f32/1x8x401x403/nhwc size=2 ; fill=const:0.1 plain=1 tier=full
+# large values: what is representable comes out
+pool_adaptive_average x=f32/1x3x4x4 size=1 ; fill=const:1e38 y.is=1e38 plain=1
+
+# long sums: one running f32 sum fails
+pool_adaptive_average x=f32/1x2x512x512/nhwc size=1 ; fill=const:0.1 plain=1
+pool_adaptive_average x=f32/1x2x512x512 size=1 ; fill=const:0.1 plain=1

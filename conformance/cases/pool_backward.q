@@ -187,3 +187,5 @@ pool_max_backward dy=f32/4x8x1 indices=u8/4x8x1 dx=f32/4x8x2 window=2 ; labels=0
 pool_adaptive_max_backward dy=f32/5x7x1x1 indices=i64/5x7x1x1 dx=f32/5x7x1x1 ; labels=0..0 as=bf16
 pool_max_backward dy=f32/5x7x1x1 x=f32/5x7x1x1 window=1 ; as=bf16
 pool_average_backward dy=f32/5x7x1x1 dx=f32/5x7x1x1 window=3 stride=1 pad=1 ; as=bf16
+# shapes and values at the edges
+pool_max_backward dy=f32/2x3x1 indices=i64/2x3x1 dx=f32/2x3x1 window=3 stride=4 pad=1 ceil_mode=1 ; fill=zero dy.is=1,2,3,4,5,6 indices.is=0 dx.is=1,2,3,4,5,6 plain=1

@@ -287,3 +287,19 @@ argmin x=u8/300 last=1 ; fill=int:2
 argmin x=f32/3x0 axis=1 last=1
 argmax x=f32/6 last=1 ; fill=zero x.is=1,3,2,3,0,0 y.is=3 plain=1
 argmin x=f32/6 last=1 ; fill=zero x.is=1,nan,2,nan,0,0 y.is=3 plain=1
+# large values: what is representable comes out
+reduce_mean x=f32/3x4 axis=1 ; fill=const:3e38 y.is=3e38 plain=1
+reduce_mean x=f32/70x300 axis=0 ; fill=const:3e38 y.is=3e38 y.within=1e-6 plain=1
+reduce_norm2 x=f32/3x40 axis=1 ; fill=large:30 plain=1
+
+# long sums: one running f32 sum fails
+reduce_sum x=f32/1048576x2 axis=0 ; fill=const:0.1 plain=1
+reduce_sum x=f32/2x1048576 axis=1 ; fill=const:0.1 plain=1
+reduce_norm2 x=f32/1048576x2 axis=0 ; fill=const:0.1 plain=1
+
+# a sum beyond f64's range has a mean within it
+reduce_mean x=f64/3x4 axis=1 ; fill=const:1e308 y.is=1e308 plain=1
+reduce_mean x=f64/70x300 axis=0 ; fill=const:1e308 y.is=1e308 y.within=1e-11 plain=1
+reduce_mean x=f64/2x4 axis=0 ; fill=zero x.is=1e308,-1e308,inf,1e-310,1e308,-1e308,1,3e-310 y.is=1e308,-1e308,inf,2e-310 plain=1
+reduce_mean x=f64/200000x3 axis=0 ; fill=const:-1e308 y.is=-1e308 y.within=1e-11 plain=1
+reduce_mean x=f64/3x200000 axis=1 ; fill=const:1e308 y.is=1e308 y.within=1e-11 plain=1

@@ -115,3 +115,10 @@ resample x=f32/1x1x4 size=8 grid=half_pixel rounding=floor ; fill=zero x.is=1,2,
 resample x=f32/1x1x4 size=8 grid=asymmetric rounding=ceil ; fill=zero x.is=1,2,3,4 y.is=1,2,2,3,3,4,4,4 plain=1
 resample x=f32/1x1x4 size=8 grid=align_corners rounding=prefer_floor ; fill=zero x.is=1,2,3,4 y.is=1,1,2,2,3,3,4,4 plain=1
 resample x=f32/1x1x4 size=8 grid=asymmetric rounding=prefer_ceil ; fill=zero x.is=1,2,3,4 y.is=1,2,2,3,3,4,4,4 plain=1
+# shapes and values at the edges
+resample_backward dy=f32/2x3x0 dx=f32/2x3x4 ; fill=zero dx.is=0 plain=1
+
+# long sums: one running f32 sum fails
+resample_backward dy=f32/1x12x512x512/nhwc dx=f32/1x12x1x1/nhwc ; fill=const:0.1 as=bf16 plain=1
+resample_backward dy=f32/1x40x128x900/nhwc dx=f32/1x40x1x1/nhwc ; fill=const:0.1 plain=1
+resample_backward dy=f32/1x1x70000x2 dx=f32/1x1x1x2 ; fill=const:0.1 plain=1

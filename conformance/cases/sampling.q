@@ -107,3 +107,10 @@ grid_sample x=f64/1x1x4x5 grid=f64/1x2x2x2 padding=reflection align_corners=1 mo
 # no points to add up: 0
 affine_grid_backward dy=f32/2x3x0x2 ; dtheta.is=0 plain=1 as=f64,bf16
 affine_grid_backward dy=f32/2x0x4x5x3 ; dtheta.is=0 plain=1
+# shapes and values at the edges
+grid_sample x=f64/1x1x3x3 grid=f64/1x1x2x2 padding=reflection ; grid.is=1e30,-1e30,0.5,0.25 fill=signed plain=1
+
+# long sums: one running f32 sum fails
+affine_grid_backward dy=f32/1x1x262144x2 ; fill=const:0.1 plain=1
+grid_sample_backward_data dy=f32/1x1x200x180 grid=f32/1x200x180x2 dx=f32/1x1x1x2 padding=border ; fill=const:0.1 grid.fill=const:5 plain=1
+grid_sample_backward_data dy=f32/1x2x200x180/nhwc grid=f32/1x200x180x2 dx=f32/1x2x1x2/nhwc padding=border ; fill=const:0.1 grid.fill=const:5 plain=1

@@ -202,3 +202,6 @@ cumprod x=f32/5 ; fill=zero x.is=2,3,0.5,-1,4 y.is=2,6,3,-3,-12 plain=1
 cumprod x=f32/3 exclusive=1 reverse=1 ; fill=zero x.is=2,3,5 y.is=15,5,1 plain=1
 cummax x=f32/6 ; fill=zero x.is=1,3,2,nan,9,-1 y.is=1,3,3,nan,nan,nan plain=1
 cummax x=f32/3 exclusive=1 ; fill=zero x.is=2,3,5 y.is=-inf,2,3 plain=1
+# long sums: one running f32 sum fails
+scatter_add dy=f32/1048576 indices=i32/1048576 dx=f32/2 ; fill=const:0.1 indices.fill=zero plain=1
+pad_backward dy=f32/1x70000 pad=0,69990:0 mode=replicate ; fill=const:0.1 plain=1

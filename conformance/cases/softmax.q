@@ -138,3 +138,13 @@ log_softmax x=f32/1x2 ; fill=zero x.is=-inf,3 y.is=-inf,0 plain=1
 
 # products below the least normal number
 softmax_backward y=f32/5x1 dy=f32/5x1 ; fill=special plain=1
+
+# long sums: one running f32 sum fails
+softmax x=f32/1x1048576 ; fill=const:0.1 plain=1
+
+# large values: the difference from the maximum, not of two rounded products
+softmax x=f32/3x100 ; fill=large,large:19,large:30 as=bf16 plain=1
+log_softmax x=f32/3x100 ; fill=large:8,large:9,large as=bf16 plain=1
+softmax x=f32/2x3000 ; fill=large,large:9 as=bf16 plain=1
+softmax x=f32/100x16 axis=0 ; fill=large,large:9 as=bf16 plain=1
+log_softmax x=f32/1x2 ; fill=zero x.is=1e9,0 y.is=0,-1e9 plain=1

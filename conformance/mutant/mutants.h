@@ -15,6 +15,7 @@ BUG(MATMUL, bf16_partial_sums,      mm_plain, 0, mm_bf16_partial_sums, 0)
 BUG(MATMUL, store_truncates,        mm_narrow, 0, mm_store_truncates, 0)
 BUG(MATMUL, batch_of_b_stuck,       mm_batch_of_b_stuck, 0, 0, 0)
 BUG(MATMUL, square_b_transposed,    mm_square_b_transposed, 0, 0, 0)
+BUG(MATMUL, one_running_sum,        mm_long, 0, mm_one_running_sum, 0)
 BUG(MATMUL, reads_past_a,           mm_whole_tiles, mm_reads_past_a, 0, 0)
 /* convolution (mutants_conv.c) */
 BUG(CONV_FORWARD, drop_last_tap,          0, cv_drop_last_tap, 0, 0)

@@ -208,3 +208,24 @@ void mm_reads_past_a(struct mut_call *c)
   volatile char next = ((const volatile char *)mut_pointer(c, A))[qn_extent_bytes(a)];
   (void)next;
 }
+
+/* ---- long sums ------------------------------------------------------------------------------ */
+
+bool mm_long(struct mut_kept *k)
+{
+  const qn_value *a = mut_value(k, A), *b = mut_value(k, B);
+  return a->rank == 2 && b->rank == 2 && a->dtype == QN_F32 && a->dim[1] > 65536 && k->first[Y] == 2;
+}
+
+/* All K terms are added to one f32. */
+void mm_one_running_sum(struct mut_call *c)
+{
+  const qn_value *a = mut_value(c->k, A), *b = mut_value(c->k, B), *y = mut_value(c->k, Y);
+  const int64_t n = b->dim[1], terms = a->dim[1];
+  for (int64_t i = 0; i < qn_elements(y); i++) {
+    float sum = 0;
+    for (int64_t k = 0; k < terms; k++)
+      sum += (float)(mut_get(a, mut_pointer(c, A), i / n * terms + k) * mut_get(b, mut_pointer(c, B), k * n + i % n));
+    mut_put(y, mut_pointer(c, Y), i, (double)sum);
+  }
+}
