@@ -83,8 +83,8 @@ static void add_odd_values(const attention_call *c, const sequence *s, const lan
 
 CPU_INLINE v_f32 larger(v_f32 m, v_f32 x, const bool exact) { return exact ? v_larger(m, x) : v_max(m, x); }
 
-/* Scores of n keys, still to be scaled, become weights relative to the new maximum; o, m and l follow. exact_max: the maximum is NaN if a score is; else it
- * may be any (the sums are NaN then). */
+/* Scores of n keys, still to be scaled, become weights relative to the new maximum; o, m and l follow. exact_max: the maximum is NaN if a
+ * score is; else it may be any (the sums are NaN then). */
 CPU_INLINE void weigh(float *s, int64_t n, float scale, float *m, float *l, float *o, int64_t dv, const bool exact_max)
 {
   v_f32 most[2] = { v_all(-INFINITY), v_all(-INFINITY) }, other[2] = { most[0], most[1] };
@@ -162,7 +162,7 @@ static void block(const attention_call *c, const sequence *s, int64_t kv_head, i
       const int64_t begin = qn_max_i64(l[i].from - at, 0), end = qn_min_i64(n, l[i].to - at);
       float *const o = a->o + i * p->dv * PANEL, *const weight = a->s;
       if (begin >= end) continue;
-      panel_product(c->isa, a->k + begin * k_ld, k_ld, 1, end - begin, p->d, a->q + i * p->d * PANEL, PANEL, weight, PANEL, false);
+      product(c->isa, a->k + begin * k_ld, k_ld, 1, end - begin, p->d, a->q + i * p->d * PANEL, PANEL, PANEL, weight, PANEL, false);
       if (edited) edit_scores(c, s, &l[i], at + begin, end - begin, weight, PANEL, a->row);
       if (lanes_masked(&l[i], at + begin, at + end)) hide_band(&l[i], at + begin, end - begin, weight, PANEL);
       if (c->at[AT_MAX]) weigh(weight, end - begin, scale, a->m + i * PANEL, a->l + i * PANEL, o, p->dv, true);

@@ -40,6 +40,7 @@ typedef struct attention {
   float    scale, softcap, kept;          /* softcap 0: none; kept: 1 / (1 - p) of dropout */
   uint32_t dropped;                       /* of 65536: random bits below it drop a weight */
   int64_t  block_q, block_kv;
+  int64_t  spans;                         /* backward: shares of a kv head's keys */
   int32_t  value[AT_TENSORS];             /* -1: absent */
   uint32_t dtype[AT_TENSORS];
   int64_t  bytes[AT_TENSORS], stride[AT_TENSORS][4];                 /* strides in elements, 0 where broadcast */
@@ -394,20 +395,25 @@ static inline void load_keys(const attention_call *c, const sequence *s, int64_t
   for (int64_t j = from; j < to; j++, tile += ld) row_widen(c, AT_K, key_at(c, AT_K, s, kv_head, j), c->p->d, tile);
 }
 
-/* acc[i][j] (+)= sum over k of a[i a_row + k a_step] b[k][j], i < m and j < PANEL */
-static inline void panel_product(const cpu_gemm_isa *isa, const float *a, int64_t a_row, int64_t a_step, int64_t m, int64_t n_k,
-                                 const float *b, int64_t b_ld, float *acc, int64_t ld, bool accumulate)
+/* acc[i][j] (+)= sum over k of a[i a_row + k a_step] b[k][j], i < m and j < n; columns of b and acc are there up to a multiple of PANEL. */
+static inline void product(const cpu_gemm_isa *isa, const float *a, int64_t a_row, int64_t a_step, int64_t m, int64_t n_k, const float *b,
+                           int64_t b_ld, int64_t n, float *acc, int64_t ld, bool accumulate)
 {
-  const int mr = isa->type[CPU_GEMM_F32].mr;
-  cpu_gemm_micro *const micro = isa->type[CPU_GEMM_F32].micro;
   const int64_t run = qn_ceil_div(n_k, qn_max_i64(1, qn_ceil_div(n_k, RUN)));
-  for (int64_t k = 0; k < n_k; k += run)
-    for (int64_t i = 0; i < m; i += mr) {
-      const int rows = (int)qn_min_i64(mr, m - i);
-      const void *row[16];
-      for (int r = 0; r < rows; r++) row[r] = a + (i + r) * a_row + k * a_step;
-      micro(rows, qn_min_i64(run, n_k - k), row, a_step, b + k * b_ld, b_ld, acc + i * ld, ld, accumulate || k > 0);
-    }
+  for (int64_t j = 0; j < n; j += PANEL) {
+#if defined QN_AVX2 && CPU_ISA_OF(QN_ISA) == CPU_ISA_avx512
+    if (n - j <= PANEL / 2) isa = &cpu_gemm_avx2;                    /* whose tile is as wide as what is left */
+#endif
+    const int mr = isa->type[CPU_GEMM_F32].mr;
+    for (int64_t k = 0; k < n_k; k += run)
+      for (int64_t i = 0; i < m; i += mr) {
+        const int rows = (int)qn_min_i64(mr, m - i);
+        const void *row[16];
+        for (int r = 0; r < rows; r++) row[r] = a + (i + r) * a_row + k * a_step;
+        isa->type[CPU_GEMM_F32].micro(rows, qn_min_i64(run, n_k - k), row, a_step, b + k * b_ld + j, b_ld, acc + i * ld + j, ld,
+                                      accumulate || k > 0);
+      }
+  }
 }
 
 /* to[k][lane] = row `lane` of tensor t: n lanes of `length` elements, zeros beyond n; row is scratch of PANEL rows */

@@ -5,8 +5,12 @@
  *     p = e^(s - lse)     g = p (v dy' - D) scale     dv += p dy     dk += g q     dq += g' k        s, p, g as [key][row]
  *
  * The keys of a kv head, with all rows that see them, are done by one thread: dk and dv of a tile, and dq of all its rows, are sums in
- * f32 of its own, so no order depends on the threads. See attention_tiles.h for how scores lie. */
+ * f32 of its own. Where kv heads are few, each is shared out among spans, which take its tiles in turn and whose dq are added in order. How
+ * many depends on the problem only, so no order depends on the threads. See attention_tiles.h for how scores lie. */
 #include "attention_tiles.h"
+
+enum { TASKS = 16,                        /* wanted, for threads to share */
+       PARTIALS = 32 << 20 };             /* bytes of all spans' dq */
 
 /* A thread's workspace. */
 typedef struct area {
@@ -37,7 +41,7 @@ static area area_of(const attention *p, float *base)
   TAKE(g, KEYS * a.p_ld);
   TAKE(factor, p->softcap > 0 ? KEYS * PANEL_MOST : 0);
   TAKE(scratch, 2 * KEYS * PANEL_MOST);
-  TAKE(dq, lanes * a.k_ld);
+  TAKE(dq, p->spans > 1 ? 0 : lanes * a.k_ld);
   TAKE(lse, lanes);
   TAKE(delta, lanes);
 #undef TAKE
@@ -118,8 +122,7 @@ static void add_queries(const attention_call *c, const sequence *s, const lanes 
 {
   float *const k = a->k + begin * a->k_ld;
   if (!any_odd) {
-    for (int64_t d = 0; d < c->p->d; d += PANEL)
-      panel_product(c->isa, g, 1, a->p_ld, l->n, end - begin, k + d, a->k_ld, dq + d, a->k_ld, true);
+    product(c->isa, g, 1, a->p_ld, l->n, end - begin, k, a->k_ld, c->p->d, dq, a->k_ld, true);
     return;
   }
   for (int64_t j = 0; j < end - begin; j++)
@@ -158,8 +161,8 @@ static void block(const attention_call *c, const sequence *s, int64_t kv_head, i
     any_q |= load_lanes(c, AT_Q, s, &l[i], p->d, a->q + i * PANEL * a->k_ld, a->k_ld, q_lane, odd_q + i * PANEL);
     any_dy |= load_lanes(c, AT_DY, s, &l[i], p->dv, a->dy + i * PANEL * a->v_ld, a->v_ld, dy_lane, odd_dy + i * PANEL);
     if (from == to) continue;
-    panel_product(c->isa, a->k + from * a->k_ld, a->k_ld, 1, keys, p->d, q_lane, PANEL, x, a->p_ld, false);
-    panel_product(c->isa, a->v + from * a->v_ld, a->v_ld, 1, keys, p->dv, dy_lane, PANEL, g, a->p_ld, false);
+    product(c->isa, a->k + from * a->k_ld, a->k_ld, 1, keys, p->d, q_lane, PANEL, PANEL, x, a->p_ld, false);
+    product(c->isa, a->v + from * a->v_ld, a->v_ld, 1, keys, p->dv, dy_lane, PANEL, PANEL, g, a->p_ld, false);
     if (p->softcap > 0)
       for (int64_t j = 0; j < keys; j++)
 #pragma omp simd
@@ -179,10 +182,8 @@ static void block(const attention_call *c, const sequence *s, int64_t kv_head, i
     add_queries(c, s, &l[i], a, at, from, to, g, odd_key, any_odd_key, a->dq + (first + i * PANEL) * a->k_ld);
   }
   const float *const weight = a->p + begin * a->p_ld, *const g = a->g + begin * a->p_ld;
-  for (int64_t d = 0; d < p->dv; d += PANEL)
-    panel_product(c->isa, weight, a->p_ld, 1, end - begin, here, a->dy + d, a->v_ld, a->dv + begin * a->v_ld + d, a->v_ld, true);
-  for (int64_t d = 0; d < p->d; d += PANEL)
-    panel_product(c->isa, g, a->p_ld, 1, end - begin, here, a->q + d, a->k_ld, a->dk + begin * a->k_ld + d, a->k_ld, true);
+  product(c->isa, weight, a->p_ld, 1, end - begin, here, a->dy, a->v_ld, p->dv, a->dv + begin * a->v_ld, a->v_ld, true);
+  product(c->isa, g, a->p_ld, 1, end - begin, here, a->q, a->k_ld, p->d, a->dk + begin * a->k_ld, a->k_ld, true);
   for (int64_t i = 0; i < panels && (any_q || any_dy); i++) {
     add_odd_lanes(c, AT_DY, s, &l[i], p->dv, odd_dy + i * PANEL, at + begin, end - begin, weight + i * PANEL, a->p_ld,
                   a->dv + begin * a->v_ld, a->v_ld);
@@ -191,7 +192,7 @@ static void block(const attention_call *c, const sequence *s, int64_t kv_head, i
   }
 }
 
-/* ---- the keys of a kv head --------------------------------------------------------------------------------------- */
+/* ---- a span of the keys of a kv head --------------------------------------------------------------------------------------- */
 
 /* D and what is subtracted from scores, of all rows; the gradient of the sinks, if any, to dsink[head]. */
 static void begin_rows(const attention_call *c, const sequence *s, int64_t kv_head, const area *a, double *dsink)
@@ -217,14 +218,14 @@ static void begin_rows(const attention_call *c, const sequence *s, int64_t kv_he
   }
 }
 
-static void keys_of(const attention_call *c, const sequence *s, int64_t kv_head, const area *a, double *dsink)
+static void span(const attention_call *c, const sequence *s, int64_t kv_head, int64_t number, const area *a, double *dsink)
 {
   const attention *p = c->p;
   const int64_t rows = p->group * s->rows;
   uint8_t odd[KEYS];
-  begin_rows(c, s, kv_head, a, dsink);
+  begin_rows(c, s, kv_head, a, number == 0 ? dsink : NULL);
   memset(a->dq, 0, (size_t)(rows * a->k_ld) * sizeof *a->dq);
-  for (int64_t at = 0; at < s->keys; at += KEYS) {
+  for (int64_t at = number * KEYS; at < s->keys; at += p->spans * KEYS) {
     const int64_t n = qn_min_i64(KEYS, s->keys - at);
     bool any_odd = false;
     for (int64_t j = 0; j < n; j++) {
@@ -245,10 +246,21 @@ static void keys_of(const attention_call *c, const sequence *s, int64_t kv_head,
       c->isa->narrow[p->dtype[AT_DK]](dk, p->d, row_at(c, AT_DK, s->kv_entry, kv_head, s->kv_at + at + j), p->stride[AT_DK][3]);
     }
   }
-  for (int64_t g = 0; g < p->group; g++)
-    for (int64_t i = 0; i < s->rows; i++)
-      c->isa->narrow[p->dtype[AT_DQ]](a->dq + (g * s->rows + i) * a->k_ld, p->d,
-                                      row_at(c, AT_DQ, s->q_entry, kv_head * p->group + g, s->q_at + i), p->stride[AT_DQ][3]);
+}
+
+/* Adds the spans' dq, `apart` floats from one to the next, to the first and writes it: lanes first..end-1 of a kv head. */
+static void write_queries(const attention_call *c, const sequence *s, int64_t kv_head, int64_t first, int64_t end, float *dq, int64_t ld,
+                          int64_t apart)
+{
+  const attention *p = c->p;
+  for (int64_t n = first; n < end; n++) {
+    float *const to = dq + n * ld;
+    for (int64_t k = 1; k < p->spans; k++)
+#pragma omp simd
+      for (int64_t d = 0; d < p->d; d++) to[d] += to[k * apart + d];
+    c->isa->narrow[p->dtype[AT_DQ]](to, p->d, row_at(c, AT_DQ, s->q_entry, kv_head * p->group + n / s->rows, s->q_at + n % s->rows),
+                                    p->stride[AT_DQ][3]);
+  }
 }
 
 /* ---- run ---------------------------------------------------------------------------------------------------------- */
@@ -267,25 +279,37 @@ CPU_RUNS(cpu_attention_tiles_backward_run);
 qn_status CPU_NAME(cpu_attention_tiles_backward_run)(const qn_prepared *prepared, const qn_launch *launch)
 {
   const attention *const p = prepared->state;
-  const int64_t tasks = p->batch * p->kv_heads, bytes = area_of(p, NULL).bytes;
-  const int threads = attention_threads(p, launch, tasks);
+  const int64_t heads = p->batch * p->kv_heads, lanes = p->group * p->rows, bytes = area_of(p, NULL).bytes;
+  const int threads = attention_threads(p, launch, heads * p->spans);
+  double *const dsinks = (double *)(void *)((char *)launch->workspace + launch->threads * bytes);
+  float *const partials = (float *)(void *)(dsinks + qn_round_up(p->batch * p->heads, 8));
   attention_call c;
   attention_bind(&c, p, launch);
-  double *const dsink = c.at[AT_DSINK] ? (double *)(void *)((char *)launch->workspace + launch->threads * bytes) : NULL;
   fill_unowned(&c, false, fill_queries);
   fill_unowned(&c, true, fill_keys);
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
-    const area a = area_of(p, area_at(launch->workspace, bytes));
+    area a = area_of(p, area_at(launch->workspace, bytes));
+    const int64_t apart = lanes * a.k_ld;
 #pragma omp for schedule(dynamic, 1)
-    for (int64_t task = 0; task < tasks; task++) {
-      const sequence s = sequence_of(&c, task / p->kv_heads);
-      keys_of(&c, &s, task % p->kv_heads, &a, dsink ? dsink + task / p->kv_heads * p->heads : NULL);
+    for (int64_t task = 0; task < heads * p->spans; task++) {
+      const int64_t b = task / p->spans / p->kv_heads, head = task / p->spans % p->kv_heads;
+      const sequence s = sequence_of(&c, b);
+      if (p->spans > 1) a.dq = partials + task * apart;
+      span(&c, &s, head, task % p->spans, &a, c.at[AT_DSINK] ? dsinks + b * p->heads : NULL);
+      if (p->spans == 1) write_queries(&c, &s, head, 0, p->group * s.rows, a.dq, a.k_ld, 0);
+    }
+    const int64_t blocks = p->spans > 1 ? qn_ceil_div(lanes, AT_ROWS) : 0;
+#pragma omp for schedule(static)
+    for (int64_t task = 0; task < heads * blocks; task++) {
+      const sequence s = sequence_of(&c, task / blocks / p->kv_heads);
+      const int64_t first = task % blocks * AT_ROWS, end = qn_min_i64(first + AT_ROWS, p->group * s.rows);
+      write_queries(&c, &s, task / blocks % p->kv_heads, first, end, partials + task / blocks * p->spans * apart, a.k_ld, apart);
     }
   }
-  for (int64_t h = 0; dsink && h < p->heads; h++) {
+  for (int64_t h = 0; c.at[AT_DSINK] && h < p->heads; h++) {
     double sum = 0;
-    for (int64_t b = 0; b < p->batch; b++) sum += dsink[b * p->heads + h];
+    for (int64_t b = 0; b < p->batch; b++) sum += dsinks[b * p->heads + h];
     *(float *)(void *)(c.at[AT_DSINK] + h * p->stride[AT_DSINK][0] * 4) = (float)sum;
   }
   return QN_OK;
@@ -299,7 +323,13 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   qn_status status = cpu_isa_check(request, prepared);
   attention p;
   if (status || (status = cpu_attention_describe(request, prepared, &p))) return status;
-  prepared->workspace = (uint64_t)(request->demands->threads * area_of(&p, NULL).bytes + p.batch * p.heads * (int64_t)sizeof(double));
+  const int64_t heads = p.batch * p.kv_heads, dq = p.group * p.rows * area_of(&p, NULL).k_ld * 4;
+  p.spans = 1;
+  if (cpu_gemm_one_order(request)) prepared->traits |= QN_TRAIT_BATCH_INVARIANT;
+  else if (heads > 0)
+    p.spans = qn_max_i64(1, qn_min_i64(qn_min_i64(qn_ceil_div(TASKS, heads), qn_ceil_div(p.keys, KEYS)), PARTIALS / (heads * dq + 1)));
+  prepared->workspace = (uint64_t)(request->demands->threads * area_of(&p, NULL).bytes + qn_round_up(p.batch * p.heads, 8) * 8
+                                   + (p.spans > 1 ? heads * p.spans * dq : 0));
   return cpu_keep(prepared, &p, sizeof p);
 }
 
