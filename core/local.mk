@@ -1,8 +1,8 @@
 # libquern: the core, and the backends that are built in.
 
 pkginclude_HEADERS += include/quern/quern.h include/quern/ops.h include/quern/backend.h include/quern/tools.h \
-                      include/quern/kit.h include/quern/number.h include/quern/library.h include/quern/functions.def
-                      include/quern/kit.h include/quern/number.h include/quern/library.h include/quern/rnn.h
+                      include/quern/kit.h include/quern/number.h include/quern/library.h include/quern/functions.def \
+                      include/quern/rnn.h
 nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h
 
 # Generated from the op schema: numbers, tables, typed calls.
