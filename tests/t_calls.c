@@ -111,6 +111,34 @@ static void test_attributes(qn_context *ctx)
   tap_ok(refused, "a NULL is refused by its role: %s", qn_last_error());
 }
 
+/* Arguments in a struct: of this size, of an older library's, of none. Two equal keys: y is the mean of their values. */
+static void test_struct(qn_context *ctx)
+{
+  static float q[2], k[4] = { 1, 1, 1, 1 }, v[4] = { 1, 3, 5, 9 };
+  const int64_t one[4] = { 1, 1, 1, 2 }, two[4] = { 1, 1, 2, 2 };
+  const qn_tensor tq = qn_tensor_make(q, QN_F32, 4, one), tk = qn_tensor_make(k, QN_F32, 4, two), tv = qn_tensor_make(v, QN_F32, 4, two);
+  const qn_tensor ty = qn_tensor_make(y, QN_F32, 4, one), lse = qn_tensor_make(b, QN_F32, 3, one);
+  qn_attention_forward_args args = QN_ATTENTION_FORWARD_ARGS_INIT;
+  args.q = &tq, args.k = &tk, args.v = &tv, args.y = &ty, args.lse = &lse;
+  fill();
+  tap_ok(!qn_attention_forward(ctx, NULL, &args) && !qn_context_synchronize(ctx) && y[0] == 3 && y[1] == 6 && b[0] == logf(2),
+         "arguments in a struct");
+  args.struct_size = offsetof(qn_attention_forward_args, lse);
+  fill();
+  tap_ok(!qn_attention_forward(ctx, NULL, &args) && !qn_context_synchronize(ctx) && y[0] == 3 && b[0] == -5,
+         "in one that ends earlier: what lies beyond is absent");
+  args.struct_size = offsetof(qn_attention_forward_args, y);
+  tap_ok(qn_attention_forward(ctx, NULL, &args) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "y: is missing"), "%s", qn_last_error());
+  struct { qn_attention_forward_args args; const qn_tensor *more; } later = { args, NULL };
+  later.args.struct_size = sizeof later;
+  tap_ok(!qn_attention_forward(ctx, NULL, &later.args), "in one of a later version, with nothing in what this one does not know");
+  later.more = &tq;
+  tap_ok(qn_attention_forward(ctx, NULL, &later.args) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "knows only"), "%s", qn_last_error());
+  args.struct_size = 0;
+  tap_ok(qn_attention_forward(ctx, NULL, &args) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "INIT"), "%s", qn_last_error());
+  tap_ok(qn_attention_forward(ctx, NULL, NULL) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "NULL"), "%s", qn_last_error());
+}
+
 int main(void)
 {
   qn_context *ctx;
@@ -121,6 +149,7 @@ int main(void)
   test_sharing(ctx);
   test_scalars(ctx);
   test_attributes(ctx);
+  test_struct(ctx);
   qn_context_destroy(ctx);
   return tap_done();
 }

@@ -1,6 +1,6 @@
 /* t_oracle_second -- the direct engines against an independent second implementation: it enumerates every single contribution
  * (output, input, filter tap) and scatters it to its place. Data are small integers, so sums are exact in any order and results must be
- * equal; averages and ctc have a bound. The engines' tensors have random dim orders and gaps. */
+ * equal; averages, ctc and attention have a bound. The engines' tensors have random dim orders and gaps. */
 #include <quern/kit.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -355,6 +355,91 @@ static int64_t test_ctc(qn_context *ctx, uint32_t dtype)
   return bad;
 }
 
+/* Ragged attention on the whole matrix of tokens, of which a query sees what is of its own sequence and within its window; weights first,
+ * then each of them given to all that it touches. */
+static int64_t test_attention(qn_context *ctx, uint32_t dtype)
+{
+  const int64_t sequences = between(1, 3), hkv = between(1, 2), group = between(1, 3), h = hkv * group;
+  const int64_t d = between(1, 4), dv = between(1, 4);
+  double begin_q[4] = { 0 }, begin_k[4] = { 0 };
+  for (int b = 0; b < sequences; b++) {
+    begin_q[b + 1] = begin_q[b] + (double)between(b == 0, 4);
+    begin_k[b + 1] = begin_k[b] + (double)between(b == 0, 5);
+  }
+  const int64_t nq = (int64_t)begin_q[sequences], nk = (int64_t)begin_k[sequences], ns = sequences + 1;
+  const int64_t qd[4] = { 1, h, nq, d }, kd[4] = { 1, hkv, nk, d }, vd[4] = { 1, hkv, nk, dv }, yd[4] = { 1, h, nq, dv };
+  const int64_t bd[4] = { 1, h, nq, nk };
+  array q = array_make(dtype, 4, qd), k = array_make(dtype, 4, kd), v = array_make(dtype, 4, vd), y = array_make(dtype, 4, yd);
+  array dq = array_make(dtype, 4, qd), dk = array_make(dtype, 4, kd), dval = array_make(dtype, 4, vd), dy = array_make(dtype, 4, yd);
+  array bias = array_make(dtype, 4, bd), dbias = array_make(dtype, 4, bd), lse = array_make(dtype, 3, qd);
+  array slopes = array_make(dtype, 1, &h), sink = array_make(dtype, 1, &h), dsink = array_make(dtype, 1, &h);
+  array q_starts = array_of_integers(1, &ns, 0, 0), k_starts = array_of_integers(1, &ns, 0, 0);
+  array *filled[] = { &q, &k, &v, &dy, &bias, &slopes, &sink };
+  for (int i = 0; i < 7; i++) array_fill(filled[i]);
+  for (int b = 0; b <= sequences; b++) {
+    qn_store_i64(address(&q_starts, b), q_starts.t.dtype, (int64_t)begin_q[b]);
+    qn_store_i64(address(&k_starts, b), k_starts.t.dtype, (int64_t)begin_k[b]);
+  }
+  qn_attention a = QN_ATTENTION_INIT;
+  a.left = between(-1, 3), a.right = between(-1, 3), a.align = between(0, 1), a.scale = 0.125, a.softcap = (double)between(0, 1) * 3;
+
+  for (int64_t row = 0; row < h * nq; row++) {
+    const int64_t head = row / nq, i = row % nq;
+    double weight[20] = { 0 }, turn[20] = { 0 }, total = exp(sink.value[head]), big_d = 0;
+    for (int64_t j = 0; j < nk; j++) {
+      int b = 0;
+      while ((double)i >= begin_q[b + 1]) b++;
+      const double away = (double)i - begin_q[b] - ((double)j - begin_k[b])
+                        + (a.align ? 0 : begin_k[b + 1] - begin_k[b] - begin_q[b + 1] + begin_q[b]);
+      if ((double)j < begin_k[b] || (double)j >= begin_k[b + 1] || (a.left >= 0 && away > (double)a.left)
+          || (a.right >= 0 && -away > (double)a.right))
+        continue;
+      double x = 0;
+      for (int64_t c = 0; c < d; c++) x += q.value[row * d + c] * k.value[(head / group * nk + j) * d + c] / 8;
+      turn[j] = 1;
+      if (a.softcap > 0) x = a.softcap * tanh(x / a.softcap), turn[j] = 1 - x * x / a.softcap / a.softcap;
+      weight[j] = exp(x + bias.value[row * nk + j] - slopes.value[head] * fabs(away));
+      total += weight[j];
+    }
+    lse.value[row] = log(total);
+    for (int64_t j = 0; j < nk; j++)
+      for (int64_t c = 0; c < dv; c++) {
+        const int64_t at = (head / group * nk + j) * dv + c;
+        y.value[row * dv + c] += weight[j] / total * v.value[at];
+        dval.value[at] += weight[j] / total * dy.value[row * dv + c];
+      }
+    for (int64_t c = 0; c < dv; c++) big_d += dy.value[row * dv + c] * y.value[row * dv + c];
+    dsink.value[head] -= exp(sink.value[head]) / total * big_d;
+    for (int64_t j = 0; j < nk; j++) {
+      double dp = 0;
+      for (int64_t c = 0; c < dv; c++) dp += dy.value[row * dv + c] * v.value[(head / group * nk + j) * dv + c];
+      const double ds = weight[j] / total * (dp - big_d);
+      dbias.value[row * nk + j] += ds;
+      for (int64_t c = 0; c < d; c++) {
+        dq.value[row * d + c] += ds * turn[j] / 8 * k.value[(head / group * nk + j) * d + c];
+        dk.value[(head / group * nk + j) * d + c] += ds * turn[j] / 8 * q.value[row * d + c];
+      }
+    }
+  }
+
+  qn_attention_forward_args forward = QN_ATTENTION_FORWARD_ARGS_INIT;
+  qn_attention_backward_args backward = QN_ATTENTION_BACKWARD_ARGS_INIT;
+  forward.q = backward.q = &q.t, forward.k = backward.k = &k.t, forward.v = backward.v = &v.t, forward.y = backward.y = &y.t;
+  forward.lse = backward.lse = &lse.t, forward.bias = backward.bias = &bias.t, forward.sink = backward.sink = &sink.t;
+  forward.slopes = backward.slopes = &slopes.t, forward.q_starts = backward.q_starts = &q_starts.t;
+  forward.kv_starts = backward.kv_starts = &k_starts.t;
+  backward.dy = &dy.t, backward.dq = &dq.t, backward.dk = &dk.t, backward.dv = &dval.t;
+  backward.dbias = &dbias.t, backward.dsink = &dsink.t;
+  int64_t bad = qn_attention_forward(ctx, &a, &forward) || qn_attention_backward(ctx, &a, &backward) || qn_context_synchronize(ctx);
+  if (bad) tap_note("%s", qn_last_error());
+  const double unit = dtype == QN_F64 ? 0x1p-38 : 0x1p-12;               /* of sums of a few hundred products below 2^8 */
+  array *judged[] = { &y, &lse, &dq, &dk, &dval, &dbias, &dsink };
+  array *all[] = { &q, &k, &v, &dy, &bias, &slopes, &sink, &q_starts, &k_starts };
+  for (int i = 0; i < 7; i++) bad += differing(judged[i], unit, NULL), array_free(judged[i]);
+  for (int i = 0; i < 9; i++) array_free(all[i]);
+  return bad;
+}
+
 /* ---- all --------------------------------------------------------------------------------------- */
 
 static void test(qn_context *ctx, const char *name, int64_t (*one)(qn_context *, uint32_t), uint32_t dtype, int times)
@@ -371,7 +456,8 @@ int main(void)
 {
   const char *const options[] = { "backend=cpu_ref", "engine=conv_forward=direct,conv_backward_data=direct,"
     "conv_backward_filter=direct,matmul=direct,pool_max=direct,pool_max_backward=direct,pool_average=direct,"
-    "pool_average_backward=direct,ctc_loss=direct,ctc_loss_backward=direct", NULL };
+    "pool_average_backward=direct,ctc_loss=direct,ctc_loss_backward=direct,"
+    "attention_forward=direct,attention_backward=direct", NULL };
   qn_context *ctx;
   if (!tap_ok(!qn_context_create(options, &ctx), "a context pinned to the oracle")) {
     tap_note("%s", qn_last_error());
@@ -383,6 +469,7 @@ int main(void)
     test(ctx, "matmul", test_matmul, dtypes[d], 300);
     test(ctx, "pooling and its gradients", test_pooling, dtypes[d], 300);
     test(ctx, "ctc and its gradient", test_ctc, dtypes[d], 300);
+    test(ctx, "attention and its gradients", test_attention, dtypes[d], 300);
   }
   qn_context_destroy(ctx);
   return tap_done();

@@ -99,7 +99,10 @@ attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i64/4 kv
 attention_forward q=f32/1x2x11x8 k=f32/3x2x9x8 v=f32/3x2x9x8 q_starts=i32/4 bias=f32/3x1x11x9 mask=bool/1x2x11x1 lse=? ; q_starts.is=0,5,6,11
 attention_forward q=f32/3x2x4x8 k=f32/1x2x19x8 v=f32/1x2x19x8 kv_starts=i32/4 slopes=f32/3x2 bias=f32/1x2x4x19 lse=? right=1 ; kv_starts.is=0,5,13,19
 
-# paged keys: shared, repeated and missing pages, entries past the length
+# paged keys: shared, repeated and missing pages, entries past the length; NaN in pages of nobody and past the end of the last
+attention_forward q=f32/1x1x1x1 k=f32/3x1x2x1 v=f32/3x1x2x1 pages=i32/1x3 kv_lengths=i32/1 ; q.is=0 k.is=nan,nan,0,0,0,nan v.is=nan,nan,2,4,9,nan pages.is=1,2,0 kv_lengths.is=3 y.is=5
+attention_forward q=f32/1x1x1x1 k=f32/2x1x2x1 v=f32/2x1x2x1 pages=i32/1x3 kv_lengths=i32/1 ; q.is=0 k.is=0 v.is=1,3,5,7 pages.is=1,-1,0 kv_lengths.is=6 y.is=4
+attention_forward q=f32/1x1x1x1 k=f32/2x1x2x1 v=f32/2x1x2x1 pages=i32/1x3 kv_lengths=i32/1 ; q.is=0 k.is=0 v.is=1,3,5,10 pages.is=0,1,1 kv_lengths.is=6 y.is=5.666666667 y.within=1e-6
 attention_forward q=f32/3x4x2x8 k=f32/7x2x4x8 v=f32/7x2x4x8 pages=i32/3x4 kv_lengths=i32/3 lse=? right=0 ; pages.is=3,1,6,-9,0,0,2,99,5,3,1,4 kv_lengths.is=11,9,16 as=bf16
 attention_forward q=f32/3x4x1x8 k=f32/7x2x4x8/64:8:16:1 v=f32/7x2x4x8/64:8:16:1 pages=i64/3x4 kv_lengths=i64/3 lse=? ; pages.is=3,-1,6,7,0,0,2,99,5,3,1,4 kv_lengths.is=13,16,0
 attention_forward q=f32/1x4x9x8 k=f32/7x1x4x8 pages=i32/2x4 kv_lengths=i32/2 q_starts=i32/3 value_size=6 lse=? right=0 mask=bool/2x1x1x16 ; pages.is=3,1,6,2,0,0,2,5 kv_lengths.is=11,16 q_starts.is=0,3,9
