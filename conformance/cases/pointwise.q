@@ -641,3 +641,17 @@ acos x=f64/4 ; fill=zero x.is=-1,-0.3,0.9,1.5 y.is=3.141592653589793,1.875488980
 asinh x=f64/4 ; fill=zero x.is=-30,0.0001,2,9 y.is=-4.09462222433053,9.999999983333334e-05,1.4436354751788103,2.8934439858858716 y.within=1e-14 plain=1
 acosh x=f64/4 ; fill=zero x.is=0.5,1,1.5,90 y.is=nan,0,0.9624236501192069,5.192925985263684 y.within=1e-14 plain=1
 atanh x=f64/4 ; fill=zero x.is=-0.9,0.0001,0.5,1 y.is=-1.4722194895832204,0.00010000000033333334,0.5493061443340549,inf y.within=1e-14 plain=1
+
+# operands of fewer dims have leading ones
+add a=f32/4x5x7 b=f32/7 ; as=f16,bf16,f64
+add a=f32/7 b=f32/2x3x7 ; as=f16
+add a=f32/5x1 b=f32/4x1x7
+mul a=i32/3x8 b=i32/8
+eq a=f32/6x5 b=f32/5
+select c=bool/5 a=f32/6x5 b=f32/1
+prelu x=f32/2x3x4 slope=f32/3x1 ; as=bf16
+relu x=f32/5 y=f32/3x5
+gelu_backward dy=f32/2x3x5 x=f32/5
+sub a=f32/4x6/1:4 b=f32/6/2 ; as=f64
+add a=f32/4x5x7 b=f32/7@4 y=a
+add a=f32/2x3 b=f32/3 ; fill=zero a.is=1,2,3,4,5,6 b.is=10,20,30 y.is=11,22,33,14,25,36 plain=1
