@@ -1,7 +1,8 @@
 /* bound_resampling.c -- resample and its gradient: sums of taps times weights.
  *
  *   e = (c(n) + 3 d u) S + d v T + n times the least subnormal, over d spatial dims and n taps
- *   S = sum |w x|, T = sum |x| over the taps; v = 2u (linear), 16u (cubic, times 4/3 |coefficient| if that is above 1): the error of a weight (1 - t is as exact as t)
+ *   S = sum |w x|, T = sum |x| over the taps; v = 2u (linear), 16u (cubic, times 4/3 |coefficient| if that is above 1): the
+ *   error of a weight (1 - t is as exact as t)
  * nearest is exact. The weights are recomputed here, in double. */
 #include <math.h>
 #include <stdlib.h>
@@ -69,6 +70,7 @@ void qc_bound_resampling(struct qc_node *n, const struct qc_numerics *k)
   struct qc_value *y = n->out[0];
   bool back = n->op->forward != 0;
   double u = qc_unit(n->compute), d = y->q.rank - 2;
+  double v = a->mode == QN_RESAMPLE_LINEAR ? 2 * u : 16 * u * fmax(1, fabs(a->coefficient) / 0.75);
   size_t bytes = (size_t)y->n * sizeof(double) + 8;
   if (a->mode == QN_RESAMPLE_NEAREST) {
     if (back)
@@ -81,7 +83,7 @@ void qc_bound_resampling(struct qc_node *n, const struct qc_numerics *k)
   each_tap(n, back, &to);
   for (int64_t i = 0; i < y->n; i++)
     y->e[i] = qc_overflows(n->compute, fmax(to.s[i], to.t[i])) ? QC_ANY
-            : (qc_sum_error(k, n->compute, to.n[i]) + 3 * d * u) * to.s[i] + d * (a->mode == QN_RESAMPLE_LINEAR ? 2 : 16 * fmax(1, fabs(a->coefficient) / 0.75)) * u * to.t[i]
+            : (qc_sum_error(k, n->compute, to.n[i]) + 3 * d * u) * to.s[i] + d * v * to.t[i]
               + to.n[i] * qc_half_ulp(n->compute, 0);
   free(to.s);
   free(to.t);

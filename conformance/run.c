@@ -312,7 +312,8 @@ static const char *default_fills(const struct qc_problem *p)
     return quick ? "int,signed" : "int,signed,pos";
   if (n->op->family == QN_FAMILY_TRANSFORM)
     return "bits";
-  if (n->op->kind == QN_OP_RNG_UNIFORM || n->op->kind == QN_OP_RNG_NORMAL || n->op->kind == QN_OP_RNG_BERNOULLI || n->op->kind == QN_OP_IOTA)
+  if (n->op->kind == QN_OP_RNG_UNIFORM || n->op->kind == QN_OP_RNG_NORMAL || n->op->kind == QN_OP_RNG_BERNOULLI ||
+      n->op->kind == QN_OP_IOTA)
     return "int";                       /* only scalars to fill */
   if (!floats)
     return "int,bits";

@@ -171,8 +171,17 @@ static qn_status settle_op(qn_graph_view *v, int32_t o)
     out->producer = o;
     if (!out->dtype || out->rank < 0) out->last_user = WANTED;
   }
+  uint8_t rank[QN_MAX_ROLES];             /* an operand may get leading ones, but not if others know it without them */
+  for (int32_t k = 0; k < inputs && k < QN_MAX_ROLES; k++) rank[k] = (uint8_t)value[node->arg[k]].rank;
   qn_status status = qn__infer(op, (void *)node->attr, node, value);
   if (status) return status;
+  for (int32_t k = 0; k < inputs && op->family == QN_FAMILY_POINTWISE; k++) {
+    const qn_value *arg = &value[node->arg[k]];
+    if (arg->rank != rank[k] && (arg->producer >= 0 || arg->last_user >= 0))
+      return qn__fail(QN_BAD_ARGUMENT, "%s: reads %s, of rank %d, among tensors of rank %d, and an op before it %s it: give it %d leading "
+                      "dims of 1", op->name, qn__value_name(v, node->arg[k], buffer), (int)rank[k], (int)arg->rank,
+                      arg->producer >= 0 ? "makes" : "reads", (int)arg->rank - rank[k]);
+  }
   for (int32_t k = 0; k < all; k++) {
     qn_value *arg = &value[node->arg[k]];
     if (k < inputs) arg->last_user = o;

@@ -10,23 +10,38 @@ uint32_t qn__kin(uint32_t dtype)
   return mixing & QN__BIT(dtype) ? mixing : QN__BIT(dtype);
 }
 
-/* Operands have y's rank, each dim equal to y's or 1, or are scalars (rank 0). Dtypes of tensors must mix; a scalar is converted.
+/* A tensor of fewer dims than the others gets leading ones; scalars stay scalars. */
+static void lead_by_ones(qn_value *v, int rank)
+{
+  const int more = rank - v->rank;
+  if (v->rank < 1 || more < 1) return;
+  const qn__wide packed = (qn__wide)v->dim[0] * v->stride[0];
+  const int64_t beyond = packed > QN__MAX_ELEMENTS ? 0 : (int64_t)packed;     /* of an empty tensor strides mean nothing */
+  for (int i = rank - 1; i >= 0; i--) {
+    v->dim[i] = i < more ? 1 : v->dim[i - more];
+    v->stride[i] = i < more ? beyond : v->stride[i - more];
+  }
+  v->rank = rank;
+}
+
+/* Operands have y's rank, or fewer dims, which are then the last ones, each dim equal to y's or 1, or are scalars (rank 0). Dtypes of
+ * tensors must mix; a scalar is converted.
  * y counts as a tensor too unless its dtype is independent: a comparison's bool, a cast's. */
 qn_status qn__infer_pointwise(const qn__problem *p)
 {
   uint32_t y_role = p->op->n_inputs;
   qn_value *y = qn__arg(p, y_role);
   int rank = y->rank > 0 ? y->rank : 0;
-  const qn_value *shape = y->rank > 0 ? y : NULL;       /* what ranks are checked against */
-  const char *shape_name = qn__role_name(p, y_role);
   int64_t dim[QN_MAX_RANK];
   for (int i = 0; i < QN_MAX_RANK; i++) dim[i] = 1;
+  for (uint32_t r = 0; r < y_role && y->rank <= 0; r++)
+    if (qn__arg(p, r)->rank > rank) rank = qn__arg(p, r)->rank;
   for (uint32_t r = 0; r < y_role; r++) {
-    const qn_value *v = qn__arg(p, r);
+    qn_value *v = qn__arg(p, r);
     if (v->rank == 0) continue;
-    if (!shape) shape = v, shape_name = qn__role_name(p, r), rank = v->rank;
-    if (v->rank != rank)
-      return qn__refuse(p, qn__role_name(p, r), "rank is %d; must be %s's, %d, or 0", (int)v->rank, shape_name, rank);
+    if (v->rank > rank)
+      return qn__refuse(p, qn__role_name(p, r), "rank is %d; must be at most %s's, %d", (int)v->rank, qn__role_name(p, y_role), rank);
+    lead_by_ones(v, rank);
     for (int i = 0; i < rank; i++) {
       if (v->dim[i] != dim[i] && v->dim[i] != 1 && dim[i] != 1)
         return qn__refuse(p, qn__role_name(p, r), "dims are %s; each must be 1 or that of the others, here dim %d is %lld",

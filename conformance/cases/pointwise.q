@@ -646,3 +646,17 @@ hardswish x=f64/4 ; fill=zero x.is=1e308,-1e308,3,0 y.is=1e308,0,3,0 plain=1
 softplus x=f64/3 ; fill=zero x.is=1e308,-1e308,800 y.is=1e308,0,800 plain=1
 elu_backward dy=f32/7x9 x=f32/7x9 alpha=1.5 ; fill=large plain=1
 silu_backward dy=f32/7x9 x=f32/7x9 beta=1.702 ; fill=large plain=1
+
+# operands of fewer dims have leading ones
+add a=f32/4x5x7 b=f32/7 ; as=f16,bf16,f64
+add a=f32/7 b=f32/2x3x7 ; as=f16
+add a=f32/5x1 b=f32/4x1x7
+mul a=i32/3x8 b=i32/8
+eq a=f32/6x5 b=f32/5
+select c=bool/5 a=f32/6x5 b=f32/1
+prelu x=f32/2x3x4 slope=f32/3x1 ; as=bf16
+relu x=f32/5 y=f32/3x5
+gelu_backward dy=f32/2x3x5 x=f32/5
+sub a=f32/4x6/1:4 b=f32/6/2 ; as=f64
+add a=f32/4x5x7 b=f32/7@4 y=a
+add a=f32/2x3 b=f32/3 ; fill=zero a.is=1,2,3,4,5,6 b.is=10,20,30 y.is=11,22,33,14,25,36 plain=1

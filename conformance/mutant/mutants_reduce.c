@@ -258,3 +258,21 @@ void pl_sign_lost(struct mut_call *c)
     if (mut_get(x, mut_pointer(c, QN_ROLE_POOL_LP_BACKWARD_X), i) < 0)
       mut_put(dx, p, i, -mut_get(dx, p, i));
 }
+
+/* ---- attributes of reductions ------------------------------------------------------------- */
+
+bool rd_always_unbiased(struct mut_kept *k)
+{
+  qn_axes *a = (qn_axes *)(void *)k->attr;
+  bool shows = a->correction != 1;
+  a->correction = 1;
+  return shows;
+}
+
+bool rd_first_of_equals(struct mut_kept *k)
+{
+  qn_axes *a = (qn_axes *)(void *)k->attr;
+  bool shows = a->last != 0;
+  a->last = 0;
+  return shows;
+}

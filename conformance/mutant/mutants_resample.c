@@ -42,3 +42,19 @@ void rs_edges_weigh_less(struct mut_call *c)
   for (int64_t i = 0; i < qn_elements(dx); i += dx->dim[dx->rank - 1])
     mut_put(dx, p, i, mut_get(dx, p, i) / 2);
 }
+
+bool rs_rounding_ignored(struct mut_kept *k)
+{
+  qn_resampling *a = (qn_resampling *)(void *)k->attr;
+  bool shows = a->rounding != QN_ROUNDING_AUTO;
+  a->rounding = QN_ROUNDING_AUTO;
+  return shows;
+}
+
+bool rs_usual_kernel(struct mut_kept *k)
+{
+  qn_resampling *a = (qn_resampling *)(void *)k->attr;
+  bool shows = a->coefficient != -0.75;
+  a->coefficient = -0.75;
+  return shows;
+}

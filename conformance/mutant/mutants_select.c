@@ -131,3 +131,45 @@ void sl_carry_lost(struct mut_call *c)
     if (i % n >= 256)
       mut_put(y, p, i, (i % n % 256 ? mut_get(y, p, i - 1) : 0) + mut_get(x, mut_pointer(c, QN_ROLE_CUMSUM_X), i));
 }
+
+/* ---- an index for each element, sorting, scans ---------------------------------------------- */
+
+bool sl_stored_not_added(struct mut_kept *k)
+{
+  qn_scattering *a = (qn_scattering *)(void *)k->attr;
+  bool shows = a->mode == QN_SCATTER_ADD;
+  a->mode = QN_SCATTER_NONE;
+  return shows;
+}
+
+bool sl_max_is_min(struct mut_kept *k)
+{
+  qn_scattering *a = (qn_scattering *)(void *)k->attr;
+  bool shows = a->mode == QN_SCATTER_MAX;
+  a->mode = QN_SCATTER_MIN;
+  return shows;
+}
+
+bool sl_always_rising(struct mut_kept *k)
+{
+  qn_sorting *a = (qn_sorting *)(void *)k->attr;
+  bool shows = a->descending != 0;
+  a->descending = 0;
+  return shows;
+}
+
+bool sl_direction_ignored(struct mut_kept *k)
+{
+  qn_scan *a = (qn_scan *)(void *)k->attr;
+  bool shows = a->reverse != 0;
+  a->reverse = 0;
+  return shows;
+}
+
+bool sl_wrap_is_edge(struct mut_kept *k)
+{
+  qn_padding *a = (qn_padding *)(void *)k->attr;
+  bool shows = a->mode == QN_PAD_WRAP;
+  a->mode = QN_PAD_REPLICATE;
+  return shows;
+}

@@ -141,3 +141,43 @@ void tn_good_kept_on_overflow(struct mut_call *c)
   if (scalar(c, QN_ROLE_AMP_UPDATE_FOUND) != 0)
     mut_put(good, p, 0, scalar(c, QN_ROLE_AMP_UPDATE_GOOD) + 1);
 }
+
+bool tn_dampening_ignored(struct mut_kept *k)
+{
+  qn_sgd_rule *a = (qn_sgd_rule *)(void *)k->attr;
+  bool shows = a->dampening != 0;
+  a->dampening = 0;
+  return shows;
+}
+
+bool tn_same_rate(struct mut_kept *k)
+{
+  qn_adagrad_rule *a = (qn_adagrad_rule *)(void *)k->attr;
+  bool shows = a->slowing != 0;
+  a->slowing = 0;
+  return shows;
+}
+
+bool tn_lion_without_decay(struct mut_kept *k)
+{
+  qn_lion_rule *a = (qn_lion_rule *)(void *)k->attr;
+  bool shows = a->decay != 0;
+  a->decay = 0;
+  return shows;
+}
+
+bool tn_mean_of_squares_slow(struct mut_kept *k)
+{
+  qn_rmsprop_rule *a = (qn_rmsprop_rule *)(void *)k->attr;
+  bool shows = a->alpha != 0.99;
+  a->alpha = 0.99;
+  return shows;
+}
+
+bool tn_peak_without_decay(struct mut_kept *k)
+{
+  qn_adam_rule *a = (qn_adam_rule *)(void *)k->attr;
+  bool shows = a->decay != 0;
+  a->decay = 0;
+  return shows;
+}

@@ -628,8 +628,8 @@ enum { QN_ROUNDING_AUTO = 0,          /* asymmetric: floor, else prefer_ceil */
        QN_ROUNDING_FLOOR = 3, QN_ROUNDING_CEIL = 4 };
 /* x [N, C, X]   y [N, C, P], 1 to 3 spatial dims; f64 f32 f16 bf16, y of x's dtype. In each dim y's element i is at x coordinate
  *   half_pixel (i + 1/2) X/P - 1/2    align_corners i (X - 1)/(P - 1), 0 where P is 1    asymmetric i X/P
- * nearest takes one element, at the coordinate rounded: floor((i + 1/2) X/P) by half_pixel, floor(i X/P) by asymmetric, unless rounding says
- * another (ONNX's nearest_mode, whose default is prefer_floor). linear takes the
+ * nearest takes one element, at the coordinate rounded: floor((i + 1/2) X/P) by half_pixel, floor(i X/P) by asymmetric, unless rounding
+ * says another (ONNX's nearest_mode, whose default is prefer_floor). linear takes the
  * two around the coordinate, cubic four, by Keys' kernel with a = coefficient (PyTorch's and ONNX's -3/4, some
  * others' -1/2); elements beyond the edge repeat the edge. Weights multiply over
  * the dims (linear is bilinear in 2 dims, trilinear in 3); a tap of weight 0 is not read. The gradient needs dx's dims given: X
@@ -834,7 +834,7 @@ qn_status qn_reduce_variance(qn_context *ctx, const qn_axes *axes, const qn_tens
 
 /* ---- pointwise ---------------------------------------------------------------------------- */
 
-/* Operands have y's rank, each dim equal to y's or 1 (broadcast), or rank 0: a scalar, converted to the computing type. f16, bf16 and f32
+/* Operands have y's rank, or fewer dims, then the last, each as y's or 1 (broadcast); of rank 0: a scalar, converted. f16, bf16 and f32
  * mix freely and compute in f32; f64 mixes with nothing else. Integers (i8 u8 i32 i64) go with their own dtype only, in add, sub, mul,
  * div, mod, fmod, min, max, comparisons, select, neg, abs, sign, and wrap; bool in eq, ne, min, max, select. Comparisons
  * give bool (0 or 1), the dtype of logical_...'s operands and select's c; cast takes all.
