@@ -541,12 +541,12 @@ def recurrent(op, a, t):
     call = lambda: function(x, (h0, c0) if cell == "lstm" else h0, weights, True, layers, 0.0, op == "rnn_backward", both, False)
     if op == "rnn_forward":
         return call
-    given = [x] + [w for role in ("dw", "dr", "dbw", "dbr") if role in t for w in (weights["wrbb".index(role[1])::4] if role != "dbr" else weights[3::4])]
+    given = [x] + [w for i, role in enumerate(("dw", "dr", "dbw", "dbr")) if role in t for w in weights[i::4]]
     for w in given:
         w.requires_grad_()
     with torch.enable_grad():
         y = call()[0]
-    return lambda: torch.autograd.grad(y, given, t["dy"], retain_graph=True)
+    return lambda: (None, torch.autograd.grad(y, given, t["dy"], retain_graph=True))        # of another forward than Quern's: not compared
 
 
 def attention(op, a, t):

@@ -26,6 +26,7 @@
   X(ctc_rows)                                                                             \
   X(ctc_direct)                                                                           \
   X(rnn_steps)                                                                            \
+  X(rnn_back)                                                                             \
   X(rnn_direct)                                                                           \
   X(loss_direct)                                                                          \
   X(attention_direct)                                                                     \

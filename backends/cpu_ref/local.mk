@@ -33,7 +33,9 @@ cpu_ref_copies = \
   backends/cpu_ref/loss_rows_f64.c \
   backends/cpu_ref/quantize_runs.c \
   backends/cpu_ref/ctc_rows.c \
+  backends/cpu_ref/rnn_parts.h \
   backends/cpu_ref/rnn_steps.c \
+  backends/cpu_ref/rnn_back.c \
   backends/cpu_ref/random_packed.c \
   backends/cpu_ref/training_lists.c \
   backends/cpu_ref/pool_window.h \

@@ -8,23 +8,13 @@
  * Of w and r each thread lays out its own blocks first: panels [block][k][gate][lane], of which a product reads a row of gates times
  * lanes for each k. Where a weight meets few rows, that costs more than it saves: then its rows are read as they stand. Both directions of
  * a layer go side by side. Sums are made by ascending k, x before h; neither threads nor chunks change their order. */
-#include <sched.h>
-#include "convert.h"
-#include "cpu_ref.h"
-#include "gemm_core.h"
-#include "pointwise_math.h"
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+#include "rnn_parts.h"
 
 enum { X, H0, C0, LENGTHS, SEED, OFFSET, Y, HT, CT, GATES, CELLS, INNER, SINGLES };
 enum { W, R, BW, BR, LISTS };
 enum { CHUNK = 384,                       /* rows of a chunk, at least */
        FEW = 64, FEW_EACH = 3,            /* rows up to which a weight is read as it stands: in all, and in each of its products */
-       STRIP = 64,                        /* numbers of a row of a weight widened at once */
-       MOST_GATES = 4, MOST_ROWS = 12 };
-
-typedef struct operand { int32_t value; uint32_t dtype; int64_t stride[4]; } operand;     /* value -1: absent */
+       STRIP = 64 };                      /* numbers of a row of a weight widened at once */
 
 typedef struct problem {
   qn_rnn  a;
@@ -34,124 +24,9 @@ typedef struct problem {
   operand list[];                         /* LISTS times n_lists */
 } problem;
 
-/* ---- threads in step --------------------------------------------------------------------------- */
+/* ---- products by a weight as it stands -------------------------------------------------------------- */
 
-typedef struct barrier { int count, phase; } barrier;
-
-/* Waits for all n threads. They run at once as a rule, and steps are short: so it spins, and yields if one is held up. */
-static void meet(barrier *b, int n)
-{
-  const int phase = __atomic_load_n(&b->phase, __ATOMIC_RELAXED);
-  if (n == 1) return;
-  if (__atomic_add_fetch(&b->count, 1, __ATOMIC_ACQ_REL) == n) {
-    __atomic_store_n(&b->count, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&b->phase, phase + 1, __ATOMIC_RELEASE);
-    return;
-  }
-  for (int tries = 0; __atomic_load_n(&b->phase, __ATOMIC_ACQUIRE) == phase; tries++)
-    if (tries > 4000) sched_yield();
-}
-
-/* ---- sums of products ------------------------------------------------------------------------------ */
-
-/* sums[i][j] = start[i][j] + the sum over k of a[i][k] panel[k][j], in vectors j < nv; steps in floats */
-CPU_INLINE void tile(const int rows, const int nv, int64_t n_k, const float *a, int64_t a_step, const float *panel, const float *start,
-                     int64_t start_step, float *sums)
-{
-  v_f32 sum[MOST_ROWS][MOST_GATES];
-#pragma GCC unroll 12
-  for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-    for (int j = 0; j < nv; j++) sum[i][j] = v_load(start + i * start_step + j * CPU_LANES);
-  const float *base[4] = { a, a + 3 * a_step, a + 6 * a_step, a + 9 * a_step };       /* of three rows each: few registers hold addresses */
-  for (int64_t k = 0; k < n_k; k++, panel += nv * CPU_LANES) {
-    v_f32 column[MOST_GATES];
-#pragma GCC unroll 4
-    for (int j = 0; j < nv; j++) column[j] = v_load(panel + j * CPU_LANES);
-#pragma GCC unroll 12
-    for (int i = 0; i < rows; i++) {
-      const float x = base[i / 3][i % 3 * a_step];
-#pragma GCC unroll 4
-      for (int j = 0; j < nv; j++) sum[i][j] += x * column[j];
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < (rows + 2) / 3; i++) base[i]++;
-  }
-#pragma GCC unroll 12
-  for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-    for (int j = 0; j < nv; j++) memcpy(sums + (i * nv + j) * CPU_LANES, &sum[i][j], sizeof sum[i][j]);
-}
-
-/* The same of one row, k even and odd apart, so that enough sums are under way. */
-CPU_INLINE void tile_of_one(const int nv, int64_t n_k, const float *a, const float *panel, const float *start, float *sums)
-{
-  v_f32 sum[2][MOST_GATES];
-#pragma GCC unroll 4
-  for (int j = 0; j < nv; j++) sum[0][j] = v_load(start + j * CPU_LANES), sum[1][j] = v_all(0);
-  int64_t k = 0;
-  for (; k + 2 <= n_k; k += 2, panel += 2 * nv * CPU_LANES)
-#pragma GCC unroll 4
-    for (int j = 0; j < nv; j++) {
-      sum[0][j] += a[k] * v_load(panel + j * CPU_LANES);
-      sum[1][j] += a[k + 1] * v_load(panel + (nv + j) * CPU_LANES);
-    }
-#pragma GCC unroll 4
-  for (int j = 0; j < nv; j++) {
-    if (k < n_k) sum[0][j] += a[k] * v_load(panel + j * CPU_LANES);
-    sum[0][j] += sum[1][j];
-    memcpy(sums + j * CPU_LANES, &sum[0][j], sizeof sum[0][j]);
-  }
-}
-
-#if CPU_VECTOR_BYTES == 64
-#define CPU_GEMM_ISA cpu_gemm_avx512
-enum { ROWS_4 = 6, ROWS_3 = 8, ROWS_1 = 12, DOT_ROWS = 4 };
-#else
-#if CPU_VECTOR_BYTES == 32
-#define CPU_GEMM_ISA cpu_gemm_avx2
-#else
-#define CPU_GEMM_ISA cpu_gemm_baseline
-#endif
-enum { ROWS_4 = 3, ROWS_3 = 4, ROWS_1 = 8, DOT_ROWS = 2 };
-#endif
-static int most_rows(int64_t gates) { return gates == 4 ? ROWS_4 : gates == 3 ? ROWS_3 : ROWS_1; }
-
-/* Not inlined: in a larger function sums would be spilled for addresses. */
-#define TILE(rows, nv) case rows: tile(rows, nv, n_k, a, a_step, panel, start, start_step, sums); return
-static __attribute__((noinline)) void tile_4(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel,
-                                             const float *start, int64_t start_step, float *sums)
-{
-  switch (rows) {
-  TILE(2, 4); TILE(3, 4);
-#if CPU_VECTOR_BYTES == 64
-  TILE(4, 4); TILE(5, 4); TILE(6, 4);
-#endif
-  default: tile_of_one(4, n_k, a, panel, start, sums);
-  }
-}
-static __attribute__((noinline)) void tile_3(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel,
-                                             const float *start, int64_t start_step, float *sums)
-{
-  switch (rows) {
-  TILE(2, 3); TILE(3, 3); TILE(4, 3);
-#if CPU_VECTOR_BYTES == 64
-  TILE(5, 3); TILE(6, 3); TILE(7, 3); TILE(8, 3);
-#endif
-  default: tile_of_one(3, n_k, a, panel, start, sums);
-  }
-}
-static __attribute__((noinline)) void tile_1(int rows, int64_t n_k, const float *a, int64_t a_step, const float *panel,
-                                             const float *start, int64_t start_step, float *sums)
-{
-  switch (rows) {
-  TILE(2, 1); TILE(3, 1); TILE(4, 1); TILE(5, 1); TILE(6, 1); TILE(7, 1); TILE(8, 1);
-#if CPU_VECTOR_BYTES == 64
-  TILE(9, 1); TILE(10, 1); TILE(11, 1); TILE(12, 1);
-#endif
-  default: tile_of_one(1, n_k, a, panel, start, sums);
-  }
-}
+enum { DOT_ROWS = CPU_VECTOR_BYTES == 64 ? 4 : 2 };
 
 CPU_INLINE float sum_of(v_f32 v)
 {
@@ -240,39 +115,6 @@ static float *take(float **next, int64_t floats)
   return p;
 }
 
-static const char *data(const call *c, const operand *o, int64_t offset)
-{
-  return (const char *)c->launch->ptr[o->value] + offset * qn_kit_bytes(o->dtype);
-}
-
-/* n elements from `offset` on, `step` apart, as f32 and back. */
-static void read_row(const call *c, const operand *o, int64_t offset, int64_t step, int64_t n, float *to)
-{
-  char packed[64 * 4];
-  if (step == 1) {
-    row_to_f32(to, data(c, o, offset), o->dtype, n);
-    return;
-  }
-  for (int64_t i = 0; i < n; i += 64) {
-    const int64_t m = qn_min_i64(64, n - i);
-    gather_row(packed, data(c, o, offset + i * step), qn_kit_bytes(o->dtype), step, m);
-    row_to_f32(to + i, packed, o->dtype, m);
-  }
-}
-static void write_row(const call *c, const operand *o, int64_t offset, int64_t step, int64_t n, const float *from)
-{
-  char packed[64 * 4], *to = (char *)(uintptr_t)data(c, o, offset);
-  if (step == 1) {
-    row_from_f32(to, from, o->dtype, n);
-    return;
-  }
-  for (int64_t i = 0; i < n; i += 64) {
-    const int64_t m = qn_min_i64(64, n - i);
-    row_from_f32(packed, from + i, o->dtype, m);
-    scatter_row(to + i * step * qn_kit_bytes(o->dtype), packed, qn_kit_bytes(o->dtype), step, m);
-  }
-}
-
 /* ---- weights of a block --------------------------------------------------------------------------------- */
 
 /* panel[k][gate][lane] of the block's units, 0 beyond them */
@@ -287,9 +129,9 @@ static void lay_panel(const call *c, const operand *w, int64_t block, int64_t co
     const int64_t first = (g * p->hidden + block * CPU_LANES) * w->stride[0];
     for (int64_t k = 0; k < columns; k += STRIP) {
       const int64_t n = qn_min_i64(STRIP, columns - k);
-      const float *from = in_place ? (const float *)(const void *)data(c, w, first + k) : strip[0];
+      const float *from = in_place ? (const float *)(const void *)data(c->launch, w, first + k) : strip[0];
       for (int64_t i = 0; i < units && !in_place; i++)
-        read_row(c, w, first + i * w->stride[0] + k * w->stride[1], w->stride[1], n, strip[i]);
+        read_row(c->launch, w, first + i * w->stride[0] + k * w->stride[1], w->stride[1], n, strip[i]);
       CPU_GEMM_ISA.turn(from, in_place ? w->stride[0] : STRIP, units, n, panel + k * step + g * CPU_LANES, step);
     }
   }
@@ -306,8 +148,8 @@ static void lay_biases(const call *c, const operand *bw, const operand *br, int6
   for (int64_t g = 0; g < p->gates; g++) {
     float x[2][CPU_LANES] = { { 0 } };
     const int64_t at = g * p->hidden + block * CPU_LANES;
-    if (bw->value >= 0) read_row(c, bw, at * bw->stride[0], bw->stride[0], units, x[0]);
-    if (br->value >= 0) read_row(c, br, at * br->stride[0], br->stride[0], units, x[1]);
+    if (bw->value >= 0) read_row(c->launch, bw, at * bw->stride[0], bw->stride[0], units, x[0]);
+    if (br->value >= 0) read_row(c->launch, br, at * br->stride[0], br->stride[0], units, x[1]);
     const bool apart = p->a.cell == QN_RNN_GRU && g == 2;
     for (int64_t i = 0; i < units; i++) {
       start[block * step + g * CPU_LANES + i] = apart ? x[0][i] : x[0][i] + x[1][i];
@@ -324,15 +166,7 @@ static void product(const problem *p, const weight *w, int64_t block, int64_t ro
 {
   const int64_t step = p->gates * CPU_LANES, units = qn_min_i64(CPU_LANES, p->hidden - block * CPU_LANES);
   if (!w->rows) {
-    const float *panel = w->panels + block * w->columns * step;
-    const int most = most_rows(p->gates);
-    for (int64_t i = 0; i < rows; i += most) {
-      const int n = (int)qn_min_i64(most, rows - i);
-      const float *from = start + i * start_step;
-      if (p->gates == 4) tile_4(n, w->columns, a + i * a_step, a_step, panel, from, start_step, sums + i * step);
-      else if (p->gates == 3) tile_3(n, w->columns, a + i * a_step, a_step, panel, from, start_step, sums + i * step);
-      else tile_1(n, w->columns, a + i * a_step, a_step, panel, from, start_step, sums + i * step);
-    }
+    panel_product(p->gates, rows, w->columns, a, a_step, w->panels + block * w->columns * step, start, start_step, sums);
     return;
   }
   for (int64_t i = 0; i < rows && (sums != start); i++) memcpy(sums + i * step, start + i * start_step, (size_t)step * sizeof(float));
@@ -405,7 +239,7 @@ static void copy_inputs(const call *c, int64_t layer, int64_t first, int64_t n, 
     float *to = c->side[direction].in + e % rows * inputs;
     if (s >= c->length[b]) memset(to, 0, (size_t)inputs * sizeof *to);
     else if (layer) memcpy(to, c->out[(layer - 1) % 2] + (t * p->batch + b) * inputs, (size_t)inputs * sizeof *to);
-    else read_row(c, x, t * x->stride[0] + b * x->stride[1], x->stride[2], inputs, to);
+    else read_row(c->launch, x, t * x->stride[0] + b * x->stride[1], x->stride[2], inputs, to);
   }
 }
 
@@ -418,17 +252,12 @@ static void store_step(const call *c, int64_t layer, int64_t direction, int64_t 
   const int64_t k = layer * p->directions + direction, at = direction * p->hidden + unit0;
   if (layer < p->a.layers - 1) {
     memcpy(c->out[layer % 2] + (t * p->batch + b) * width_of(p) + at, h, (size_t)n * sizeof *h);
-    if (inner->value >= 0)
-      write_row(c, inner, layer * inner->stride[0] + t * inner->stride[1] + b * inner->stride[2] + at * inner->stride[3], inner->stride[3],
-                n, h);
+    if (inner->value >= 0) write_row(c->launch, inner, place_of(inner, layer, t, b, at), inner->stride[3], n, h);
   } else
-    write_row(c, y, t * y->stride[0] + b * y->stride[1] + at * y->stride[2], y->stride[2], n, h);
+    write_row(c->launch, y, t * y->stride[0] + b * y->stride[1] + at * y->stride[2], y->stride[2], n, h);
   for (int64_t g = 0; g < p->kept && gates->value >= 0; g++)
-    write_row(c, gates, k * gates->stride[0] + t * gates->stride[1] + b * gates->stride[2] + (g * p->hidden + unit0) * gates->stride[3],
-              gates->stride[3], n, gate + g * CPU_LANES);
-  if (cells->value >= 0)
-    write_row(c, cells, k * cells->stride[0] + t * cells->stride[1] + b * cells->stride[2] + unit0 * cells->stride[3], cells->stride[3], n,
-              raw);
+    write_row(c->launch, gates, place_of(gates, k, t, b, g * p->hidden + unit0), gates->stride[3], n, gate + g * CPU_LANES);
+  if (cells->value >= 0) write_row(c->launch, cells, place_of(cells, k, t, b, unit0), cells->stride[3], n, raw);
 }
 
 /* Step s, number `at` of its chunk, for the units of one block. */
@@ -476,7 +305,7 @@ static const operand *listed(const problem *p, int list, int64_t k) { return &p-
 static weight weight_of(const call *c, const operand *w, float *panels, int64_t columns, int64_t rows, int64_t each)
 {
   const bool stands = as_it_stands(w, rows, each);
-  return (weight){ stands ? (const float *)(const void *)data(c, w, 0) : NULL, panels, w->stride[0], columns };
+  return (weight){ stands ? (const float *)(const void *)data(c->launch, w, 0) : NULL, panels, w->stride[0], columns };
 }
 
 /* States before the first step and after the last, of the units of one block. */
@@ -489,8 +318,8 @@ static void load_states(const call *c, int64_t k, const side *d, int64_t block)
     float *h = d->h[0] + b * pitch(p) + unit0, *cell = d->c + b * pitch(p) + unit0;
     memset(h, 0, CPU_LANES * sizeof *h);
     memset(cell, 0, CPU_LANES * sizeof *cell);
-    if (h0->value >= 0) read_row(c, h0, k * h0->stride[0] + b * h0->stride[1] + unit0 * h0->stride[2], h0->stride[2], n, h);
-    if (c0->value >= 0) read_row(c, c0, k * c0->stride[0] + b * c0->stride[1] + unit0 * c0->stride[2], c0->stride[2], n, cell);
+    if (h0->value >= 0) read_row(c->launch, h0, k * h0->stride[0] + b * h0->stride[1] + unit0 * h0->stride[2], h0->stride[2], n, h);
+    if (c0->value >= 0) read_row(c->launch, c0, k * c0->stride[0] + b * c0->stride[1] + unit0 * c0->stride[2], c0->stride[2], n, cell);
   }
 }
 static void store_states(const call *c, int64_t k, const side *d, int64_t block)
@@ -500,9 +329,8 @@ static void store_states(const call *c, int64_t k, const side *d, int64_t block)
   const int64_t unit0 = block * CPU_LANES, n = qn_min_i64(CPU_LANES, p->hidden - unit0);
   for (int64_t b = 0; b < p->batch; b++) {
     const int64_t at = b * pitch(p) + unit0;
-    if (ht->value >= 0)
-      write_row(c, ht, k * ht->stride[0] + b * ht->stride[1] + unit0 * ht->stride[2], ht->stride[2], n, d->h[p->steps % 2] + at);
-    if (ct->value >= 0) write_row(c, ct, k * ct->stride[0] + b * ct->stride[1] + unit0 * ct->stride[2], ct->stride[2], n, d->c + at);
+    if (ht->value >= 0) write_row(c->launch, ht, place_of(ht, k, b, unit0, 0), ht->stride[2], n, d->h[p->steps % 2] + at);
+    if (ct->value >= 0) write_row(c->launch, ct, place_of(ct, k, b, unit0, 0), ct->stride[2], n, d->c + at);
   }
 }
 
@@ -567,7 +395,7 @@ static void set_up(call *c, const qn_launch *launch)
   c->length = launch->workspace;
   float *next = (float *)(void *)(c->length + qn_round_up(p->batch, 8));
   for (int64_t b = 0; b < p->batch; b++) {
-    const int64_t given = lengths->value < 0 ? p->steps : qn_load_i64(data(c, lengths, b * lengths->stride[0]), lengths->dtype);
+    const int64_t given = lengths->value < 0 ? p->steps : qn_load_i64(data(c->launch, lengths, b * lengths->stride[0]), lengths->dtype);
     c->length[b] = qn_max_i64(0, qn_min_i64(given, p->steps));
   }
   for (int64_t d = 0; d < p->directions; d++) {
@@ -581,8 +409,8 @@ static void set_up(call *c, const qn_launch *launch)
   }
   for (int i = 0; i < 2 && p->a.layers > 1; i++) c->out[i] = take(&next, p->steps * p->batch * width_of(p));
   const operand *seed = &p->one[SEED], *offset = &p->one[OFFSET];
-  c->seed = seed->value < 0 ? 0 : (uint64_t)qn_load_i64(data(c, seed, 0), seed->dtype);
-  c->offset = offset->value < 0 ? 0 : (uint64_t)qn_load_i64(data(c, offset, 0), offset->dtype);
+  c->seed = seed->value < 0 ? 0 : (uint64_t)qn_load_i64(data(c->launch, seed, 0), seed->dtype);
+  c->offset = offset->value < 0 ? 0 : (uint64_t)qn_load_i64(data(c->launch, offset, 0), offset->dtype);
 }
 
 qn_status CPU_NAME(cpu_rnn_steps_run)(const qn_prepared *prepared, const qn_launch *launch);
