@@ -155,13 +155,17 @@ tests_t_dlclose_CPPFLAGS = $(AM_CPPFLAGS) -DQN_LIBRARY='"$(abs_top_builddir)/.li
 tests_t_dlclose_LDFLAGS =
 tests_t_dlclose_LDADD = -ldl
 
-# Processes and threads around the library.
-check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_misuse tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists tests/t_rnn
-TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_misuse tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists tests/t_rnn
-tests_t_threads_SOURCES = tests/t_threads.c tests/tap.h
-tests_t_amp_SOURCES = tests/t_amp.c tests/tap.h
+# Recurrent networks in other libraries' layouts.
+check_PROGRAMS += tests/t_rnn
+TESTS += tests/t_rnn
 tests_t_rnn_SOURCES = tests/t_rnn.c tests/tap.h
 tests_t_rnn_LDADD = $(LDADD) $(LIBM)
+
+# Processes and threads around the library.
+check_PROGRAMS += tests/t_threads tests/t_openmp tests/t_fork tests/t_misuse tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
+TESTS += tests/t_threads tests/t_openmp tests/t_fork tests/t_misuse tests/t_alloc tests/t_prepare tests/t_devices tests/t_amp tests/t_lists
+tests_t_threads_SOURCES = tests/t_threads.c tests/tap.h
+tests_t_amp_SOURCES = tests/t_amp.c tests/tap.h
 tests_t_lists_SOURCES = tests/t_lists.c tests/tap.h
 tests_t_openmp_SOURCES = tests/t_openmp.c tests/tap.h
 tests_t_openmp_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
