@@ -125,12 +125,13 @@ static void run_gemm(const call *c, const gradient *o, int64_t m, int64_t n, int
   cpu_gemm_run(&g, c->launch->threads, c->gemm);
 }
 
-/* to [rows] = the sums of columns of slopes, in double over stretches of f32 */
-static void bias_gradient(const call *c, const operand *to, const float *slopes)
+/* to [rows] = the sums of columns of slopes, in double */
+static void bias_gradient(const call *c, const operand *to, const float *slopes, int threads)
 {
   const problem *p = c->p;
   const int64_t places = p->steps * p->batch;
   if (to->value < 0) return;
+#pragma omp parallel for num_threads(threads) if (threads > 1)
   for (int64_t j0 = 0; j0 < p->rows; j0 += 64) {
     const int64_t n = qn_min_i64(64, p->rows - j0);
     double sum[64] = { 0 };
@@ -350,8 +351,8 @@ static void weight_gradients(const call *c, int64_t l, int threads)
       lay_before(c, l, d, threads);
       run_gemm(c, &r, p->rows, p->hidden, places);
     }
-    bias_gradient(c, listed(p, DBW, k), c->x + d * p->rows);
-    bias_gradient(c, listed(p, DBR, k), c->h + d * p->rows);
+    bias_gradient(c, listed(p, DBW, k), c->x + d * p->rows, threads);
+    bias_gradient(c, listed(p, DBR, k), c->h + d * p->rows, threads);
   }
 }
 
