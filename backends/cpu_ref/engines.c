@@ -18,6 +18,9 @@
   X(norm_runs)                                                                            \
   X(norm_runs_f64)                                                                        \
   X(norm_direct)                                                                          \
+  X(attention_decode)                                                                     \
+  X(attention_tiles)                                                                      \
+  X(attention_tiles_backward)                                                             \
   X(loss_rows)                                                                            \
   X(loss_rows_f64)                                                                        \
   X(ctc_rows)                                                                             \

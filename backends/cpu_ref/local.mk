@@ -47,6 +47,10 @@ cpu_ref_copies = \
   backends/cpu_ref/reduce_cols.c \
   backends/cpu_ref/gemm_tile.h \
   backends/cpu_ref/gemm_kernel.c \
+  backends/cpu_ref/attention_tiles.h \
+  backends/cpu_ref/attention_tiles.c \
+  backends/cpu_ref/attention_tiles_backward.c \
+  backends/cpu_ref/attention_decode.c \
   backends/cpu_ref/conv_depthwise.c
 
 # The backend's table and device, and shared code.
