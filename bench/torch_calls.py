@@ -14,8 +14,12 @@ class Role(ctypes.Structure):
 
 
 class Op(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("kind", ctypes.c_uint32), ("family", ctypes.c_uint32), ("forward", ctypes.c_uint32),
-                ("n_roles", ctypes.c_uint32), ("n_inputs", ctypes.c_uint32), ("role", ctypes.POINTER(Role))]
+    _fields_ = [("struct_size", ctypes.c_uint64), ("name", ctypes.c_char_p), ("kind", ctypes.c_uint32), ("family", ctypes.c_uint32),
+                ("forward", ctypes.c_uint32), ("role_info_size", ctypes.c_uint32), ("attr_info_size", ctypes.c_uint32),
+                ("n_roles", ctypes.c_uint32), ("n_inputs", ctypes.c_uint32), ("roles", ctypes.c_void_p)]
+
+    def role(self, i):
+        return Role.from_address(self.roles + i * self.role_info_size)
 
 
 class Value(ctypes.Structure):
@@ -89,8 +93,8 @@ class Quern:
             for r in range(op.n_roles):
                 items = [made[node.arg[i]] for i in range(node.first[r], node.first[r + 1])]
                 if items:
-                    roles[op.role[r].name.decode()] = items if op.role[r].flags & 2 else items[0]
-            return roles, [made[view.pointer[i]] for i in range(view.n_pointers)], roles.get(op.role[op.n_inputs].name.decode())
+                    roles[op.role(r).name.decode()] = items if op.role(r).flags & 2 else items[0]
+            return roles, [made[view.pointer[i]] for i in range(view.n_pointers)], roles.get(op.role(op.n_inputs).name.decode())
 
         return op.name.decode(), self.lib.qn_family_name(ctypes.c_uint32(op.family)).decode(), tensors
 
@@ -124,7 +128,7 @@ def fill(op, t):
                 x.fill_(t["labels"].shape[1])
             elif role == "labels":
                 x.random_(1, t["x"].shape[-1])
-            elif role == "lse" and op.endswith("_backward"):
+            elif role == "lse" and op.endswith("_backward") and "x" in t:
                 x.copy_(t["x"].float().logsumexp(-1, True))
             elif role == "count" and "labels" in t:
                 x.fill_(t["labels"].numel())
@@ -519,7 +523,36 @@ def scan(op, a, t):
         return lambda: torch.cumsum(t["x"], int(a.get("axis", -1)), out=t["y"])
 
 
-PEERS = {f.__name__: f for f in (pointwise, softmax, pooling, resampling, reduction, normalization, local, sampling, quantization, loss, training,
+def attention(op, a, t):
+    """Causal from the top left, grouped heads, a bias or a mask; PyTorch has one call for these and none for the rest."""
+    roles = {"q", "k", "v", "y", "lse", "bias", "mask", "dy", "dq", "dk", "dv"}
+    if op not in ("attention_forward", "attention_backward") or t.keys() - roles or {"left", "softcap", "value_size"} & a.keys() or {
+            "bias", "mask"} <= t.keys() or a.get("right", "0") != "0":
+        return None
+    q, k, v, causal = t["q"], t["k"], t["v"], "right" in a
+    if causal and a.get("align") != "top_left" and q.shape[2] not in (1, k.shape[2]):
+        return None
+    rule = dict(attn_mask=t.get("bias", t.get("mask")), is_causal=causal and q.shape[2] > 1, scale=float(a.get("scale", 0)) or None,
+                enable_gqa=q.shape[1] != k.shape[1])
+    if op == "attention_forward":
+        return lambda: F.scaled_dot_product_attention(q, k, v, **rule)
+    with torch.enable_grad():
+        leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+        y = F.scaled_dot_product_attention(*leaves, **rule)
+    t["y"].copy_(y)
+    for b in range(q.shape[0]):                                     # lse, head by head: its scores may be large
+        for h in range(q.shape[1]):
+            s = q[b, h].float() @ k[b, h * k.shape[1] // q.shape[1]].float().T * (rule["scale"] or q.shape[3] ** -0.5)
+            if rule["attn_mask"] is not None:
+                m = rule["attn_mask"].expand(*q.shape[:3], k.shape[2])[b, h]
+                s = s.masked_fill(~m, -math.inf) if m.dtype == torch.bool else s + m
+            if rule["is_causal"]:
+                s = s.masked_fill(torch.ones_like(s, dtype=torch.bool).triu(1), -math.inf)
+            t["lse"][b, h] = s.logsumexp(-1)
+    return lambda: torch.autograd.grad(y, leaves, t["dy"], retain_graph=True)
+
+
+PEERS = {f.__name__: f for f in (attention, pointwise, softmax, pooling, resampling, reduction, normalization, local, sampling, quantization, loss, training,
                                  random, selection, transform, contraction, scan)}
 
 
