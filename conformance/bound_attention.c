@@ -347,7 +347,7 @@ static void pair_backward(const struct scene *s, const struct row *r, struct gra
   dp *= kept;
   double ds = p * (dp - big_d), eds = ep * (fabs(dp - big_d) + edp + of_d) + p * (edp + of_d + 2 * u * (fabs(dp) + fabs(big_d)))
       + 3 * u * fabs(ds) + s->tiny;
-  if (qc_overflows(s->n->compute, p))
+  if (qc_overflows(s->n->compute, p * fmax(kept, 1)))
     ep = INFINITY;                        /* lse is not that of these scores */
   if (ep == INFINITY || qc_overflows(s->n->compute, p * (kept * size + fabs(big_d))))
     eds = INFINITY;
@@ -397,7 +397,7 @@ static void row_backward(const struct scene *s, const struct row *r, struct grad
     return;
   double sink = s->sink->y[r->h], p = exp(sink - lse);
   double ep = p * expm1(s->sink->e[r->h] + g->lse->e[r->at] + (3 * fabs(sink - lse) + 2 * fabs(lse) + 8) * u) + s->lost;
-  g->dsink.e[r->h] += qc_overflows(s->n->compute, p) ? INFINITY : ep * (fabs(d) + e) + p * e + 2 * u * p * fabs(d);
+  g->dsink.e[r->h] += ep * (fabs(d) + e) + p * e + 2 * u * p * fabs(d);
   g->dsink.size[r->h] += p * fabs(d);
 }
 

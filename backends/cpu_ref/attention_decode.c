@@ -207,7 +207,7 @@ static void part(const attention_call *c, const sequence *s, int64_t kv_head, in
                  int64_t apart)
 {
   const attention *p = c->p;
-  const bool edited = needs_edit(c), one_by_one = picks(c) || p->dropped;
+  const bool edited = needs_edit(c) || hides(c), one_by_one = picks(c) || p->dropped;
   const float scale = edited ? 1.0f : p->scale;
   const int64_t rows = p->group * s->rows;
   const char *row[TILE];

@@ -164,7 +164,9 @@ static void block(const attention_call *c, const sequence *s, int64_t kv_head, i
       if (begin >= end) continue;
       product(c->isa, a->k + begin * k_ld, k_ld, 1, end - begin, p->d, a->q + i * p->d * PANEL, PANEL, PANEL, weight, PANEL, false);
       if (edited) edit_scores(c, s, &l[i], at + begin, end - begin, weight, PANEL, a->row);
-      if (lanes_masked(&l[i], at + begin, at + end)) hide_band(&l[i], at + begin, end - begin, weight, PANEL);
+      if (hides(c))
+        put_hidden(find_hidden(c, s, &l[i], at + begin, end - begin, a->row), end - begin, -INFINITY, weight, PANEL);
+      if (lanes_masked(&l[i], at + begin, at + end)) hide_band(&l[i], at + begin, end - begin, -INFINITY, weight, PANEL);
       if (c->at[AT_MAX]) weigh(weight, end - begin, scale, a->m + i * PANEL, a->l + i * PANEL, o, p->dv, true);
       else weigh(weight, end - begin, scale, a->m + i * PANEL, a->l + i * PANEL, o, p->dv, false);
       if (p->dropped) drop(c, s, &l[i], at + begin, end - begin, false, weight, PANEL);

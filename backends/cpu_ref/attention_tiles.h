@@ -225,15 +225,15 @@ CPU_INLINE v_f32 v_exp(v_f32 x)
 
 /* ---- masks and what is added to scores ------------------------------------------------------------------------- */
 
-/* -Inf to keys at..at+n-1 of s[key][lane] that a lane's band leaves out. */
-static inline void hide_band(const lanes *l, int64_t at, int64_t n, float *s, int64_t ld)
+/* `value` to keys at..at+n-1 of x[key][lane] that a lane's band leaves out, whatever there was. */
+static inline void hide_band(const lanes *l, int64_t at, int64_t n, float value, float *x, int64_t ld)
 {
   for (int h = 0; h < PANEL; h += CPU_LANES) {
     const v_i32 lo = v_load_i32(l->lo + h), end = v_load_i32(l->end + h);
     for (int64_t j = 0; j < n; j++) {
       const v_i32 key = (int32_t)(at + j) - (v_i32){ 0 };
-      const v_f32 x = v_select((key >= lo) & (key < end), v_load(s + j * ld + h), v_all(-INFINITY));
-      V_STORE(s + j * ld + h, x);
+      const v_f32 kept = v_select((key >= lo) & (key < end), v_load(x + j * ld + h), v_all(value));
+      V_STORE(x + j * ld + h, kept);
     }
   }
 }
@@ -277,31 +277,51 @@ static inline bool lane_sees(const attention_call *c, const sequence *s, const l
   return j >= l->lo[r] && j < l->end[r] && allowed(c, s, l->head[r], l->row[r], j);
 }
 
-/* `value` to keys at..at+n-1 of x[key][lane] that something but the band hides. */
-static inline void put_hidden(const attention_call *c, const sequence *s, const lanes *l, int64_t at, int64_t n, float value, float *x,
-                              int64_t ld)
+/* hidden[key][lane] of keys at..at+n-1: 1 for what something but the band hides, else 0. scratch: 2 PANEL KEYS floats, of which hidden is
+ * the second half. */
+static inline const float *find_hidden(const attention_call *c, const sequence *s, const lanes *l, int64_t at, int64_t n, float *scratch)
 {
-  for (int64_t j = 0; c->p->page && j < n; j++)
-    if (!key_at(c, AT_K, s, l->head[0] / c->p->group, at + j)) for (int r = 0; r < PANEL; r++) x[j * ld + r] = value;
-  for (int32_t r = 0; r < l->n; r++) {
-    if (c->at[AT_MASK]) {
-      const char *const mask = spread_at(c, AT_MASK, s, l->head[r], l->row[r], at);
-      const int64_t step = c->p->stride[AT_MASK][3];
-      for (int64_t j = 0; j < n; j++) if (!mask[j * step]) x[j * ld + r] = value;
+  float *const hidden = scratch + PANEL * KEYS, all[KEYS];
+  const int64_t *stride = c->p->stride[AT_MASK], step = stride[3];
+  const bool one_head = l->head[0] == l->head[l->n - 1], shared = stride[2] == 0 && (stride[1] == 0 || one_head);
+  const char *const mask = c->at[AT_MASK] && shared ? spread_at(c, AT_MASK, s, l->head[0], 0, at) : NULL;
+  for (int64_t j = 0; j < n; j++)
+    all[j] = (mask && !mask[j * step]) || (c->p->page && !key_at(c, AT_K, s, l->head[0] / c->p->group, at + j));
+  if (!c->at[AT_BLOCKS] && (mask || !c->at[AT_MASK])) {
+    for (int64_t j = 0; j < n; j++) for (int r = 0; r < PANEL; r++) hidden[j * PANEL + r] = all[j];
+    return hidden;
+  }
+  for (int32_t r = 0; r < PANEL; r++) {
+    float *const row = scratch + r * KEYS;
+    memcpy(row, all, (size_t)n * sizeof *row);
+    if (r >= l->n) continue;
+    if (c->at[AT_MASK] && !shared) {
+      const char *const own = spread_at(c, AT_MASK, s, l->head[r], l->row[r], at);
+      if (step == 1) for (int64_t j = 0; j < n; j++) row[j] = own[j] ? row[j] : 1;
+      else           for (int64_t j = 0; j < n; j++) row[j] = own[j * step] ? row[j] : 1;
     }
     for (int64_t j = 0; c->at[AT_BLOCKS] && j < n;) {
       const int64_t block = (at + j) / c->p->block_kv, end = qn_min_i64(n, (block + 1) * c->p->block_kv - at);
       const bool open = block_open(c, s, l->head[r], l->row[r], block);
-      for (; j < end; j++) if (!open) x[j * ld + r] = value;
+      for (; j < end; j++) row[j] = open ? row[j] : 1;
     }
   }
+  c->isa->turn(scratch, KEYS, PANEL, n, hidden, PANEL);
+  return hidden;
 }
 
-/* Is there more to a score than its scale and the band? */
-static inline bool needs_edit(const attention_call *c)
+/* `value` where hidden is not 0, whatever there was. */
+static inline void put_hidden(const float *hidden, int64_t n, float value, float *x, int64_t ld)
 {
-  return c->p->softcap > 0 || c->at[AT_BIAS] || c->at[AT_SLOPES] || hides(c);
+  for (int64_t j = 0; j < n; j++)
+    for (int h = 0; h < PANEL; h += CPU_LANES) {
+      const v_f32 kept = v_select(v_load(hidden + j * PANEL + h) == 0, v_load(x + j * ld + h), v_all(value));
+      V_STORE(x + j * ld + h, kept);
+    }
 }
+
+/* Is there more to a score than its scale? */
+static inline bool needs_edit(const attention_call *c) { return c->p->softcap > 0 || c->at[AT_BIAS] || c->at[AT_SLOPES]; }
 
 static inline float slope_of(const attention_call *c, const sequence *s, int64_t head)
 {
@@ -342,7 +362,6 @@ static inline void edit_scores(const attention_call *c, const sequence *s, const
 #pragma omp simd
       for (int r = 0; r < PANEL; r++) x[j * ld + r] -= slope[r] * m_abs(diagonal[r] - (float)j);
   }
-  if (hides(c)) put_hidden(c, s, l, at, n, -INFINITY, x, ld);
 }
 
 /* Dropout of the weights, or of their gradients, x[key][lane] of keys at..at+n-1. unread: a dropped one is 0 even if it was NaN. */

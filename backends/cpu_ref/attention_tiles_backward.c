@@ -7,6 +7,7 @@
  * The keys of a kv head, with all rows that see them, are done by one thread: dk and dv of a tile, and dq of all its rows, are sums in
  * f32 of its own. Where kv heads are few, each is shared out among spans, which take its tiles in turn and whose dq are added in order. How
  * many depends on the problem only, so no order depends on the threads. See attention_tiles.h for how scores lie. */
+#include <float.h>
 #include "attention_tiles.h"
 
 enum { TASKS = 16,                        /* wanted, for threads to share */
@@ -70,8 +71,8 @@ static bool load_lanes(const attention_call *c, int t, const sequence *s, const 
   return any;
 }
 
-/* p: scores, g: v dy'; they become e^(s - lse) and p (g - D) scale, times softcap's slope. n keys of a panel. A row of lse -Inf, here Inf,
- * has gradients 0. */
+/* p: scores, g: v dy'; they become e^(s - lse) and p (g - D) scale, times softcap's slope. n keys of a panel. Where lse is Inf
+ * both are 0. */
 static void differentiate(float *p, float *g, int64_t ld, int64_t n, float scale, float outer, const float *lse, const float *delta,
                           const float *factor)
 {
@@ -79,7 +80,7 @@ static void differentiate(float *p, float *g, int64_t ld, int64_t n, float scale
     const v_f32 base = v_load(lse + h), mean = v_load(delta + h);
     for (int64_t j = 0; j < n; j++) {
       float *const p_at = p + j * ld + h, *const g_at = g + j * ld + h;
-      const v_f32 e = v_exp(v_load(p_at) * scale - base);
+      const v_f32 e = v_select(base != INFINITY, v_exp(v_load(p_at) * scale - base), v_all(0));
       v_f32 x = e * outer * (v_load(g_at) - mean);
       if (factor) x *= v_load(factor + j * PANEL + h);
       x = v_select(base != INFINITY, x, v_all(0));
@@ -87,20 +88,6 @@ static void differentiate(float *p, float *g, int64_t ld, int64_t n, float scale
       V_STORE(g_at, x);
     }
   }
-}
-
-/* 0 for what a lane does not see, whatever it is. */
-static void hide(const attention_call *c, const sequence *s, const lanes *l, int64_t at, int64_t n, float *x, int64_t ld)
-{
-  for (int h = 0; h < PANEL; h += CPU_LANES) {
-    const v_i32 lo = v_load_i32(l->lo + h), end = v_load_i32(l->end + h);
-    for (int64_t j = 0; j < n; j++) {
-      const v_i32 key = (int32_t)(at + j) - (v_i32){ 0 };
-      const v_f32 kept = v_select((key >= lo) & (key < end), v_load(x + j * ld + h), v_all(0));
-      V_STORE(x + j * ld + h, kept);
-    }
-  }
-  if (hides(c)) put_hidden(c, s, l, at, n, 0, x, ld);
 }
 
 /* acc[key] += weight[key][lane] row(lane) for the lanes whose row was left out, and the keys they see */
@@ -175,9 +162,14 @@ static void block(const attention_call *c, const sequence *s, int64_t kv_head, i
     differentiate(x, g, a->p_ld, keys, scale, p->scale, a->lse + first + i * PANEL, a->delta + first + i * PANEL,
                   p->softcap > 0 ? a->factor : NULL);
     if (p->dropped) drop(c, s, &l[i], at + from, keys, false, x, a->p_ld);
-    if (hides(c) || lanes_masked(&l[i], at + from, at + to)) {
-      hide(c, s, &l[i], at + from, keys, x, a->p_ld);
-      hide(c, s, &l[i], at + from, keys, g, a->p_ld);
+    if (hides(c)) {
+      const float *const hidden = find_hidden(c, s, &l[i], at + from, keys, a->scratch);
+      put_hidden(hidden, keys, 0, x, a->p_ld);
+      put_hidden(hidden, keys, 0, g, a->p_ld);
+    }
+    if (lanes_masked(&l[i], at + from, at + to)) {
+      hide_band(&l[i], at + from, keys, 0, x, a->p_ld);
+      hide_band(&l[i], at + from, keys, 0, g, a->p_ld);
     }
     add_queries(c, s, &l[i], a, at, from, to, g, odd_key, any_odd_key, a->dq + (first + i * PANEL) * a->k_ld);
   }
@@ -194,7 +186,8 @@ static void block(const attention_call *c, const sequence *s, int64_t kv_head, i
 
 /* ---- a span of the keys of a kv head --------------------------------------------------------------------------------------- */
 
-/* D and what is subtracted from scores, of all rows; the gradient of the sinks, if any, to dsink[head]. */
+/* D and what is subtracted from scores, of all rows (Inf: nothing is seen, weights are 0); the gradient of the sinks, if any, to
+ * dsink[head]. */
 static void begin_rows(const attention_call *c, const sequence *s, int64_t kv_head, const area *a, double *dsink)
 {
   const attention *p = c->p;
@@ -211,7 +204,7 @@ static void begin_rows(const attention_call *c, const sequence *s, int64_t kv_he
       const float lse = *(const float *)(const void *)row_at(c, AT_LSE, s->q_entry, head, s->q_at + i);
       if (c->at[AT_DLSE]) dot -= *(const float *)(const void *)row_at(c, AT_DLSE, s->q_entry, head, s->q_at + i);
       a->delta[g * s->rows + i] = dot;
-      a->lse[g * s->rows + i] = lse == -INFINITY ? INFINITY : lse;      /* no key: every weight is 0 */
+      a->lse[g * s->rows + i] = lse == -INFINITY ? INFINITY : lse == INFINITY ? FLT_MAX : lse;
       if (dsink && lse != -INFINITY) sum -= exp((double)f32_at(c, AT_SINK, head) - (double)lse) * (double)dot;
     }
     if (dsink) dsink[head] = sum;

@@ -125,11 +125,15 @@ attention_forward q=f32/1x32x512x128 k=f32/1x32x512x128 v=f32/1x32x512x128 lse=?
 attention_forward q=f32/1x32x1x128 k=f32/1x32x513x128 v=f32/1x32x513x128 lse=? ; name=cpu.decode.f32
 attention_forward q=f32/8x16x1024x64 k=f32/8x16x1024x64 v=f32/8x16x1024x64 lse=? right=0 ; name=cpu.b8.s1024.causal.f32
 attention_backward dy=f32/1x12x384x64 q=f32/1x12x384x64 k=f32/1x12x384x64 v=f32/1x12x384x64 y=f32/1x12x384x64 lse=f32/1x12x384 dv=? ; name=cpu.bert.f32.backward
+attention_backward dy=f32/1x32x512x128 q=f32/1x32x512x128 k=f32/1x32x512x128 v=f32/1x32x512x128 y=f32/1x32x512x128 lse=f32/1x32x512 dv=? ; name=cpu.h32.d128.f32.backward
+attention_backward dy=f32/8x16x1024x64 q=f32/8x16x1024x64 k=f32/8x16x1024x64 v=f32/8x16x1024x64 y=f32/8x16x1024x64 lse=f32/8x16x1024 dv=? right=0 ; name=cpu.b8.s1024.causal.f32.backward
 attention_forward q=bf16/1x12x384x64 k=bf16/1x12x384x64 v=bf16/1x12x384x64 lse=? ; name=cpu.bert.bf16
 attention_forward q=bf16/1x32x512x128 k=bf16/1x32x512x128 v=bf16/1x32x512x128 lse=? ; name=cpu.h32.d128.bf16
 attention_forward q=bf16/1x32x1x128 k=bf16/1x32x513x128 v=bf16/1x32x513x128 lse=? ; name=cpu.decode.bf16
 attention_forward q=bf16/8x16x1024x64 k=bf16/8x16x1024x64 v=bf16/8x16x1024x64 lse=? right=0 ; name=cpu.b8.s1024.causal.bf16
 attention_backward dy=bf16/1x12x384x64 q=bf16/1x12x384x64 k=bf16/1x12x384x64 v=bf16/1x12x384x64 y=bf16/1x12x384x64 lse=f32/1x12x384 dv=? ; name=cpu.bert.bf16.backward
+attention_backward dy=bf16/1x32x512x128 q=bf16/1x32x512x128 k=bf16/1x32x512x128 v=bf16/1x32x512x128 y=bf16/1x32x512x128 lse=f32/1x32x512 dv=? ; name=cpu.h32.d128.bf16.backward
+attention_backward dy=bf16/8x16x1024x64 q=bf16/8x16x1024x64 k=bf16/8x16x1024x64 v=bf16/8x16x1024x64 y=bf16/8x16x1024x64 lse=f32/8x16x1024 dv=? right=0 ; name=cpu.b8.s1024.causal.bf16.backward
 
 # rotary embeddings, cache writes, merges
 rotary x=bf16/1x64x8192x128/67108864:128:8192:1 cos=f32/8192x64 sin=f32/8192x64 ; name=rotary.h64.s8192
