@@ -1,7 +1,9 @@
 /* norm_range.h -- norms of values near the ends of real's range, for norm_runs and norm_columns.
  *
  * Statistics that left the range (Inf, NaN, or a variance of nearly 0 beside an eps as small) are made again, of x times a power of
- * two that brings its largest element near 1:  y = (b x - b mean) (rstd / b), rstd / b = 1 / sqrt(b^2 var + b^2 eps). */
+ * two that brings its largest element near 2^40, where squares fit and few small elements become subnormal:
+ *
+ *   y = (b x - b mean) (rstd / b),  rstd / b = 1 / sqrt(b^2 var + b^2 eps) */
 #ifndef CPU_NORM_RANGE_H
 #define CPU_NORM_RANGE_H
 #include "simd.h"
@@ -23,7 +25,7 @@ static inline bool norm_is_plain(double mean, double var, double eps)
 static inline real norm_power(real most, double eps)
 {
   if (!(most > 0 && most < (real)INFINITY)) return 1;
-  const int e = ilogb(fmax((double)most, sqrt(eps)));
+  const int e = ilogb(fmax((double)most, sqrt(eps))) - 40;
   return (real)ldexp(1, -(int)qn_max_i64(-NORM_EXPONENT, qn_min_i64(NORM_EXPONENT, e)));
 }
 
