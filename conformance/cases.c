@@ -436,7 +436,7 @@ static void load_file(struct qc_list *list, const char *path, const char *name, 
     snprintf(file, sizeof file, "%s:%d", name, line);
     qc_setting(settings, "tier", tier, sizeof tier);
     bool full = !strcmp(tier, "full"), lasting = !strcmp(tier, "long");
-    bool quick = !strcmp(tier, "quick") || (index % 3 == 0 && elements(graph) < LARGE);
+    bool quick = !strcmp(tier, "quick") || (strcmp(tier, "default") && index % 3 == 0 && elements(graph) < LARGE);
     bool elsewhere = qc_setting(settings, "kind", kind, sizeof kind) && strcmp(kind, qc_w.table->device_kind);
     if (lasting && qc_opt.tier == QC_LONG)
       keep_lengthy(graph, settings, file);

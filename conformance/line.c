@@ -104,7 +104,8 @@ static const char *value_wanted(const char *key, const char *value)
   if (!strcmp(key, "plain"))
     return strcmp(value, "1") ? "1" : NULL;
   if (!strcmp(key, "tier"))
-    return strcmp(value, "quick") && strcmp(value, "full") && strcmp(value, "long") ? "quick, full or long" : NULL;
+    return strcmp(value, "quick") && strcmp(value, "default") && strcmp(value, "full") && strcmp(value, "long")
+         ? "quick, default, full or long" : NULL;
   if (!strcmp(key, "kind"))
     return strcmp(value, "cpu") && strcmp(value, "cuda") ? "cpu or cuda" : NULL;
   if (!strcmp(key, "as"))

@@ -87,8 +87,9 @@ int main(void)
     printf("Bail out! no memory, or no folder\n");
     return 1;
   }
-  /* One plugin is loaded, and not those that load other libraries (cuDNN, CUDA's): what these take is theirs. */
-  snprintf(text, sizeof text, "%s/plugins/example/.libs", build ? build : ".");
+  /* One plugin is loaded, or two if cpu_ref is one, and not those that load other libraries (cuDNN, CUDA's): what these take is theirs. */
+  build = realpath(build ? build : ".", NULL);
+  snprintf(text, sizeof text, "%s/plugins/example/.libs:%s/backends/cpu_ref/.libs", build, build);
   setenv("QUERN_PLUGIN_PATH", text, 1);
   snprintf(option, sizeof option, "tune_cache=%s/tune", folder);
   measured[2] = option;

@@ -99,7 +99,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   affine s = { .in = op->arg[0], .out = op->arg[1], .backward = op->op == QN_OP_AFFINE_GRID_BACKWARD };
   const qn_value *in = &request->value[s.in], *out = &request->value[s.out], *grid = s.backward ? in : out, *theta = s.backward ? out : in;
   const bool corners = ((const qn_sampling *)op->attr)->align_corners;
-  if (in->dtype == QN_F64) return qn_refuse(prepared, "sums are made in f32", "theta", "f32, f16 or bf16", "%s", "f64");
+  if (in->dtype == QN_F64) return qn_refuse(prepared, "accumulates in f32", "theta", "f32, f16 or bf16", "%s", "f64");
   if (!qn_is_packed(grid))
     return qn_refuse(prepared, "the grid is packed", s.backward ? "dy" : "grid", "row-major without gaps", "%s", "strides");
   s.in_dtype = in->dtype, s.out_dtype = out->dtype, s.dims = grid->rank - 2, s.images = grid->dim[0], s.rows = 1;

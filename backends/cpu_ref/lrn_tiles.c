@@ -298,7 +298,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
                    .out = qn_role(op, QN_ROLE_LRN_Y + backward), .dmeans = backward ? qn_role(op, QN_ROLE_LRN_BACKWARD_DMEANS) : -1,
                    .backward = backward };
   const qn_value *x = &request->value[s.x], *in = &request->value[s.in], *out = &request->value[s.out];
-  if (x->dtype == QN_F64) return qn_refuse(prepared, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if (x->dtype == QN_F64) return qn_refuse(prepared, "accumulates in f32", "x", "f32, f16 or bf16", "%s", "f64");
   const bool packed = qn_is_packed(x), last = qn_is_channels_last(x);
   if ((!packed && !last) || !qn_same_layout(x, in) || !qn_same_layout(x, out) ||
       (s.means >= 0 && !qn_same_layout(x, &request->value[s.means])) || (s.dmeans >= 0 && !qn_same_layout(x, &request->value[s.dmeans])))
@@ -330,7 +330,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     s.tiles = side_by_side ? 1 : images;
   }
   if (s.means >= 0 && s.n[s.dims - 1] > INT32_MAX)
-    return qn_refuse(prepared, "places are counted in 31 bits", "x", "fewer in the last dim", "%lld", (long long)s.n[s.dims - 1]);
+    return qn_refuse(prepared, "number of positions in the last dim", "x", "below 2^31", "%lld", (long long)s.n[s.dims - 1]);
   s.blocks = qn_ceil_div(s.extent, s.length);
   s.tiles *= s.blocks;
   s.k = (float)a->k, s.alpha = (float)(a->alpha / n), s.beta = (float)a->beta;

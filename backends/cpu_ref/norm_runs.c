@@ -444,7 +444,7 @@ static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, pr
   p->length = last < 0 ? 1 : walked.dim[last];
   p->runs = walked.rank == 2 ? walked.dim[0] : 1;
   if (p->length < SHORTEST_RUN && p->runs > 1)
-    return qn_refuse(prepared, "runs must be long enough to be worth it", "x", "16 elements", "%lld", (long long)p->length);
+    return qn_refuse(prepared, "length of contiguous groups", "x", "at least 16", "%lld", (long long)p->length);
   for (int t = 0; t < walked.n; t++) p->run_step[t] = walked.rank == 2 ? walked.stride[t][0] : 0;
   return QN_OK;
 }

@@ -169,7 +169,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   if ((status = packed_floats(request, prepared, p.y, "y"))) return status;
   const int32_t mask = p.mask < 0 ? p.mask_out : p.mask;
   if (mask >= 0 && !qn_is_packed(&request->value[mask]))
-    return qn_refuse(prepared, "octets must lie side by side", "mask", "stride 1", "%lld", (long long)request->value[mask].stride[0]);
+    return qn_refuse(prepared, "the mask's bytes are contiguous", "mask", "stride 1", "%lld", (long long)request->value[mask].stride[0]);
   memcpy(&p.a, (const char *)op->attr + offsetof(qn_uniform, min), sizeof p.a);       /* all three structs begin alike */
   if (p.op == QN_OP_RNG_UNIFORM || p.op == QN_OP_RNG_NORMAL) p.b = ((const qn_uniform *)op->attr)->max;
   p.x_dtype = p.x < 0 ? 0 : request->value[p.x].dtype;

@@ -465,7 +465,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   else if (op->op == QN_OP_GRID_SAMPLE_BACKWARD_DATA) s.y = arg[0], s.grid = arg[1], s.x = s.out = arg[2];
   else s.y = arg[0], s.x = arg[1], s.grid = arg[2], s.out = arg[3];
   const qn_value *x = &request->value[s.x], *y = &request->value[s.y], *grid = &request->value[s.grid], *out = &request->value[s.out];
-  if (x->dtype == QN_F64) return qn_refuse(prepared, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if (x->dtype == QN_F64) return qn_refuse(prepared, "accumulates in f32", "x", "f32, f16 or bf16", "%s", "f64");
   s.last = x->dim[1] > 1 && qn_is_channels_last(x) && y->stride[1] == 1;
   if (!s.last && !qn_is_packed(x))
     return qn_refuse(prepared, "the image is packed, with its channels first or last", "x", "one of both", "%s", "strides");
@@ -478,7 +478,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     places *= x->dim[d], s.points *= y->dim[d];
   }
   if (places * s.c > INT32_MAX)
-    return qn_refuse(prepared, "an image's places are counted in 31 bits", "x", "fewer", "%lld", (long long)places);
+    return qn_refuse(prepared, "positions in an image fit 32 bits", "x", "fewer", "%lld", (long long)places);
   spatial_strides(x, s.x_stride);
   spatial_strides(y, s.y_stride);
   s.side = (s.point[2] == 1 || s.y_stride[4] == 1) && (s.point[1] == 1 || s.y_stride[3] == s.point[2])

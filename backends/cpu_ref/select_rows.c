@@ -136,7 +136,7 @@ static qn_status scatter_prepare(const qn_request *request, qn_prepared *prepare
   const qn_value *dy = value_of(request, QN_ROLE_SCATTER_ADD_DY), *dx = value_of(request, QN_ROLE_SCATTER_ADD_DX);
   const qn_value *indices = value_of(request, QN_ROLE_SCATTER_ADD_INDICES);
   const int32_t axis = (int32_t)((const qn_axis *)request->op[0].attr)->axis;
-  if (dx->dtype == QN_F64) return qn_refuse(prepared, "sums are made in f32", "dx", "f32, f16 or bf16", "%s", "f64");
+  if (dx->dtype == QN_F64) return qn_refuse(prepared, "accumulates in f32", "dx", "f32, f16 or bf16", "%s", "f64");
   rows r = { .in = qn_role(&request->op[0], QN_ROLE_SCATTER_ADD_DY), .out = qn_role(&request->op[0], QN_ROLE_SCATTER_ADD_DX),
              .indices = qn_role(&request->op[0], QN_ROLE_SCATTER_ADD_INDICES), .index_dtype = indices->dtype, .in_dtype = dy->dtype,
              .out_dtype = dx->dtype, .bytes = qn_kit_bytes(dy->dtype), .length = dx->dim[axis], .row_stride = dx->stride[axis],

@@ -253,10 +253,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   bool backward = op->op == QN_OP_AFFINE_GRID_BACKWARD;
   affine_state st = { {}, op->arg[0], op->arg[1], 0, backward ? BACKWARD_CHUNK : CHUNK, 0 };
   const qn_value *in = &r->value[st.in], *to = &r->value[st.out], *grid = backward ? in : to;
-  if (in->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "theta", "f32, f16 or bf16", "%s", "f64");
+  if (in->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "theta", "f32, f16 or bf16", "%s", "f64");
   if (!qn_is_packed(grid)) return qn_refuse(out, "the grid is packed", backward ? "dy" : "grid", "row-major without gaps", "%s", "strides");
   if (qn_elements(grid) > 1 << 30)
-    return qn_refuse(out, "places are counted in 31 bits", backward ? "dy" : "grid", "fewer", "%lld", (long long)qn_elements(grid));
+    return qn_refuse(out, "number of elements", backward ? "dy" : "grid", "at most 2^30", "%lld", (long long)qn_elements(grid));
   if (qn_elements(grid) == 0) return qn_refuse(out, "points to add up", backward ? "dy" : "grid", "1 or more", "%s", "none");
   st.s = affine_of(op->attr, backward, in, to);
   int64_t points = st.s.extent[0] * st.s.extent[1] * st.s.extent[2];

@@ -309,7 +309,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   tiles *s = &st.s;
   const qn_value *x = &r->value[st.at.x];
   if (st.at.means >= 0) return qn_refuse(out, "sums are of x alone", "means", "none", "%s", "some");
-  if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if (x->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "x", "f32, f16 or bf16", "%s", "f64");
   bool packed = qn_is_packed(x), alike = packed || qn_is_channels_last(x), aligned = true;
   for (int32_t i = 0; i < op->first[op->n_roles]; i++)
     alike &= qn_same_layout(x, &r->value[op->arg[i]]), aligned &= r->value[op->arg[i]].align >= 16;

@@ -242,7 +242,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   uint32_t align = 16;
   if (st.at.means < 0 || a->region != QN_LOCAL_WITHIN || a->size != SIZE)
     return qn_refuse(out, "windows of 5 x 5 with means", "means", "region=within size=5", "size %lld", (long long)a->size);
-  if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if (x->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "x", "f32, f16 or bf16", "%s", "f64");
   for (int32_t i = 0; i < op->first[op->n_roles]; i++) {
     const qn_value *v = &r->value[op->arg[i]];
     alike &= qn_same_layout(x, v), align = v->align < align ? v->align : align;

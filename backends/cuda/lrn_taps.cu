@@ -92,7 +92,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   taps_state st = { {}, roles_of(op) };
   taps *s = &st.s;
   const qn_value *x = &r->value[st.at.x];
-  if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if (x->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "x", "f32, f16 or bf16", "%s", "f64");
   bool alike = qn_is_dense(x);
   for (int32_t i = 0; i < op->first[op->n_roles]; i++) alike &= qn_same_layout(x, &r->value[op->arg[i]]);
   if (!alike) return qn_refuse(out, "tensors are alike and without gaps", "x", "one layout", "%s", "strides");

@@ -403,15 +403,16 @@ static qn_status prepare_bands(const qn_request *r, qn_prepared *out)
   const qn_value *dx = &r->value[s.of.dx];
   for (int i = 0; i < 4; i++)
     if (value[i] >= 0 && (!qn_is_packed(&r->value[value[i]]) || r->value[value[i]].align < 16))
-      return qn_refuse(out, "packed planes, aligned to 16 bytes", "dx", "nchw", "%s", "others");
+      return qn_refuse(out, "packed planes, aligned to 16 bytes", "dx", "nchw", "%s", "other strides");
   int window = square_of(p);
   s.kernel = dx->dtype == QN_F32  ? bands_of<QN_F32>(p, window)
            : dx->dtype == QN_BF16 ? bands_of<QN_BF16>(p, window)
                                   : bands_of<QN_F16>(p, window);
   if (!s.kernel)
-    return qn_refuse(out, "small squares of windows", "dx", "3x3 every 2 or every 1, or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
+    return qn_refuse(out, "small squares of windows", "dx", "3x3 with stride 1 or 2, or 2x2 with stride 2",
+                     "%dx%d", p->size[1], p->size[2]);
   p->by_depth = cuda_divide_by(p->in[0]);
-  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
+  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
   if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
   p->source = s.of.x >= 0 ? BY_X : s.of.indices >= 0 && p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
   p->windows = qn_elements(&r->value[s.of.dy]), p->places = qn_elements(dx);
@@ -465,14 +466,15 @@ static qn_status prepare_cells(const qn_request *r, qn_prepared *out)
   if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
   int v = gradient_channels(&s.p, &s.of, r);
   if (v == 1 && !(p->dx_stride[4] == 1 && p->y_stride[4] == 1 && p->x_stride[4] == 1 && (s.of.indices < 0 || p->index_stride[4] == 1)))
-    return qn_refuse(out, "columns side by side, or channels in vectors", "dx", "nchw or nhwc", "%s", "others");
+    return qn_refuse(out, "columns side by side, or channels in vectors", "dx", "nchw or nhwc", "%s", "other strides");
   if (s.of.indices >= 0 && p->index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
   const int window = square_of(p), how = p->average ? AVERAGE : s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
   s.kernel = dx->dtype == QN_F32  ? cells_of<QN_F32>(how, window, v > 1)
            : dx->dtype == QN_BF16 ? cells_of<QN_BF16>(how, window, v > 1)
                                   : cells_of<QN_F16>(how, window, v > 1);
   if (!s.kernel)
-    return qn_refuse(out, "small squares of windows", "dx", "3x3 every 2 or every 1, or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
+    return qn_refuse(out, "small squares of windows", "dx", "3x3 with stride 1 or 2, or 2x2 with stride 2",
+                     "%dx%d", p->size[1], p->size[2]);
   p->pairs = p->in[2] % 2 == 0 && dx->align >= 8 && p->dx_stride[1] % 2 == 0 && pool_steps(p->dx_stride, 2);
   const int64_t across = qn_ceil_div(p->in[2], 2), down = qn_ceil_div(p->in[1], rows_of(v));
   const int64_t one[4] = { across, down, p->in[0], p->c }, several[4] = { p->c / v, across, down, p->in[0] };

@@ -264,7 +264,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const bool planes = qn_is_packed(dx) && qn_is_packed(dy) && (!max || qn_is_packed(&r->value[s.indices])),
              last = !planes && !max && qn_is_channels_last(dx) && qn_is_channels_last(dy) && channels % v == 0;
   if (!planes && !last)
-    return qn_refuse(out, "packed planes, or vectors of channels last", "dx", "nchw, or nhwc of a multiple of 8 channels", "%s", "others");
+    return qn_refuse(out, "packed planes, or vectors of channels last", "dx", "nchw, or nhwc of a multiple of 8 channels",
+                     "%s", "other strides");
   if (dx->align < 16 || dy->align < (last ? 16 : (uint32_t)qn_kit_bytes(dy->dtype)))
     return qn_refuse(out, "16-byte alignment", "dx", "16", "%u", dx->align);
   pool geometry;

@@ -322,15 +322,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *value[] = { x, y, indices >= 0 ? &r->value[indices] : y };
   for (int i = 0; i < 3; i++)
     if (!qn_is_packed(value[i]) || value[i]->align < 16)
-      return qn_refuse(out, "packed planes, aligned to 16 bytes", "x", "nchw", "%s", "others");
+      return qn_refuse(out, "packed planes, aligned to 16 bytes", "x", "nchw", "%s", "other strides");
   if (qn_elements(x) > 1 << 30) return qn_refuse(out, "at most 2^30 elements", "x", "fewer", "%lld", (long long)qn_elements(x));
   flat p = {};
   if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
   p.by_depth = cuda_divide_by(p.in[0]);
-  if (!pool_fold(&p, false)) return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p.size[0]);
+  if (!pool_fold(&p, false)) return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p.size[0]);
   for (int d = 1; d < 3; d++)
     if (p.size[d] != SIZE || p.step[d] != 1 || p.dilation[d] != 1 || p.before[d] != 1 || p.after[d] != 1)
-      return qn_refuse(out, "windows of 3x3 every 1, padded by 1", "x", "such", "%d of dim %d", p.size[d], d);
+      return qn_refuse(out, "windows", "x", "3x3 with stride 1 and padding 1", "%d of dim %d", p.size[d], d);
   const int E = x->dtype == QN_F32 ? 4 : 8;
   p.total = (int32_t)qn_elements(x);
   p.by_width = cuda_divide_by(p.in[2]), p.by_height = cuda_divide_by(p.in[1]);

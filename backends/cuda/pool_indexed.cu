@@ -275,7 +275,7 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
              : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(how, window, line)
                                     : kernel_of<QN_F16>(how, window, line);
   if (!s.kernel || (line && how == BY_PLACE && p->index_dtype != QN_I64))
-    return qn_refuse(out, "small windows", "dx", "3x3 every 2 or every 1", "%dx%d", p->size[1], p->size[2]);
+    return qn_refuse(out, "small windows", "dx", "3x3 with stride 1 or 2", "%dx%d", p->size[1], p->size[2]);
   if (line) {
     p->by_lanes = cuda_divide_by(p->in[2] / C);
     s.threads = 2 * THREADS, s.blocks = (uint32_t)qn_ceil_div(p->count * (int64_t)p->by_lanes.by, s.threads);
@@ -307,18 +307,18 @@ static qn_status prepare_max(const qn_request *r, qn_prepared *out)
   if (status) return status;
   for (int i = 0; i < 3; i++)
     if (!qn_is_packed(value[i]) || value[i]->align < 16)
-      return qn_refuse(out, "packed planes, aligned to 16 bytes", "x", "nchw", "%s", "others");
+      return qn_refuse(out, "packed planes, aligned to 16 bytes", "x", "nchw", "%s", "other strides");
   if (!pool_fill(p, op, x, value[1])) return qn_refuse(out, "extents below 2^29, planes below 2^31", "x", "", "%s", "more");
   p->by_depth = cuda_divide_by(p->in[0]);
   if ((double)p->in[0] * p->in[1] * p->in[2] > INT32_MAX || !pool_fold(p, false))
-    return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p->size[0]);
+    return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p->size[0]);
   const int window = square_of(p);
   const uint32_t index = value[2]->dtype;
   s.kernel = x->dtype == QN_F32    ? max_of<QN_F32>(index, window)
              : x->dtype == QN_BF16 ? max_of<QN_BF16>(index, window)
                                    : max_of<QN_F16>(index, window);
   if (!s.kernel)
-    return qn_refuse(out, "small windows, indices u8 or i64", "x", "3x3 or 2x2 every 2", "%dx%d", p->size[1], p->size[2]);
+    return qn_refuse(out, "small windows, indices u8 or i64", "x", "3x3 or 2x2 with stride 2", "%dx%d", p->size[1], p->size[2]);
   if (p->in[2] % C || p->out[2] != p->in[2] / p->step[2])
     return qn_refuse(out, "rows of 4 columns, each with its windows", "x", "56", "%d", p->in[2]);
   const double planes = (double)qn_elements(x) / ((double)p->in[1] * p->in[2]);

@@ -58,8 +58,8 @@ static inline qn_status lanes_fill(lanes_state *s, const qn_request *r, qn_prepa
   qn_status status = gradient_fill(p, &s->of, r, out);
   if (status != QN_OK) return status;
   if (gradient_channels(p, &s->of, r) == 1)
-    return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "others");
-  if (!p->flat) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
+    return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "other strides");
+  if (!p->flat) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
   if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
   const int64_t *stride[] = { p->x_stride, p->dx_stride, p->y_stride, p->index_stride };
   for (int t = 0; t < 4; t++) {           /* the image dim need not be outermost in memory */

@@ -130,14 +130,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   means *p = &s.p;
   const uint32_t dtype = r->value[s.of.dx].dtype;
   const int v = gradient_channels(p, &s.of, r), window = square_of(p);
-  if (v == 1) return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "others");
-  if (!p->flat || p->size[0] > 1) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
+  if (v == 1) return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "other strides");
+  if (!p->flat || p->size[0] > 1) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
   if ((double)qn_max_i64(p->in[2] * (int64_t)p->of_dx.x, p->out[2] * (int64_t)p->of_dy.x) * (16 / v) > INT32_MAX)
     return qn_refuse(out, "rows of less than 2 GiB", "dx", "", "%s", "more");
   s.kernel = dtype == QN_F32  ? kernel_of<QN_F32>(window, p->even)
            : dtype == QN_BF16 ? kernel_of<QN_BF16>(window, p->even)
                               : kernel_of<QN_F16>(window, p->even);
-  if (!s.kernel) return qn_refuse(out, "windows of 3 by 3", "dx", "every 1, or every 2 from -1 on", "%dx%d", p->size[1], p->size[2]);
+  if (!s.kernel) return qn_refuse(out, "windows of 3x3", "dx", "stride 1, or stride 2 with padding 1", "%dx%d", p->size[1], p->size[2]);
   const int64_t bands = qn_max_i64(1, p->in[1] / LEAST), strips = qn_ceil_div(p->in[2], (int64_t)COLUMNS);
   p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], bands), p->step[1]);
   const double threads = (double)p->n * (double)(p->c / v) * (double)strips * (double)qn_ceil_div(p->in[1], p->band);

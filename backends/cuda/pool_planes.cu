@@ -278,7 +278,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     fits = fits && p.in[d] + p.before[d] + p.after[d] <= 1 << 14 && p.size[d] * p.dilation[d] <= 1 << 14 && p.step[d] <= 1 << 14;
   if (!fits) return qn_refuse(out, "extents below 2^14", "x", "", "%s", "more");
   if (!pool_fold(&p, indices >= 0 && r->value[indices].dtype != QN_U8))
-    return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p.size[0]);
+    return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p.size[0]);
   p.total = qn_elements(x);
   int64_t count = p.total / ((int64_t)p.in[1] * p.in[2]);
   if (count > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%lld", (long long)count);

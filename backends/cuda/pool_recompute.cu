@@ -189,7 +189,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const uint32_t dtype = r->value[s.of.dx].dtype;
   const int window = square_of(&s.p);
   const form form = dtype == QN_F32 ? form_of<QN_F32>(window) : dtype == QN_BF16 ? form_of<QN_BF16>(window) : form_of<QN_F16>(window);
-  if (!form.kernel) return qn_refuse(out, "windows of 3 by 3 from -1 on", "dx", "every 2 or every 1", "%dx%d", s.p.size[1], s.p.size[2]);
+  if (!form.kernel) return qn_refuse(out, "windows of 3x3 with padding 1", "dx", "stride 1 or 2", "%dx%d", s.p.size[1], s.p.size[2]);
   s.kernel = form.kernel;
   return lanes_keep(&s, r, form.columns, dtype == QN_F32 ? 1 : 2, out);
 }

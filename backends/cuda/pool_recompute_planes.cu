@@ -171,7 +171,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.kernel = dtype == QN_F32  ? kernel_of<QN_F32>(window, staged)
            : dtype == QN_BF16 ? kernel_of<QN_BF16>(window, staged)
                               : kernel_of<QN_F16>(window, staged);
-  if (!s.kernel) return qn_refuse(out, "windows of 3 by 3 from -1 on", "dx", "every 2 or every 1", "%dx%d", s.p.size[1], s.p.size[2]);
+  if (!s.kernel) return qn_refuse(out, "windows of 3x3 with padding 1", "dx", "stride 1 or 2", "%dx%d", s.p.size[1], s.p.size[2]);
   return walk_keep(&s, r, s.p.in[1], s.p.step[1], 0, out);
 }
 

@@ -124,11 +124,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   state s = {};
   runs *p = &s.p;
-  if (!pool_fill(p, op, x, y) || !pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "x", "1 deep", "%d", p->size[0]);
+  if (!pool_fill(p, op, x, y) || !pool_fold(p, false))
+    return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p->size[0]);
   bool square = !p->adaptive && p->size[1] == p->size[2] && p->dilation[1] == 1 && p->dilation[2] == 1;
   for (int d = 1; d < 3; d++) square = square && p->step[d] == 2 && p->before[d] == p->size[d] - 2 && p->out[d] <= (p->in[d] + 1) / 2;
   if (!square || (p->size[1] != 3 && p->size[1] != 2))
-    return qn_refuse(out, "squares of windows every 2", "x", "3x3 from -1 on, or 2x2", "%dx%d", p->size[1], p->size[2]);
+    return qn_refuse(out, "square windows with stride 2", "x", "3x3 with padding 1, or 2x2", "%dx%d", p->size[1], p->size[2]);
   const int64_t plane = (int64_t)p->in[1] * p->in[2] * 2, y_plane = (int64_t)p->out[1] * p->out[2] * 2;
   if (p->in[2] % 2 || plane > 1024) return qn_refuse(out, "even widths, planes of a kilobyte", "x", "14x14", "%dx%d", p->in[1], p->in[2]);
   p->count = (uint32_t)(qn_elements(x) / (plane / 2));

@@ -118,7 +118,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (dtype == QN_F32) return qn_refuse(out, "dtypes of two a word", "dx", "f16 or bf16", "%s", "f32");
   if (s.of.indices < 0) return qn_refuse(out, "maxima by indices", "indices", "some", "%s", "none");
   if (s.p.index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
-  if (square_of(&s.p) != 321) return qn_refuse(out, "windows of 3 by 3 from -1 on", "dx", "every 2", "%dx%d", s.p.size[1], s.p.size[2]);
+  if (square_of(&s.p) != 321) return qn_refuse(out, "windows of 3x3 with padding 1", "dx", "stride 2", "%dx%d", s.p.size[1], s.p.size[2]);
   const int how = s.p.index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
   s.kernel = dtype == QN_BF16 ? kernel_of<QN_BF16>(how) : kernel_of<QN_F16>(how);
   return lanes_keep(&s, r, COLUMNS, CHANNELS, out);

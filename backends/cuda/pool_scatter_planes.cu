@@ -105,9 +105,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *dx = &r->value[s.of.dx];
   if (s.of.indices < 0) return qn_refuse(out, "indices", "indices", "some", "%s", "none");
   if (!qn_is_packed(dx) || !qn_is_packed(&r->value[s.of.dy]) || !qn_is_packed(&r->value[s.of.indices]))
-    return qn_refuse(out, "packed planes", "dx", "nchw", "%s", "others");
+    return qn_refuse(out, "packed planes", "dx", "nchw", "%s", "other strides");
   p->by_depth = cuda_divide_by(p->in[0]);
-  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
+  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
   for (int d = 1; d < 3; d++)
     if ((p->size[d] > 1 && p->dilation[d] != 1) || p->step[d] > p->size[d] || p->size[d] > 32)
       return qn_refuse(out, "windows side by side, of 32 at most", "dx", "3", "%d", p->size[d]);

@@ -199,7 +199,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const uint32_t dtype = r->value[s.of.dx].dtype;
   if (s.of.indices < 0) return qn_refuse(out, "maxima by indices", "indices", "some", "%s", "none");
   if (s.p.index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
-  if (square_of(&s.p) != 311) return qn_refuse(out, "windows of 3 by 3 from -1 on", "dx", "every 1", "%dx%d", s.p.size[1], s.p.size[2]);
+  if (square_of(&s.p) != 311) return qn_refuse(out, "windows of 3x3 with padding 1", "dx", "stride 1", "%dx%d", s.p.size[1], s.p.size[2]);
   const bool taps = s.p.index_dtype == QN_U8;
   const form form = dtype == QN_F32 ? form_of<QN_F32>(taps) : dtype == QN_BF16 ? form_of<QN_BF16>(taps) : form_of<QN_F16>(taps);
   s.kernel = form.kernel, s.shared = form.shared;

@@ -399,7 +399,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (p.adaptive) return qn_refuse(out, "windows of one size", "x", "extents that y's divide", "%dx%d", p.in[1], p.in[2]);
   if (!pool_fold(&p, indices >= 0 && r->value[indices].dtype != QN_U8) &&
       (indices >= 0 || p.size[0] == 1 || p.size[0] * (int64_t)p.size[1] > DEEP_MOST))
-    return qn_refuse(out, "windows within a plane, or without indices and of few lines", "x", "1 deep, or 16 lines", "%d deep", p.size[0]);
+    return qn_refuse(out, "windows within a plane, or without indices and of few lines", "x", "depth 1, or 16 lines",
+                     "depth %d", p.size[0]);
   for (int d = 0; d < 3; d++)
     if (p.size[d] > 1 && p.dilation[d] != 1) return qn_refuse(out, "dilation 1", "x", "1", "%d", p.dilation[d]);
   if (op->op == QN_OP_POOL_LP && p.p != 2) return qn_refuse(out, "norms, and no other powers", "p", "2", "%g", p.p);
@@ -412,7 +413,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!kernel)
     return qn_refuse(
         out, "an even width, and small windows (of maxima without indices) or such side by side that are a power of two of vectors wide",
-        "x", "3x3 every 1 or 2, 2x2 every 2, 8 or 16 wide", "%dx%d", p.lines, p.size[2]);
+        "x", "3x3 with stride 1 or 2, 2x2 with stride 2, 8 or 16 wide", "%dx%d", p.lines, p.size[2]);
   int V = p.in[2] / p.vectors, outputs = V / p.step[2];
   if (!p.lanes && p.out[2] > p.vectors * outputs)
     return qn_refuse(out, "outputs of a line above its vectors", "y", "fewer", "%d", p.out[2]);

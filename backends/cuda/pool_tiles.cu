@@ -187,7 +187,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (lp && attr->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", attr->p);
   if (dy->dim[3] % WINDOWS) return qn_refuse(out, "windows by four along a row", "dy", "a multiple of 4", "%lld", (long long)dy->dim[3]);
   if (!rows_fit(dy, WINDOWS) || !rows_fit(norm, WINDOWS) || (x && !rows_fit(x, 8)))
-    return qn_refuse(out, "rows in steps of 16 bytes", x ? "x" : "dy", "nchw", "%s", "others");
+    return qn_refuse(out, "rows in steps of 16 bytes", x ? "x" : "dy", "nchw", "%s", "other strides");
   double elements = (double)qn_elements(dx);
   if (elements > 2e9) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
 

@@ -135,9 +135,9 @@ static inline qn_status walk_fill(walk *p, gradient_roles *of, const qn_request 
   const int32_t value[] = { of->dx, of->dy, of->x, of->indices };
   for (int i = 0; i < 4; i++)
     if (value[i] >= 0 && (!qn_is_packed(&r->value[value[i]]) || r->value[value[i]].align < 16))
-      return qn_refuse(out, "packed planes, aligned to 16 bytes", "dx", "nchw", "%s", "others");
+      return qn_refuse(out, "packed planes, aligned to 16 bytes", "dx", "nchw", "%s", "other strides");
   p->by_depth = cuda_divide_by(p->in[0]);
-  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "1 deep", "%d", p->size[0]);
+  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
   const int64_t places = qn_elements(&r->value[of->dx]);
   if (places > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
   p->count = (uint32_t)(places / ((int64_t)p->in[1] * p->in[2]));

@@ -245,7 +245,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status || (status = packed_floats(r, out, s.y, "y"))) return status;
   int32_t mask = s.mask < 0 ? s.mask_out : s.mask;
   if (mask >= 0 && !qn_is_packed(&r->value[mask]))
-    return qn_refuse(out, "octets must lie side by side", "mask", "stride 1", "%lld", (long long)r->value[mask].stride[0]);
+    return qn_refuse(out, "the mask's bytes are contiguous", "mask", "stride 1", "%lld", (long long)r->value[mask].stride[0]);
   if (op->op == QN_OP_RNG_UNIFORM) {
     s.p.min = attr[0], s.p.step = (attr[1] - attr[0]) * 0x1p-24;
     s.p.unit = attr[0] == 0 && attr[1] == 1;

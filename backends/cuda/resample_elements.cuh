@@ -107,13 +107,13 @@ static inline qn_status strips_begin(resampling *s, int *v, const qn_request *r,
 {
   const qn_node *op = &r->op[0];
   const qn_value *in = &r->value[op->arg[0]], *to = &r->value[op->arg[1]];
-  if (in->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if (in->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "x", "f32, f16 or bf16", "%s", "f64");
   if (in->dtype != to->dtype) return qn_refuse(out, "one dtype", "y", qn_kit_name(in->dtype), "%s", qn_kit_name(to->dtype));
   const qn_resampling *a = (const qn_resampling *)op->attr;
   if (a->mode == QN_RESAMPLE_CUBIC && a->coefficient != -0.75)
     return qn_refuse(out, "Keys' kernel of -3/4", "coefficient", "-0.75", "%g", a->coefficient);
   *s = resampling_of(a, op->op == QN_OP_RESAMPLE, in, to);
-  if (!spatial_small(s)) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)spatial_units(s, 1, 1));
+  if (!spatial_small(s)) return qn_refuse(out, "positions fit 32 bits", "x", "fewer", "%lld", (long long)spatial_units(s, 1, 1));
   *v = in->dtype == QN_F32 ? 4 : 8;
   if (!has_vectors(*s, *v, in, to)) *v = 1;
   return QN_OK;

@@ -171,13 +171,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_resampling *a = (const qn_resampling *)op->attr;
   halves_state st = {};
   const qn_value *dy = &r->value[st.dy = op->arg[0]], *dx = &r->value[st.dx = op->arg[1]];
-  if (dy->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "dy", "f32, f16 or bf16", "%s", "f64");
+  if (dy->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "dy", "f32, f16 or bf16", "%s", "f64");
   if (dy->dtype != dx->dtype) return qn_refuse(out, "one dtype", "dy", qn_kit_name(dx->dtype), "%s", qn_kit_name(dy->dtype));
   if (a->mode != QN_RESAMPLE_LINEAR || a->grid != QN_GRID_HALF_PIXEL)
     return qn_refuse(out, "linear by half pixels", "mode", "linear", "%s", "another");
   if (dx->rank != 4 || dy->dim[2] != 2 * dx->dim[2] || dy->dim[3] != 2 * dx->dim[3])
     return qn_refuse(out, "twice the lines and columns", "dy", "rank 4", "rank %d", dx->rank);
-  if (qn_elements(dy) > 1 << 30) return qn_refuse(out, "places are counted in 31 bits", "dy", "fewer", "%lld", (long long)qn_elements(dy));
+  if (qn_elements(dy) > 1 << 30) return qn_refuse(out, "number of elements", "dy", "at most 2^30", "%lld", (long long)qn_elements(dy));
   const int v = dx->dtype == QN_F32 ? 4 : 8;
   const int64_t n = dx->dim[0], c = dx->dim[1];
   bool vectors = dx->stride[1] == 1 && dy->stride[1] == 1 && c % v == 0 && dx->align >= 16 && dy->align >= 16 && dy->stride[3] < 1 << 20;
@@ -185,7 +185,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   bool planes = dx->stride[3] == 1 && dy->stride[3] == 1 && dx->dim[3] % 2 == 0 && dx->align >= (uint32_t)(32 / v) &&
                 dy->align >= (uint32_t)(64 / v);
   for (int d = 0; d < 3; d++) planes = planes && dy->stride[d] % 4 == 0 && dx->stride[d] % 2 == 0;
-  if (!vectors && !planes) return qn_refuse(out, "columns or channels are aligned words", "dx", "nchw or nhwc", "%s", "others");
+  if (!vectors && !planes) return qn_refuse(out, "columns or channels are aligned words", "dx", "nchw or nhwc", "%s", "other strides");
   halves &s = st.s;
   s.lines = (int32_t)dx->dim[2], s.columns = (int32_t)dx->dim[3], s.layers = (int32_t)(n * c);
   s.dy_image = dy->stride[0], s.dy_plane = dy->stride[1], s.dy_line = dy->stride[2], s.dy_column = dy->stride[3];

@@ -406,13 +406,13 @@ static qn_status begin(sampling_state *st, const qn_request *r, qn_prepared *out
   st->x = op->arg[forward ? 0 : 1], st->grid = op->arg[forward ? 1 : 2], st->dy = op->arg[forward ? 2 : 0],
   st->out = op->arg[forward ? 2 : 3];
   const qn_value *x = &r->value[st->x], *y = &r->value[st->dy], *grid = &r->value[st->grid];
-  if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if (x->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "x", "f32, f16 or bf16", "%s", "f64");
   problem *s = &st->s;
   *s = problem_of(op->attr, forward, x, y, grid, &r->value[st->out]);
   st->mapped = of.mapped, st->from = sampler_points(&of, r, s);
   int64_t places = qn_elements(x) / x->dim[1], count = qn_elements(y) / y->dim[1], c = x->dim[1];
   if (places > 1 << 30 || (double)count * (double)(c + LANES) > 1 << 30)
-    return qn_refuse(out, "places are counted in 31 bits", "grid", "fewer points", "%lld", (long long)count);
+    return qn_refuse(out, "positions fit 32 bits", "grid", "fewer points", "%lld", (long long)count);
   s->of.channels = c, s->count = (int32_t)count;
   s->per_image = cuda_divide_by(count / x->dim[0]), s->per_line = cuda_divide_by(s->point[2]);
   return QN_OK;
@@ -467,8 +467,8 @@ static qn_status prepare_vectors(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "vectors of channels", "x", "channels innermost, of 16 bytes", "%lld channels", (long long)x->dim[1]);
   for (int d = 0; d < 4; d++)
     if (x->align < 16 || y->align < 16 || (d != 1 && (x->stride[d] % v || y->stride[d] % v)))
-      return qn_refuse(out, "vectors are aligned", "x", "multiples of 16 bytes", "%s", "others");
-  if (qn_extent(x) > 0x7fffffff) return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)qn_extent(x));
+      return qn_refuse(out, "vectors are aligned", "x", "multiples of 16 bytes", "%s", "other strides");
+  if (qn_extent(x) > 0x7fffffff) return qn_refuse(out, "number of positions", "x", "below 2^31", "%lld", (long long)qn_extent(x));
   bool forward = st.forward;
   st.s.lanes = cuda_divide_by(x->dim[1] / v);
   for (st.s.group = 1; st.s.group < 32 && st.s.group < (int32_t)st.s.lanes.by;) st.s.group *= 2;

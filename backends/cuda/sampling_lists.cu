@@ -217,7 +217,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (op->op != QN_OP_GRID_SAMPLE_BACKWARD_DATA) return qn_refuse(out, "the gradient by the image", "dx", "", "%s", "another");
   st.dy = op->arg[0], st.dx = op->arg[2];
   const qn_value *dy = &r->value[st.dy], *grid = &r->value[op->arg[1]], *dx = &r->value[st.dx];
-  if (dx->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "dy", "f32, f16 or bf16", "%s", "f64");
+  if (dx->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "dy", "f32, f16 or bf16", "%s", "f64");
   if (dx->rank != 4) return qn_refuse(out, "images have two dims", "dx", "rank 4", "rank %d", dx->rank);
   const int bytes = dx->dtype == QN_F32 ? 4 : 2, v = 16 / bytes;
   const int64_t c = dx->dim[1], images = dx->dim[0], width = dx->dim[3], height = dx->dim[2], count = grid->dim[1] * grid->dim[2],
@@ -227,7 +227,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!vectors) return qn_refuse(out, "vectors of channels", "dx", "channels innermost, of 16 bytes", "%lld channels", (long long)c);
   if (count > 1 << 20 || cells > 1 << 24 || (double)(count + cells) * (double)images > 1e9 || (double)qn_elements(dx) > 1e9 ||
       qn_extent(dy) > 1 << 29)
-    return qn_refuse(out, "places are counted in 31 bits", "dx", "fewer", "%lld", (long long)cells);
+    return qn_refuse(out, "positions fit 32 bits", "dx", "fewer", "%lld", (long long)cells);
   /* bands: enough to fill the device, but every band scans all points */
   const int64_t room = (int64_t)r->device->shared_per_block - 1024 - 8 * count,
                 least = room > 0 ? qn_ceil_div(4 * cells, room) : MOST_BANDS + 1;

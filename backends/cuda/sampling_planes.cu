@@ -423,7 +423,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const bool forward = st.forward = op->op == QN_OP_GRID_SAMPLE;
   st.x = op->arg[forward ? 0 : 1], st.grid = op->arg[forward ? 1 : 2], st.dy = op->arg[forward ? 2 : 0], st.out = op->arg[forward ? 2 : 3];
   const qn_value *x = &r->value[st.x], *y = &r->value[st.dy], *grid = &r->value[st.grid], *to = &r->value[st.out];
-  if (x->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if (x->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "x", "f32, f16 or bf16", "%s", "f64");
   if (attr->mode != QN_RESAMPLE_LINEAR || attr->padding == QN_SAMPLE_REFLECTION)
     return qn_refuse(out, "linear, not reflected", "mode", "linear", "%s", "another");
   if (x->rank != 4) return qn_refuse(out, "images have two dims", "x", "rank 4", "rank %d", x->rank);
@@ -432,11 +432,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                 count = y->dim[2] * y->dim[3], units = r->device->units;
   if (x->align < 16 || (x->stride[3] != 1 && x->dim[3] > 1) || (x->stride[2] != x->dim[3] && x->dim[2] > 1) || size % each ||
       x->stride[0] % each || x->stride[1] % each)
-    return qn_refuse(out, "planes are packed words of 16 bytes", "x", "nchw", "%s", "others");
-  if (y->stride[3] != 1 || y->stride[2] != y->dim[3]) return qn_refuse(out, "planes are packed", "y", "nchw", "%s", "others");
+    return qn_refuse(out, "planes are packed words of 16 bytes", "x", "nchw", "%s", "other strides");
+  if (y->stride[3] != 1 || y->stride[2] != y->dim[3]) return qn_refuse(out, "planes are packed", "y", "nchw", "%s", "other strides");
   if (grid->dtype != QN_F32 || grid->align < 8 || grid->stride[3] != 1 || grid->stride[2] != 2 || grid->stride[1] != 2 * grid->dim[2] ||
       grid->stride[0] % 2)
-    return qn_refuse(out, "points are packed, words of two f32", "grid", "row-major without gaps", "%s", "others");
+    return qn_refuse(out, "points are packed, words of two f32", "grid", "row-major without gaps", "%s", "other strides");
   if (size > 1 << 20) return qn_refuse(out, "two planes in shared memory", "x", "smaller planes", "%lld bytes", (long long)(size * bytes));
   problem *s = &st.s;
   s->line = (int32_t)(x->dim[3] * bytes), s->plane = (int32_t)(size * bytes), s->around = (int32_t)qn_round_up(s->line + bytes, 16);
@@ -449,7 +449,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (room < 2) return qn_refuse(out, "two planes in shared memory", "x", "smaller planes", "%d bytes", s->plane);
   const int64_t shares = qn_ceil_div(count, s->share);
   if ((double)c * (double)x->dim[0] * (double)shares > 1e9 || (double)count * (double)x->dim[0] > 1e9)
-    return qn_refuse(out, "places are counted in 31 bits", "x", "fewer", "%lld", (long long)count);
+    return qn_refuse(out, "positions fit 32 bits", "x", "fewer", "%lld", (long long)count);
   for (int d = 0; d < 2; d++) {
     const float n = (float)x->dim[2 + d], last = n - 1;
     const bool border = attr->padding == QN_SAMPLE_BORDER;

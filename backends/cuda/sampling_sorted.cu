@@ -229,7 +229,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   sorted_state st = { {}, op->arg[0], op->arg[1], op->arg[2], nullptr, 0 };
   const qn_value *dy = &r->value[st.dy], *grid = &r->value[st.grid], *dx = &r->value[st.dx];
-  if (dx->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "dy", "f32, f16 or bf16", "%s", "f64");
+  if (dx->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "dy", "f32, f16 or bf16", "%s", "f64");
   problem *s = &st.s;
   *s = problem_of(op->attr, dy, grid, dx);
   int64_t c = dx->dim[1];

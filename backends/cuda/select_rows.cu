@@ -336,10 +336,10 @@ static qn_status scatter_prepare(const qn_request *r, qn_prepared *out)
   const qn_value *dy = cuda_value(r, QN_ROLE_SCATTER_ADD_DY), *dx = cuda_value(r, QN_ROLE_SCATTER_ADD_DX);
   const qn_value *indices = cuda_value(r, QN_ROLE_SCATTER_ADD_INDICES);
   int axis = (int)((const qn_axis *)r->op[0].attr)->axis;
-  if (dx->dtype == QN_F64 || dy->dtype == QN_F64) return qn_refuse(out, "sums are made in f32", "dx", "f32, f16 or bf16", "%s", "f64");
+  if (dx->dtype == QN_F64 || dy->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "dx", "f32, f16 or bf16", "%s", "f64");
   int64_t n = qn_elements(indices);
   if (n == 0 || n > INT32_MAX || dx->dim[axis] >= INT32_MAX)
-    return qn_refuse(out, "places are counted in 32 bits", "indices", "1 to 2^31 - 1", "%lld", (long long)n);
+    return qn_refuse(out, "number of positions", "indices", "1 to 2^31 - 1", "%lld", (long long)n);
   qn_nest named = {}, rest = {};          /* named: dims of indices (indices and dy); rest: the other dims (dx and dy) */
   named.n = 3, rest.n = 2;
   named.rank = indices->rank;

@@ -306,7 +306,7 @@ static qn_status read_lists(state *s, const qn_request *r, qn_prepared *out, con
     }
     s->chunks += chunks_of(s, t);
   }
-  if (s->chunks == 0) return qn_refuse(out, "something must be there to do", "", "an element", "%s", "none");
+  if (s->chunks == 0) return qn_refuse(out, "at least one element", "", "an element", "%s", "none");
   if (s->chunks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 chunks", "", "", "%lld", (long long)s->chunks);
   return QN_OK;
 }

@@ -75,17 +75,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "pads outwards", "pad", "not negative, mode constant, reflect or replicate", "%s", "");
   int esize = (int)qn_kit_bytes(dx->dtype);
   if (dx->dtype != QN_F32 && dx->dtype != QN_F16 && dx->dtype != QN_BF16)
-    return qn_refuse(out, "sums are made in f32", "dx", "f32, f16 or bf16", "%s", qn_kit_name(dx->dtype));
+    return qn_refuse(out, "accumulates in f32", "dx", "f32, f16 or bf16", "%s", qn_kit_name(dx->dtype));
   if (dy->dtype != dx->dtype) return qn_refuse(out, "one dtype", "dx", qn_kit_name(dy->dtype), "%s", qn_kit_name(dx->dtype));
   if (!qn_is_dense(dx)) return qn_refuse(out, "elements are counted as they lie", "dx", "no gaps", "%s", "gaps");
   if (qn_elements(dx) > INT32_MAX)
     return qn_refuse(out, "elements are counted in 31 bits", "dx", "below 2^31", "%lld", (long long)qn_elements(dx));
   for (int d = 0; d < dy->rank; d++)
-    if (dy->dim[d] > INT32_MAX) return qn_refuse(out, "places are counted in 31 bits", "dy", "below 2^31", "%lld", (long long)dy->dim[d]);
+    if (dy->dim[d] > INT32_MAX) return qn_refuse(out, "number of positions", "dy", "below 2^31", "%lld", (long long)dy->dim[d]);
   double added = 1;                       /* to one element */
   for (int d = 0; d < dy->rank && a->mode == QN_PAD_REPLICATE; d++)
     added *= 1 + (double)qn_max_i64(a->pad_before[d], dy->dim[d] - dx->dim[d] - a->pad_before[d]);
-  if (added > MOST) return qn_refuse(out, "sums are made in f32", "dy", "at most 16384 places that show one of dx", "%.0f", added);
+  if (added > MOST) return qn_refuse(out, "accumulates in f32", "dy", "at most 16384 places that show one of dx", "%.0f", added);
   gathering p = {};
   if (!pad_fill(&p, a, dy, dx)) return qn_refuse(out, "at most 6 dims that do not merge", "dx", "6", "%d", dx->rank);
   if (p.in_dim[0] > 1 && p.in_stride[0] != esize)

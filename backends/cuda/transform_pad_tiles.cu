@@ -288,7 +288,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *result)
   pad_state st = {};
   st.kernel = kernel_of(back, out->dtype, esize);
   if (!st.kernel)
-    return qn_refuse(result, back ? "sums are made in f32" : "narrow elements", written, back ? "f32, f16 or bf16" : "at most 4 bytes",
+    return qn_refuse(result, back ? "accumulates in f32" : "narrow elements", written, back ? "f32, f16 or bf16" : "at most 4 bytes",
                      "%s", qn_kit_name(out->dtype));
   if (in->dtype != out->dtype) return qn_refuse(result, "one dtype", written, qn_kit_name(in->dtype), "%s", qn_kit_name(out->dtype));
   if (!qn_is_dense(out)) return qn_refuse(result, "elements are counted as they lie", written, "no gaps", "%s", "gaps");
@@ -296,7 +296,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *result)
     return qn_refuse(result, "elements are counted in 31 bits", written, "below 2^31", "%lld", (long long)qn_elements(out));
   for (int d = 0; d < in->rank; d++)
     if (in->dim[d] > INT32_MAX)
-      return qn_refuse(result, "places are counted in 31 bits", read, "below 2^31", "%lld", (long long)in->dim[d]);
+      return qn_refuse(result, "number of positions", read, "below 2^31", "%lld", (long long)in->dim[d]);
   tiling p = {};
   if (!pad_fill(&p, a, in, out)) return qn_refuse(result, "at most 6 dims that do not merge", written, "6", "%d", out->rank);
   const int64_t pitch = (int64_t)p.in_dim[0] * esize, width = (int64_t)p.out_dim[0] * esize;
