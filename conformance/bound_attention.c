@@ -347,7 +347,9 @@ static void pair_backward(const struct scene *s, const struct row *r, struct gra
   dp *= kept;
   double ds = p * (dp - big_d), eds = ep * (fabs(dp - big_d) + edp + of_d) + p * (edp + of_d + 2 * u * (fabs(dp) + fabs(big_d)))
       + 3 * u * fabs(ds) + s->tiny;
-  if (qc_overflows(s->n->compute, p) || qc_overflows(s->n->compute, p * (kept * size + fabs(big_d))))
+  if (qc_overflows(s->n->compute, p))
+    ep = INFINITY;                        /* lse is not that of these scores */
+  if (ep == INFINITY || qc_overflows(s->n->compute, p * (kept * size + fabs(big_d))))
     eds = INFINITY;
   double slope = 1 - r->t[j] * r->t[j], inner = s->scale * fabs(ds) * slope;
   double of_slope = s->a->softcap > 0 ? fmin(1, 2 * fabs(r->t[j]) * r->e[j] / s->a->softcap + 8 * u) : 0;

@@ -67,6 +67,12 @@ attention_forward q=bf16/1x2x9x112 k=bf16/1x2x17x112 v=bf16/1x2x17x112
 attention_forward q=bf16/1x2x9x160 k=bf16/1x2x17x160 v=bf16/1x2x17x160 right=0
 attention_forward q=bf16/1x2x70x192 k=bf16/1x2x70x192 v=bf16/1x2x70x128 right=0
 attention_forward q=bf16/1x2x5x256 k=bf16/1x2x66x256 v=bf16/1x2x66x256
+# several tiles of keys and blocks of queries, some of which nobody sees; few queries and thousands of keys
+attention_forward q=f32/1x2x150x8 k=f32/1x1x401x8 v=f32/1x1x401x8 lse=? max=? right=0 ; as=bf16
+attention_forward q=f32/1x1x140x12 k=f32/1x1x620x12 v=f32/1x1x620x20 lse=? left=50 right=3 ; as=f16
+attention_forward q=f32/2x1x135x8 k=f32/2x1x390x8 v=f32/2x1x390x8 bias=f32/1x1x135x390 mask=bool/2x1x1x390 slopes=f32/1 sink=f32/1 kv_lengths=i32/2 seed=9 dropout=0.2 lse=? softcap=5 ; kv_lengths.is=195,390
+attention_forward q=f32/2x4x1x8 k=f32/2x2x2100x8 v=f32/2x2x2100x12 kv_lengths=i32/2 lse=? max=? ; kv_lengths.is=1030,2100 as=bf16
+attention_forward q=f32/1x2x3x40 k=f32/1x1x1300x40 v=f32/1x1x1300x16 bias=f32/1x2x1x1300 mask=bool/1x1x3x1300 sink=f32/2 seed=9 dropout=0.2 lse=? left=1100 right=0
 attention_forward q=f32/2x3x1x7 k=f32/2x3x0x7 v=f32/2x3x0x5 lse=? max=? amax=? sink=f32/3
 attention_forward q=f32/2x3x0x7 k=f32/2x3x4x7 v=f32/2x3x4x5 lse=?
 attention_forward q=f32/0x3x2x7 k=f32/0x3x4x7 v=f32/0x3x4x5
@@ -119,6 +125,8 @@ attention_backward dy=f32/2x2x5x4 q=f32/2x2x5x4 k=f32/2x2x9x4 v=f32/2x2x9x4 y=f3
 attention_backward dy=f32/2x4x9x8 q=f32/2x4x9x8 k=f32/2x1x13x8 v=f32/2x1x13x8 y=f32/2x4x9x8 lse=f32/2x4x9 blocks=u8/2x1x3x1 block_q=3 block_kv=4 dv=? ; blocks.fill=bits
 attention_backward dy=bf16/1x2x65x64 q=bf16/1x2x65x64 k=bf16/1x2x129x64 v=bf16/1x2x129x64 y=bf16/1x2x65x64 lse=f32/1x2x65 dv=? right=0 ; as=f16
 attention_backward dy=bf16/1x2x33x128 q=bf16/1x2x33x192 k=bf16/1x1x63x192 v=bf16/1x1x63x128 y=bf16/1x2x33x128 lse=f32/1x2x33 dv=?
+attention_backward dy=f32/1x2x140x8 q=f32/1x2x140x8 k=f32/1x1x400x8 v=f32/1x1x400x8 y=f32/1x2x140x8 lse=f32/1x2x140 dv=? right=0 left=170 ; as=bf16
+attention_backward dy=f32/2x1x131x8 q=f32/2x1x131x8 k=f32/2x1x200x8 v=f32/2x1x200x8 y=f32/2x1x131x8 lse=f32/2x1x131 q_lengths=i32/2 kv_lengths=i32/2 mask=bool/1x1x131x200 seed=9 dropout=0.2 dv=? softcap=5 ; q_lengths.is=131,70 kv_lengths.is=193,150
 attention_backward dy=f32/1x1x3x4 q=f32/1x1x3x4 k=f32/1x1x0x4 v=f32/1x1x0x4 y=f32/1x1x3x4 lse=f32/1x1x3 dv=?
 
 # merge: shares, an empty part on either side and on both, which is not read; in place
