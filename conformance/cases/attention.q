@@ -37,6 +37,8 @@ attention_forward q=f32/1x1x2x1 k=f32/1x1x4x1 v=f32/1x1x4x1 blocks=u8/1x1x2x1 bl
 attention_forward q=f32/1x1x3x1 k=f32/1x1x2x1 v=f32/1x1x2x1 lse=? ; q.is=0,nan,0 k.is=1,2 v.is=1,3 y.is=2,nan,2 lse.is=0.69314718,nan,0.69314718 lse.within=1e-6
 attention_backward dy=f32/1x1x2x1 q=f32/1x1x2x1 k=f32/1x1x3x1 v=f32/1x1x3x1 y=f32/1x1x2x1 lse=f32/1x1x2 dv=? kv_lengths=i32/1 ; dy.is=1 q.is=0 k.is=1,2,nan v.is=1,3,nan y.is=2 lse.is=0.69314718 kv_lengths.is=2 dq.is=0.5,0.5 dk.is=0 dv.is=1,1,0 dq.within=1e-6 dv.within=1e-6
 attention_backward dy=f32/1x1x3x1 q=f32/1x1x3x1 k=f32/1x1x2x1 v=f32/1x1x2x1 y=f32/1x1x3x1 lse=f32/1x1x3 dv=? right=0 ; dy.is=1 q.is=nan,0,0 k.is=1,2 v.is=1,3 y.is=0,1,2 lse.is=-inf,0,0.69314718 dq.is=0,0,0.5 dk.is=0 dv.is=1.5,0.5 dq.within=1e-6 dv.within=1e-6
+# the same in rows of 16 bytes: a key past the length, queries before the first key and past their length
+attention_backward dy=bf16/1x1x4x8 q=bf16/1x1x4x8 k=bf16/1x1x3x8 v=bf16/1x1x3x8 y=bf16/1x1x4x8 lse=f32/1x1x4 dv=? q_lengths=i32/1 kv_lengths=i32/1 right=0 ; dy.is=nan,nan,nan,nan,nan,nan,nan,nan,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,nan,nan,nan,nan,nan,nan,nan,nan q.is=nan,nan,nan,nan,nan,nan,nan,nan,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,inf,nan,nan,nan,nan,nan,nan,nan k.is=1,1,1,1,1,1,1,1,2,2,2,2,2,2,2,2,nan,nan,nan,nan,nan,nan,nan,nan v.is=1,1,1,1,1,1,1,1,3,3,3,3,3,3,3,3,nan,nan,nan,nan,nan,nan,nan,nan y.is=nan,nan,nan,nan,nan,nan,nan,nan,1,1,1,1,1,1,1,1,2,2,2,2,2,2,2,2,nan,nan,nan,nan,nan,nan,nan,nan lse.is=-inf,0,0.69314718,nan q_lengths.is=3 kv_lengths.is=2 dq.is=0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1.41421356,1.41421356,1.41421356,1.41421356,1.41421356,1.41421356,1.41421356,1.41421356,0,0,0,0,0,0,0,0 dq.within=0.01 dk.is=0 dv.is=1.5,1.5,1.5,1.5,1.5,1.5,1.5,1.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5,0,0,0,0,0,0,0,0 dv.within=0.01 plain=1
 
 # grouped heads share: query heads 0, 1 key head 0, heads 2, 3 key head 1
 attention_forward q=f32/1x4x1x1 k=f32/1x2x1x1 v=f32/1x2x1x1 ; q.is=0 k.is=0 v.is=5,7 y.is=5,5,7,7
@@ -125,12 +127,23 @@ attention_backward dy=f32/2x4x6x4 q=f32/2x4x6x4 k=f32/2x2x7x4 v=f32/2x2x7x4 y=f3
 attention_backward dy=f32/2x2x5x2 q=f32/2x2x5x4 k=f32/2x1x5x4 y=f32/2x2x5x2 lse=f32/2x2x5 value_size=2 right=0 ; as=f64
 attention_backward dy=f32/1x2x7x4 q=f32/1x2x7x4 k=f32/1x2x9x4 v=f32/1x2x9x4 y=f32/1x2x7x4 lse=f32/1x2x7 q_starts=i32/4 kv_starts=i64/4 dv=? right=0 dropout=0.3 seed=5 mask=bool/3x1x1x9 bias=f32/1x1x7x1 dbias=? sink=f32/2 dsink=? ; q_starts.is=0,3,3,7 kv_starts.is=0,4,6,9
 attention_backward dy=f32/2x2x5x4 q=f32/2x2x5x4 k=f32/2x2x9x4 v=f32/2x2x9x4 y=f32/2x2x5x4 lse=f32/2x2x5 seed=7 offset=2 dropout=0.5 dv=? ; as=bf16,f64
-attention_backward dy=f32/2x4x9x8 q=f32/2x4x9x8 k=f32/2x1x13x8 v=f32/2x1x13x8 y=f32/2x4x9x8 lse=f32/2x4x9 blocks=u8/2x1x3x1 block_q=3 block_kv=4 dv=? ; blocks.fill=bits
+attention_backward dy=f32/2x4x9x8 q=f32/2x4x9x8 k=f32/2x1x13x8 v=f32/2x1x13x8 y=f32/2x4x9x8 lse=f32/2x4x9 blocks=u8/2x1x3x1 block_q=3 block_kv=4 dv=? ; blocks.fill=bits as=bf16
 attention_backward dy=bf16/1x2x65x64 q=bf16/1x2x65x64 k=bf16/1x2x129x64 v=bf16/1x2x129x64 y=bf16/1x2x65x64 lse=f32/1x2x65 dv=? right=0 ; as=f16
 attention_backward dy=bf16/1x2x33x128 q=bf16/1x2x33x192 k=bf16/1x1x63x192 v=bf16/1x1x63x128 y=bf16/1x2x33x128 lse=f32/1x2x33 dv=?
 attention_backward dy=f32/1x2x140x8 q=f32/1x2x140x8 k=f32/1x1x400x8 v=f32/1x1x400x8 y=f32/1x2x140x8 lse=f32/1x2x140 dv=? right=0 left=170 ; as=bf16
 attention_backward dy=f32/2x1x131x8 q=f32/2x1x131x8 k=f32/2x1x200x8 v=f32/2x1x200x8 y=f32/2x1x131x8 lse=f32/2x1x131 q_lengths=i32/2 kv_lengths=i32/2 mask=bool/1x1x131x200 seed=9 dropout=0.2 dv=? softcap=5 ; q_lengths.is=131,70 kv_lengths.is=193,150
 attention_backward dy=f32/1x1x3x4 q=f32/1x1x3x4 k=f32/1x1x0x4 v=f32/1x1x0x4 y=f32/1x1x3x4 lse=f32/1x1x3 dv=?
+# rows of whole 16 bytes: tiles of queries and of keys that are whole, in part or not seen; groups; tokens before heads; values within keys
+attention_backward dy=bf16/2x2x70x24 q=bf16/2x2x70x24 k=bf16/2x1x150x24 v=bf16/2x1x150x24 y=bf16/2x2x70x24 lse=f32/2x2x70 dlse=f32/2x2x70 sink=f32/2 dsink=? dv=? dq=f32/2x2x70x24 scale=0.02 ; lse.is=3 as=f16
+attention_backward dy=bf16/1x1x135x72 q=bf16/1x1x135x104 k=bf16/1x1x150x104 v=bf16/1x1x150x72 y=f32/1x1x135x72 lse=f32/1x1x135 dv=f32/1x1x150x72 left=40 right=3
+attention_backward dy=f16/1x1x200x16 q=f16/1x1x200x16 k=f16/1x1x70x16 v=f16/1x1x70x16 y=f16/1x1x200x16 lse=f32/1x1x200 dv=? scale=0.02 left=30 right=0 align=top_left ; lse.is=3
+attention_backward dy=bf16/2x2x70x16/2240:16:32:1 q=bf16/2x2x70x16/6720:16:96:1 k=bf16/2x2x70x16/6720:16:96:1 v=bf16/2x2x70x16/6720:16:96:1 y=bf16/2x2x70x16/2240:16:32:1 lse=f32/2x2x70 dq=bf16/2x2x70x16/6720:16:96:1 dk=bf16/2x2x70x16/6720:16:96:1 dv=bf16/2x2x70x16/6720:16:96:1 right=0
+attention_backward dy=bf16/1x2x70x40 q=bf16/1x2x70x48 k=bf16/1x1x70x48 y=bf16/1x2x70x40 lse=f32/1x2x70 value_size=40 right=0
+attention_backward dy=bf16/2x2x70x72 q=bf16/2x2x70x72 k=bf16/2x1x99x72 v=bf16/2x1x99x72 y=bf16/2x2x70x72 lse=f32/2x2x70 bias=f32/2x1x1x99 mask=bool/1x2x70x99 slopes=f32/2x2 dv=? right=0 softcap=4 ; slopes.fill=pos lse.is=4
+attention_backward dy=bf16/3x2x70x16 q=bf16/3x2x70x16 k=bf16/3x1x140x16 v=bf16/3x1x140x16 y=bf16/3x2x70x16 lse=f32/3x2x70 q_lengths=i32/3 kv_lengths=i64/3 dv=? right=0 ; q_lengths.is=70,65,3 kv_lengths.is=140,40,0
+attention_backward dy=f16/1x2x70x16 q=f16/1x2x70x16 k=f16/1x2x99x16 v=f16/1x2x99x16 y=f16/1x2x70x16 lse=f32/1x2x70 bias=f16/1x2x70x1 seed=7 offset=2 scale=0.02 dropout=0.3 dv=? ; lse.is=3
+attention_backward dy=bf16/1x1x3x8 q=bf16/1x1x3x8 k=bf16/1x1x0x8 v=bf16/1x1x0x8 y=bf16/1x1x3x8 lse=f32/1x1x3 dv=?
+attention_backward dy=bf16/1x1x0x8 q=bf16/1x1x0x8 k=bf16/1x1x5x8 v=bf16/1x1x5x8 y=bf16/1x1x0x8 lse=f32/1x1x0 dv=?
 
 # merge: shares, an empty part on either side and on both, which is not read; in place
 attention_merge y1=f32/3x1 lse1=f32/3 y2=f32/3x1 lse2=f32/3 lse=? ; y1.is=2,nan,4 lse1.is=0,-inf,1 y2.is=4,5,nan lse2.is=0,3,-inf y.is=3,5,4 lse.is=0.69314718,3,1 lse.within=1e-6
