@@ -204,7 +204,7 @@ layer_norm_backward dy=bf16/2x3x16x40 x=bf16/2x3x16x40 scale=f32/1x3x16x1 mean=f
 layer_norm x=f32/2x4x16x49 axis=2,3 scale=f32/1x4x16x1 shift=f32/1x4x16x1 mean=? rstd=? ; as=bf16 plain=1
 layer_norm x=bf16/2x3x8x3136 axis=2,3 scale=f32/1x3x8x1 shift=f32/1x3x8x1 ; plain=1
 layer_norm x=f16/5x8x16x16 axis=2,3 scale=f16/1x8x1x1 shift=f16/1x8x1x1 mean=? ; plain=1
-rms_norm x=f32/3x2x8x44 axis=2,3 scale=f32/1x2x8x1 rstd=? ; as=bf16 plain=1
+rms_norm x=f32/3x2x8x44 axis=2,3 scale=f32/1x2x8x1 rstd=? ; as=bf16 plain=1 tier=quick
 
 in x bf16/2x4x8x120
 in g bf16/1x4x8x1

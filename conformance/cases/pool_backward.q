@@ -17,7 +17,7 @@ pool_max_backward dy=f32/1x4x17 indices=i32/1x4x17 dx=f32/1x4x33 window=3 stride
 pool_max_backward dy=f32/2x3x1 x=f32/2x3x64 window=64 ; as=f64
 pool_max_backward dy=f32/1x3x3x2x3 indices=i64/1x3x3x2x3 dx=f32/1x3x6x5x7 window=2,2,2
 pool_max_backward dy=f32/1x3x4x4x4 x=f32/1x3x6x5x7 window=3,2,3 stride=2,1,2 pad=1,0,1 ceil_mode=1 ; as=f16,bf16,f64
-pool_max_backward dy=f32/1x8x4x4/nhwc indices=u8/1x8x4x4/nhwc dx=f32/1x8x7x7/nhwc window=3,3 stride=2,2 pad=1,1 ; as=bf16
+pool_max_backward dy=f32/1x8x4x4/nhwc indices=u8/1x8x4x4/nhwc dx=f32/1x8x7x7/nhwc window=3,3 stride=2,2 pad=1,1 ; as=bf16 tier=quick
 pool_max_backward dy=f32/1x35x4x4/nhwc x=f32/1x35x5x5/nhwc window=2,2 stride=1,1 ; as=f16
 pool_max_backward dy=f32/1x1x65x2 indices=i32/1x1x65x2 dx=f32/1x1x130x3 window=2,2 stride=2,1 ; as=f64
 pool_max_backward dy=f32/1x64x2x2 x=f32/1x64x3x3 window=2,2 stride=1,1

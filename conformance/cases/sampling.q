@@ -22,7 +22,7 @@ grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 mode=nearest padding=border align_co
 grid_sample x=f32/2x3x7x5 grid=f32/2x6x11x2 mode=nearest padding=reflection
 grid_sample x=f32/1x3x4x5x3 grid=f32/1x3x4x5x3 ; as=bf16,f64
 grid_sample x=f32/1x3x4x5x3 grid=f32/1x3x4x5x3 padding=reflection mode=nearest
-grid_sample x=f32/2x16x7x5/nhwc grid=f32/2x6x11x2 ; as=f16,bf16
+grid_sample x=f32/2x16x7x5/nhwc grid=f32/2x6x11x2 ; as=f16,bf16 tier=quick
 grid_sample x=f32/2x5x7x5/nhwc grid=f32/2x6x11x2 padding=border
 grid_sample x=f32/1x8x3x4x5/nhwc grid=f32/1x3x2x4x3 padding=reflection ; as=bf16
 grid_sample x=f32/1x1x1x1 grid=f32/1x2x3x2 padding=border align_corners=1
@@ -84,7 +84,7 @@ grid_sample_backward_data dy=f32/1x4x40x40/nhwc grid=f32/1x40x40x2 dx=f32/1x4x3x
 in theta f32/2x2x3
 in dy f32/2x8x6x9/nhwc
 g = affine_grid theta=theta grid=f32/2x6x9x2
-out dx = grid_sample_backward_data dy=dy grid=g dx=f32/2x8x7x5/nhwc
+out dx = grid_sample_backward_data dy=dy grid=g dx=f32/2x8x7x5/nhwc ; tier=quick
 
 # planes of 16-byte words in shared memory: several or one per stage, three stages and two, refilled, dy in words or not, many points
 grid_sample x=f32/2x5x8x10 grid=f32/2x6x11x2 ; as=f16,bf16
