@@ -87,7 +87,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (s) return s;
   state st = { .q = role(r, QN_ROLE_ATTENTION_FORWARD_Q), .k = role(r, QN_ROLE_ATTENTION_FORWARD_K),
                .v = role(r, QN_ROLE_ATTENTION_FORWARD_V), .y = role(r, QN_ROLE_ATTENTION_FORWARD_Y),
-               .lse = role(r, QN_ROLE_ATTENTION_FORWARD_LSE), .max = role(r, QN_ROLE_ATTENTION_FORWARD_MAX), .sink = role(r, QN_ROLE_ATTENTION_FORWARD_SINK),
+               .lse = role(r, QN_ROLE_ATTENTION_FORWARD_LSE), .max = role(r, QN_ROLE_ATTENTION_FORWARD_MAX),
+               .sink = role(r, QN_ROLE_ATTENTION_FORWARD_SINK),
                .slopes = role(r, QN_ROLE_ATTENTION_FORWARD_SLOPES), .bias = role(r, QN_ROLE_ATTENTION_FORWARD_BIAS),
                .mask = role(r, QN_ROLE_ATTENTION_FORWARD_MASK), .blocks = role(r, QN_ROLE_ATTENTION_FORWARD_BLOCKS),
                .q_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_Q_LENGTHS), .kv_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_KV_LENGTHS),

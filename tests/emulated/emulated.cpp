@@ -568,7 +568,10 @@ static CUresult map_tiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t
   *m = emulated_map();
   if (rank != 4) return CUDA_ERROR_NOT_SUPPORTED;
   m->base = (const char *)base;
-  m->size = type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? 1 : type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 || type == CU_TENSOR_MAP_DATA_TYPE_INT32 ? 4 : 2;
+  m->size = 2;
+  if (type == CU_TENSOR_MAP_DATA_TYPE_UINT8) m->size = 1;
+  for (auto four : { CU_TENSOR_MAP_DATA_TYPE_FLOAT32, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, CU_TENSOR_MAP_DATA_TYPE_INT32 })
+    if (type == four) m->size = 4;
   m->span = swizzle == CU_TENSOR_MAP_SWIZZLE_128B ? 128 : swizzle == CU_TENSOR_MAP_SWIZZLE_64B ? 64
             : swizzle == CU_TENSOR_MAP_SWIZZLE_32B ? 32 : 0;
   for (int i = 0; i < 4; i++) {
@@ -576,7 +579,8 @@ static CUresult map_tiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t
     if (i) m->stride[i - 1] = (int64_t)stride[i - 1];
     if (!extent[i] || !box[i] || box[i] > 256 || step[i] != 1 || (i && stride[i - 1] % 16)) return CUDA_ERROR_INVALID_VALUE;
   }
-  return box[0] * (unsigned)m->size % 16 || (m->span && box[0] * (unsigned)m->size > (unsigned)m->span) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  const int row = m->box[0] * m->size;
+  return row % 16 || (m->span && row > m->span) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 static CUresult map_im2col() { return CUDA_ERROR_NOT_SUPPORTED; }
 static CUresult map_address(CUtensorMap *map, void *base)

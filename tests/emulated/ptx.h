@@ -165,8 +165,8 @@ template <emulated_operand_type type> void emulated_rows(double (&rows)[2][32], 
 }
 /* d = a b + c for 16 x 8 sums over 32 bytes of k, as fragments. */
 template <emulated_operand_type type, class T>
-void emulated_mma(T &d0, T &d1, T &d2, T &d3, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, T c0, T c1, T c2,
-                  T c3)
+void emulated_mma(T &d0, T &d1, T &d2, T &d3, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1, T c0, T c1,
+                  T c2, T c3)
 {
   constexpr int size = type == EMULATED_TF32 ? 4 : type == EMULATED_S8 ? 1 : 2, each = 4 / size;
   const uint32_t a[4] = { a0, a1, a2, a3 }, b[2] = { b0, b1 };
@@ -197,7 +197,8 @@ template <bool transposed> void emulated_ldmatrix(uint32_t (&r)[4], uint32_t at)
   emulated_give(~0u, &at, sizeof at);
   for (int i = 0; i < 4; i++)
     for (int e = 0; e < 2; e++) {
-      const int other = emulated_lane % 4 * 2 + e, own = emulated_lane / 4, row = transposed ? other : own, column = transposed ? own : other;
+      const int other = emulated_lane % 4 * 2 + e, own = emulated_lane / 4;
+      const int row = transposed ? other : own, column = transposed ? own : other;
       const uint16_t v = ((const uint16_t *)emulated_at_shared(emulated_take<uint32_t>(8 * i + row), 16))[column];
       memcpy((char *)&r[i] + 2 * e, &v, 2);
     }
@@ -266,9 +267,11 @@ inline void ptx_cp_async_bulk_tensor_4d_shared_cluster_global_tile_mbarrier_comp
   });
   emulated_mbarrier_add(bar, 0, -bytes);
 }
-inline void ptx_cp_async_bulk_tensor_4d_global_shared_cta_tile_bulk_group(const CUtensorMap *map, int c0, int c1, int c2, int c3, uint32_t from)
+inline void ptx_cp_async_bulk_tensor_4d_global_shared_cta_tile_bulk_group(const CUtensorMap *map, int c0, int c1, int c2, int c3,
+                                                                          uint32_t from)
 {
-  emulated_box(from, (const emulated_map *)map, c0, c1, c2, c3, [](void *from, const char *to, int there) { memcpy((void *)to, from, (size_t)there); });
+  emulated_box(from, (const emulated_map *)map, c0, c1, c2, c3,
+               [](void *from, const char *to, int there) { memcpy((void *)to, from, (size_t)there); });
 }
 inline void ptx_cp_async_bulk_commit_group() {}
 inline void ptx_cp_async_bulk_wait_group_read(int) {}
