@@ -1,8 +1,7 @@
 # libquern: the core, and the backends that are built in.
 
 pkginclude_HEADERS += include/quern/quern.h include/quern/ops.h include/quern/backend.h include/quern/tools.h \
-                      include/quern/kit.h include/quern/number.h include/quern/library.h include/quern/functions.def \
-                      include/quern/rnn.h
+                      include/quern/kit.h include/quern/number.h include/quern/library.h include/quern/functions.def
 nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h
 
 pkginclude_HEADERS += include/quern/rnn.h
