@@ -17,6 +17,12 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     return qn_refuse(p, "oneDNN's grid is half_pixel's", "", "grid=half_pixel", "%s", "another");
   if (resampling->rounding != QN_ROUNDING_AUTO && resampling->rounding != QN_ROUNDING_PREFER_CEIL)
     return qn_refuse(p, "oneDNN rounds halves up", "", "rounding=prefer_ceil", "%s", "another");
+  const qn_value *from = &request->value[op->arg[0]], *to = &request->value[op->arg[1]];
+  double terms = 1;                       /* of dy for one element of dx */
+  for (int32_t i = 2; i < from->rank; i++)
+    terms *= (double)qn_ceil_div(from->dim[i], qn_max_i64(1, to->dim[i]));
+  if (backward && terms > 4096)
+    return qn_refuse(p, "oneDNN's sums run over all terms in f32", "dy", "at most 4096 elements for one of dx", "%.0f", terms);
   onednn_state *s = onednn_begin_with(request, p, 2, role);
   if (!s)
     return QN_UNSUPPORTED;
