@@ -192,15 +192,17 @@ static struct arguments arguments_of(const struct qc_node *n)
   return a;
 }
 
-/* Values for the forward op: what the gradient is given or asked for, by name. */
-static struct arguments forward_values(const qn_op_info *forward, const qn_op_info *op, const struct arguments *back, const qn_value *dy)
+/* Values for the forward op: what the gradient is given, by name, and what it is to be by: that has the gradient's dims, which broadcasting
+ * may have extended, and may be absent among what is given (a bias). */
+static struct arguments forward_values(const qn_op_info *forward, const qn_op_info *op, const struct arguments *back, const qn_value *dy,
+                                       const char *wrt)
 {
   struct arguments a = {0};
   struct qc_value *by_role[QN_MAX_ROLES] = {0};
   for (uint32_t r = 0; r < forward->n_roles; r++) {
     const char *name = forward->role[r].name;
     for (int i = 0;; i++) {
-      const struct qc_value *same = find(op, back, "", name, i), *by = same ? same : find(op, back, "d", name, i);
+      const struct qc_value *same = find(op, back, "", name, i), *by = strcmp(name, wrt) ? same : find(op, back, "d", name, i);
       const qn_value *like = i == 0 && r == forward->n_inputs ? dy : by ? &by->q : NULL;
       if (!like && i == 0 && forward->role[r].class_ == 'k' && !(forward->role[r].flags & QN_ROLE_OPTIONAL))
         like = &random_key;
@@ -231,7 +233,9 @@ static bool gradient_agrees(const struct qc_node *node, int o)
   int index = 0;
   while (index < o && node->out_role[o - index - 1] == node->out_role[o])
     index++;
-  struct arguments f_args = forward_values(forward, op, &all, broadcasts ? &node->out[o]->q : &qc_role(node, "dy")->q), b_args = {0};
+  const char *output = op->role[all.role[at]].name;             /* "dx": by x */
+  const qn_value *dy = broadcasts ? &node->out[o]->q : &qc_role(node, "dy")->q;
+  struct arguments f_args = forward_values(forward, op, &all, dy, output + 1), b_args = {0};
   struct weighted sums = {0};
   struct qc_value *own[ARGUMENTS] = {0};
   for (int k = 0; k < all.n; k++) {
@@ -265,7 +269,6 @@ static bool gradient_agrees(const struct qc_node *node, int o)
       if (isinf(sums.y[k]->y[i]))
         sums.dy[k]->y[i] = 0;
   qc_twin_run(b.node.twin, NULL, NULL);
-  const char *output = op->role[all.role[at]].name;             /* "dx": by x */
   bool ok = compare_directions(&f, find(forward, &f_args, "", output + 1, index), &sums, own[at]->y);
   if (!ok)
     qc_say_fail("output", "%s", output);
