@@ -151,6 +151,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
     const float2 s = b.known[cuda_quotient(m.lane * E + e, a.by_run)];
     mean[e] = s.x, rstd[e] = s.y;
   }
+  const float unit = far_unit(mean, rstd);
 #pragma unroll
   for (int e = 0; e < E; e++) scale[e] = b.scale[m.lane * E + e], shift[e] = b.shift[m.lane * E + e];
   with_activation(a.act, [&](auto op) {
@@ -160,7 +161,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
     for (int k = 0; k < m.count; k++, to += y_step, from_word += m.active) {
       vector_open<whole>(v, 0, *from_word);
 #pragma unroll
-      for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e % N]) * rstd[e % N], scale[e], shift[e]);
+      for (int e = 0; e < E; e++) v[e] = fmaf(far_normalized(v[e], unit, mean[e % N], rstd[e % N]), scale[e], shift[e]);
       activate<whole != QN_F32, decltype(op)::value>(a.act.beta, v);
       *(uint4 *)to = vector_close<whole>(v, 0);
     }

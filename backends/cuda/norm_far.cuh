@@ -8,6 +8,19 @@
 #define FAR_UNIT 0x1p-80f                  /* exact, but for what would be lost among squares that overflow */
 __device__ __forceinline__ bool far_out(float squares) { return !(fabsf(squares) < INFINITY); }
 
+/* For (x - mean) rstd: in groups that reach the range's end x - mean may overflow though the result does not. There all is halved first,
+ * elsewhere fmaf(x, 1, -mean) is x - mean. n groups of a thread share the unit: makes mean and rstd those of far_normalized. */
+template <int n> __device__ __forceinline__ float far_unit(float (&mean)[n], float (&rstd)[n])
+{
+  float unit = 1;
+#pragma unroll
+  for (int i = 0; i < n; i++) unit = rstd[i] < 0x1p-110f ? 0.5f : unit;
+#pragma unroll
+  for (int i = 0; i < n; i++) mean[i] *= -unit, rstd[i] *= unit < 1 ? 2.f : 1.f;
+  return unit;
+}
+__device__ __forceinline__ float far_normalized(float x, float unit, float mean, float rstd) { return fmaf(x, unit, mean) * rstd; }
+
 struct far_group {                        /* `run` neighbouring elements in each of `lines` lines */
   const void *x, *second;                 /* second: what is added to x, laid out alike; NULL: nothing */
   uint32_t dtype;

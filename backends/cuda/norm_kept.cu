@@ -356,6 +356,7 @@ __global__ void __launch_bounds__(THREADS, resident_blocks(columns)) norm_kept(c
       }
     }
 
+    const float unit = far_unit(mean, rstd);
     int64_t after = item + a.stages * item_step, next_x = 0, next_second = 0, scale_at = 0, shift_at = 0;
     if (after < a.items) next_x = a.place(after, X), next_second = a.before ? next_x : a.place(after, Y);
     if (!columns && a.repeat > 1 && there) scale_at = a.place(item, SCALE), shift_at = a.place(item, SHIFT);
@@ -368,7 +369,7 @@ __global__ void __launch_bounds__(THREADS, resident_blocks(columns)) norm_kept(c
       for (int u = 0; u < TOGETHER; u++) {
         if (k + u >= m.count) break;
 #pragma unroll
-        for (int i = 0; i < V; i++) v[u][i] = (v[u][i] - mean[i % N]) * rstd[i % N];
+        for (int i = 0; i < V; i++) v[u][i] = far_normalized(v[u][i], unit, mean[i % N], rstd[i % N]);
         if constexpr (columns) {
 #pragma unroll
           for (int i = 0; i < V; i++) v[u][i] = v[u][i] * scale[i] + shift[i];

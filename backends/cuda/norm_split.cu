@@ -333,7 +333,7 @@ __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant_
 
 /* The factors of N neighbouring groups. */
 template <int N> struct factors {
-  float f[FACTORS][N];
+  float f[FACTORS][N], unit;              /* unit: of far_normalized */
 
   template <bool backward, int whole> __device__ __forceinline__ void read(const split &s, int64_t g, int n)
   {
@@ -345,10 +345,11 @@ template <int N> struct factors {
 #pragma unroll
         for (int i = 0; i < N; i++) f[k][i] = i < n ? from[i] : 0;
     }
+    if constexpr (!backward) unit = far_unit(f[F_MEAN], f[F_RSTD]);
   }
   template <bool backward> __device__ __forceinline__ float of(int i, float x, float dy) const
   {
-    float h = (x - f[F_MEAN][i]) * f[F_RSTD][i];
+    float h = backward ? (x - f[F_MEAN][i]) * f[F_RSTD][i] : far_normalized(x, unit, f[F_MEAN][i], f[F_RSTD][i]);
     return backward ? f[F_RSTD][i] * (dy * f[F_SCALE][i] - f[F_P][i] - h * f[F_Q][i]) : h * f[F_SCALE][i] + f[F_P][i];
   }
 };

@@ -122,6 +122,7 @@ norm_stream(const __grid_constant__ bands a, const __grid_constant__ course s)
         const float4 of = b.known[group + (e >= here)];
         mean[e] = of.x, rstd[e] = of.y, scale[e] = of.z, shift[e] = of.w;
       }
+    const float unit = far_unit(mean, rstd);
     char *y = (char *)a.p[Y] + m.start<whole>(a, Y);
     m.item = next;
     const bool more = next < s.items;
@@ -133,7 +134,7 @@ norm_stream(const __grid_constant__ bands a, const __grid_constant__ course s)
           vector_open<whole>(v, 0, words[k * m.active + t]);
           if (more) fetch(k);
 #pragma unroll
-          for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e % N]) * rstd[e % N], scale[e % N], shift[e % N]);
+          for (int e = 0; e < E; e++) v[e] = fmaf(far_normalized(v[e], unit, mean[e % N], rstd[e % N]), scale[e % N], shift[e % N]);
           activate<whole != QN_F32, decltype(op)::value>(a.act.beta, v);
           *(uint4 *)y = vector_close<whole>(v, 0);
           y += s.step[Y];

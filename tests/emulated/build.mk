@@ -8,10 +8,9 @@ EMULATED = \
   conv_depthwise_planes.cu conv_depthwise_planes_filter.cu conv_direct.cu conv_follow.c conv_kernel.c conv_layout.cu conv_simt.cu \
   conv_simt_filter.cu conv_unfold.c conv_unfold.cu conv_windows.c ctc_direct.cu ctc_two_ended.cu direct.cu elements_direct.cu \
   loss_direct.cu loss_rows.cu lrn.cu lrn_planes.cu lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_mma_bf16.cu matmul_mma_f16.cu \
-  matmul_mma_i8.cu matmul_mma_tf32.cu matmul_problem.c matmul_simt.cu matmul_thin.cu matmul_tiled.c matmul_wgmma.c \
-  matmul_wgmma_bf16.cu matmul_wgmma_f16.cu matmul_wgmma_f8.cu matmul_wgmma_i8.cu matmul_wgmma_tf32.cu norm_bands.cu norm_direct.cu \
+  matmul_mma_i8.cu matmul_mma_tf32.cu matmul_problem.c matmul_simt.cu matmul_thin.cu matmul_tiled.c norm_bands.cu norm_direct.cu \
   norm_groups.c norm_groups.cu norm_inference.cu norm_kept.cu norm_one_pass.cu norm_one_pass_backward.cu norm_planes.cu norm_rows.cu \
-  norm_split.cu norm_stream.cu pack.cu pointwise_direct.cu pointwise_program.cu pool_adaptive.cu pool_backward.cu pool_direct.cu \
+  norm_split.cu norm_stream.cu pointwise_direct.cu pointwise_program.cu pool_adaptive.cu pool_backward.cu pool_direct.cu \
   pool_disjoint.cu pool_flat.cu pool_global.cu pool_indexed.cu pool_lp.cu pool_means.cu pool_planes.cu pool_recompute.cu \
   pool_recompute_planes.cu pool_runs.cu pool_scatter.cu pool_scatter_planes.cu pool_scatter_shared.cu pool_strips.cu pool_tiles.cu \
   pool_vector.cu quantize_direct.cu quantize_packed.c quantize_packed.cu random_direct.cu random_packed.cu reduce_direct.cu \

@@ -22,6 +22,7 @@ inline void ptx_and_b32(uint32_t &y, uint32_t a, uint32_t b) { y = a & b; }
 inline void ptx_mul_wide_u32(uint64_t &d, uint32_t a, uint32_t b) { d = (uint64_t)a * b; }
 inline void ptx_setp_eq_u32(bool &p, uint32_t a, uint32_t b) { p = a == b; }
 inline void ptx_setp_ne_b32(bool &p, uint32_t a, uint32_t b) { p = a != b; }
+inline void ptx_setp_ne_u32(bool &p, uint32_t a, uint32_t b) { p = a != b; }
 
 template <bool nan, class T> T emulated_larger(T a, T b)
 {
