@@ -245,13 +245,15 @@ function emit_group(group,    a, s, n, i, type, field, value, list)
 # Does the call of op o take its tensors in a struct?
 function by_struct(o) { return n_roles[o] > 8 && number[o] >= 300 }
 
-function emit_args(    o, r, nothing)
+function emit_args(    o, r, nothing, gap)
 {
+  printf "#ifndef QUERN_QUERN_H              "
   header("opargs.h -- the arguments of calls with more than 8 tensors, in the schema's order of roles.")
-  print "#ifndef QUERN_OPARGS_H\n#define QUERN_OPARGS_H"
+  print "#include <quern/quern.h>           /* which includes this file again */\n#elif !defined QUERN_OPARGS_H\n#define QUERN_OPARGS_H"
   for (o = 0; o < n_ops; o++) {
     if (!by_struct(o)) continue
-    printf "\ntypedef struct qn_%s_args {\n  uint64_t struct_size;\n", name[o]
+    printf "%stypedef struct qn_%s_args {\n  uint64_t struct_size;\n", gap, name[o]
+    gap = "\n"
     nothing = ""
     for (r = 0; r < n_roles[o]; r++) {
       if (r == n_inputs[o]) print "  /* outputs */"
