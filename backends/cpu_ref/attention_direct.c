@@ -223,7 +223,7 @@ static qn_status run_forward(const problem *p, const qn_launch *launch)
     cpu_place(row, 3, p->q.dim, index);
     const double most = one_row(p, &s, index[1], owner(p, false, index[0], index[2], &s), index);
     if (!p->amax.p) continue;
-#pragma omp critical(attention_direct_amax)
+#pragma omp critical
     amax = isnan(most) || isnan(amax) ? NAN : fmax(amax, most);
   }
   if (p->amax.p) cpu_put(&p->amax, 0, amax);
