@@ -42,10 +42,8 @@ dist_workload_DATA = \
   bench/workloads/alexnet.q \
   bench/workloads/alexnet_backward.q \
   bench/workloads/anchors.q \
-  bench/workloads/attention.q \
   bench/workloads/anchors_f32.q \
   bench/workloads/anchors_matmul.q \
-  bench/workloads/attention_cpu.q \
   bench/workloads/field_patches.q \
   bench/workloads/gemm.q \
   bench/workloads/loss.q \
@@ -54,6 +52,7 @@ dist_workload_DATA = \
   bench/workloads/field_pool.q \
   bench/workloads/field_norm.q \
   bench/workloads/field_matmul.q \
+  bench/workloads/attention.q \
   bench/workloads/field_conv.q \
   bench/workloads/field_depthwise.q \
   bench/workloads/field_grouped.q \

@@ -91,6 +91,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   while (kernel->d && (kernel->d < d || kernel->dv < dv)) kernel++;
   if (!kernel->d) return qn_refuse(out, "at most 256 elements of a key and of a value", "q", "256", "%lld", (long long)qn_max_i64(d, dv));
   if (dv % 8) return qn_refuse(out, "values in pieces of 16 bytes", "v", "a multiple of 8", "%lld", (long long)dv);
+  if (!k->dim[2]) return qn_refuse(out, "tensor maps have no empty dims", "k", "at least one key", "%s", "0");
   if (!loadable(q, "q", out) || !loadable(k, "k", out) || !loadable(v, "v", out) || !loadable(y, "y", out)) return QN_UNSUPPORTED;
   const int64_t most = 1 << 29, tiles_m = qn_ceil_div(q->dim[2], kernel->bm), tiles = tiles_m * q->dim[0] * q->dim[1];
   if (q->dim[2] > most || k->dim[2] > most || tiles >= most)

@@ -76,6 +76,7 @@ attention_forward q=f32/2x1x135x8 k=f32/2x1x390x8 v=f32/2x1x390x8 bias=f32/1x1x1
 attention_forward q=f32/2x4x1x8 k=f32/2x2x2100x8 v=f32/2x2x2100x12 kv_lengths=i32/2 lse=? max=? ; kv_lengths.is=1030,2100 as=bf16
 attention_forward q=f32/1x2x3x40 k=f32/1x1x1300x40 v=f32/1x1x1300x16 bias=f32/1x2x1x1300 mask=bool/1x1x3x1300 sink=f32/2 seed=9 dropout=0.2 lse=? left=1100 right=0
 attention_forward q=f32/2x3x1x7 k=f32/2x3x0x7 v=f32/2x3x0x5 lse=? max=? amax=? sink=f32/3
+attention_forward q=bf16/2x2x3x8 k=bf16/2x1x0x8 v=bf16/2x1x0x8 lse=? ; as=f16
 attention_forward q=f32/2x3x0x7 k=f32/2x3x4x7 v=f32/2x3x4x5 lse=?
 attention_forward q=f32/0x3x2x7 k=f32/0x3x4x7 v=f32/0x3x4x5
 
