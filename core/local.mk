@@ -39,6 +39,7 @@ core_libcore_la_SOURCES = \
   core/argument.c \
   core/attribute.c \
   core/layout.c \
+  core/view.c \
   core/flops.c \
   core/infer.c \
   core/infer_contraction.c \
@@ -67,8 +68,14 @@ core_libcore_la_SOURCES = \
   core/context.c \
   core/memory.c \
   core/choose.c \
+  core/choose.h \
+  core/rank.c \
+  core/search.c \
+  core/planner.h \
   core/request.c \
   core/fallback.c \
+  core/edges.c \
+  core/region.c \
   core/planner.c \
   core/plan.c \
   core/cache.c \
