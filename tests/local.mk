@@ -100,6 +100,7 @@ EXTRA_DIST += tests/cuda_kernels.sh
 check_PROGRAMS += tests/t_launches
 TESTS += tests/t_launches
 tests_t_launches_SOURCES = $(conform_sources) tests/t_launches.c tests/fake_cuda.h tests/tap.h
+tests_t_launches_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/conformance
 tests_t_launches_LDADD = $(LDADD) $(LIBM) -ldl
 if HAVE_CUDA
 check_LTLIBRARIES += tests/launches/quern_cuda.la
