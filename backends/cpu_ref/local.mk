@@ -9,113 +9,19 @@ if BUILTIN_CPU_REF
 cpu_ref_cppflags += -DQN_BUILTIN
 endif
 
-# Engines with inner loops of their own: each file is compiled once per instruction set (simd.h).
-cpu_ref_copies = \
-  backends/cpu_ref/kit/simd.h \
-  backends/cpu_ref/kit/convert.h \
-  backends/cpu_ref/kit/pointwise_math.h \
-  backends/cpu_ref/kit/pointwise_tile.h \
-  backends/cpu_ref/pointwise/pointwise_tile.c \
-  backends/cpu_ref/pointwise/pointwise_f32.c \
-  backends/cpu_ref/pointwise/pointwise_whole.c \
-  backends/cpu_ref/softmax/softmax_rows.c \
-  backends/cpu_ref/norm/norm_range.h \
-  backends/cpu_ref/norm/norm_runs.c \
-  backends/cpu_ref/norm/norm_runs_f64.c \
-  backends/cpu_ref/norm/norm_columns.c \
-  backends/cpu_ref/norm/norm_columns_f64.c \
-  backends/cpu_ref/loss/logits.h \
-  backends/cpu_ref/lrn/lrn_tiles.c \
-  backends/cpu_ref/sampling/sampling_points.c \
-  backends/cpu_ref/resample/resample_lists.c \
-  backends/cpu_ref/resample/resample_lists_f64.c \
-  backends/cpu_ref/loss/loss_rows.c \
-  backends/cpu_ref/loss/loss_rows_f64.c \
-  backends/cpu_ref/quantize/quantize_runs.c \
-  backends/cpu_ref/loss/ctc_rows.c \
-  backends/cpu_ref/rnn/rnn_parts.h \
-  backends/cpu_ref/rnn/rnn_steps.c \
-  backends/cpu_ref/rnn/rnn_back.c \
-  backends/cpu_ref/random/random_packed.c \
-  backends/cpu_ref/training/training_lists.c \
-  backends/cpu_ref/pool/pool_window.h \
-  backends/cpu_ref/pool/pool_planes.c \
-  backends/cpu_ref/pool/pool_planes_f64.c \
-  backends/cpu_ref/pool/pool_channels.c \
-  backends/cpu_ref/pool/pool_channels_f64.c \
-  backends/cpu_ref/pool/pool_adaptive_planes.c \
-  backends/cpu_ref/pool/pool_lp.c \
-  backends/cpu_ref/reduce/reduce_plan.h \
-  backends/cpu_ref/reduce/reduce_rows.c \
-  backends/cpu_ref/reduce/reduce_cols.c \
-  backends/cpu_ref/gemm/gemm_tile.h \
-  backends/cpu_ref/gemm/gemm_kernel.c \
-  backends/cpu_ref/attention/attention_tiles.h \
-  backends/cpu_ref/attention/attention_tiles.c \
-  backends/cpu_ref/attention/attention_tiles_backward.c \
-  backends/cpu_ref/attention/attention_decode.c \
-  backends/cpu_ref/conv/conv_depthwise.c
+# engines.def says what the files are and which group each is in.
+include backends/cpu_ref/engines.mk
+EXTRA_DIST += $(wildcard $(srcdir)/backends/cpu_ref/*.h $(srcdir)/backends/cpu_ref/*/*.h)
 
-# The backend's table and device, and shared code.
 noinst_LTLIBRARIES += backends/cpu_ref/libbase.la
-backends_cpu_ref_libbase_la_SOURCES = \
-  backends/cpu_ref/cpu_ref.h \
-  backends/cpu_ref/backend.c \
-  backends/cpu_ref/device.c \
-  backends/cpu_ref/engines.c \
-  backends/cpu_ref/gemm/gemm_core.h \
-  backends/cpu_ref/gemm/gemm_core.c \
-  backends/cpu_ref/gemm/gemm_epilogue.h \
-  backends/cpu_ref/gemm/gemm_follow.h \
-  backends/cpu_ref/gemm/gemm_epilogue.c \
-  backends/cpu_ref/matmul/matmul_gemm.c \
-  backends/cpu_ref/matmul/matmul_blocked.h \
-  backends/cpu_ref/matmul/matmul_blocked.c \
-  backends/cpu_ref/conv/conv_window.h \
-  backends/cpu_ref/conv/conv_window.c \
-  backends/cpu_ref/conv/conv_gemm.h \
-  backends/cpu_ref/conv/conv_gemm.c \
-  backends/cpu_ref/conv/conv_gemm_filter.c \
-  backends/cpu_ref/conv/conv_subpixel.c \
-  backends/cpu_ref/conv/gemm_fused.c \
-  backends/cpu_ref/pointwise/pointwise_program.c \
-  backends/cpu_ref/sampling/affine_rows.c \
-  backends/cpu_ref/select/select_lines.c \
-  backends/cpu_ref/select/select_rows.c \
-  backends/cpu_ref/transform/transform_pad.c \
-  backends/cpu_ref/transform/transform_pad_f64.c \
-  backends/cpu_ref/transform/transform_strided.c \
-  $(cpu_ref_copies)
+backends_cpu_ref_libbase_la_SOURCES = $(cpu_ref_once) $(cpu_ref_each)
+nodist_backends_cpu_ref_libbase_la_SOURCES = backends/cpu_ref/engines.c
 backends_cpu_ref_libbase_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=baseline
 backends_cpu_ref_libbase_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast)
 
-# The oracle, *_direct.c: the formula as written.
+# The oracle: the formula as written.
 noinst_LTLIBRARIES += backends/cpu_ref/libdirect.la
-backends_cpu_ref_libdirect_la_SOURCES = \
-  backends/cpu_ref/direct/direct.h \
-  backends/cpu_ref/direct/direct.c \
-  backends/cpu_ref/direct/matmul_direct.c \
-  backends/cpu_ref/direct/conv_direct.c \
-  backends/cpu_ref/direct/softmax_direct.c \
-  backends/cpu_ref/direct/norm_direct.c \
-  backends/cpu_ref/direct/lrn_direct.c \
-  backends/cpu_ref/direct/sampling_direct.c \
-  backends/cpu_ref/direct/loss_direct.c \
-  backends/cpu_ref/direct/ctc_direct.c \
-  backends/cpu_ref/direct/attention_direct.c \
-  backends/cpu_ref/direct/attention_parts_direct.c \
-  backends/cpu_ref/direct/rnn_direct.c \
-  backends/cpu_ref/direct/random_direct.c \
-  backends/cpu_ref/direct/quantize_direct.c \
-  backends/cpu_ref/direct/training_direct.c \
-  backends/cpu_ref/direct/pool_direct.c \
-  backends/cpu_ref/direct/resample_direct.c \
-  backends/cpu_ref/direct/pool_adaptive_direct.c \
-  backends/cpu_ref/direct/reduce_direct.c \
-  backends/cpu_ref/direct/transform_direct.c \
-  backends/cpu_ref/direct/select_direct.c \
-  backends/cpu_ref/direct/elements_direct.c \
-  backends/cpu_ref/direct/pointwise_direct.c
+backends_cpu_ref_libdirect_la_SOURCES = $(cpu_ref_direct)
 backends_cpu_ref_libdirect_la_CPPFLAGS = $(cpu_ref_cppflags)
 backends_cpu_ref_libdirect_la_CFLAGS = $(cpu_ref_cflags) -ffp-contract=off
 
@@ -123,7 +29,7 @@ cpu_ref_libs = backends/cpu_ref/libbase.la backends/cpu_ref/libdirect.la
 
 if HAVE_AVX2
 noinst_LTLIBRARIES += backends/cpu_ref/libavx2.la
-backends_cpu_ref_libavx2_la_SOURCES = $(cpu_ref_copies)
+backends_cpu_ref_libavx2_la_SOURCES = $(cpu_ref_each)
 backends_cpu_ref_libavx2_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=avx2
 backends_cpu_ref_libavx2_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast) $(AVX2_CFLAGS)
 cpu_ref_libs += backends/cpu_ref/libavx2.la
@@ -131,7 +37,7 @@ endif
 
 if HAVE_AVX512
 noinst_LTLIBRARIES += backends/cpu_ref/libavx512.la
-backends_cpu_ref_libavx512_la_SOURCES = $(cpu_ref_copies)
+backends_cpu_ref_libavx512_la_SOURCES = $(cpu_ref_each)
 backends_cpu_ref_libavx512_la_CPPFLAGS = $(cpu_ref_cppflags) -DQN_ISA=avx512
 backends_cpu_ref_libavx512_la_CFLAGS = $(cpu_ref_cflags) $(cpu_ref_fast) $(AVX512_CFLAGS)
 cpu_ref_libs += backends/cpu_ref/libavx512.la
