@@ -1,34 +1,7 @@
 # quern-conform, its cases, and the backend of seeded bugs.
 
 conformdir = $(pkgdatadir)/conformance
-dist_conform_DATA = \
-  conformance/cases/cast.q \
-  conformance/cases/conv.q \
-  conformance/cases/conv_backward_data.q \
-  conformance/cases/conv_backward_filter.q \
-  conformance/cases/edges.q \
-  conformance/cases/graph.q \
-  conformance/cases/long.q \
-  conformance/cases/loss.q \
-  conformance/cases/ctc.q \
-  conformance/cases/matmul.q \
-  conformance/cases/normalization.q \
-  conformance/cases/pointwise.q \
-  conformance/cases/pool.q \
-  conformance/cases/pool_adaptive.q \
-  conformance/cases/pool_backward.q \
-  conformance/cases/quantize.q \
-  conformance/cases/random.q \
-  conformance/cases/reduce.q \
-  conformance/cases/refused.txt \
-  conformance/cases/lrn.q \
-  conformance/cases/sampling.q \
-  conformance/cases/resample.q \
-  conformance/cases/rnn.q \
-  conformance/cases/select.q \
-  conformance/cases/softmax.q \
-  conformance/cases/training.q \
-  conformance/cases/transform.q
+dist_conform_DATA = $(wildcard $(srcdir)/conformance/cases/*.q) conformance/cases/refused.txt
 
 conform_sources = \
   conformance/conform.h \
