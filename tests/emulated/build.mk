@@ -11,8 +11,7 @@ CFLAGS_ALL   = -O1 $(EMULATED_CFLAGS) -fPIC -fvisibility=hidden -ffp-contract=of
 CHECKS       = -fsanitize=alignment,bounds -fno-sanitize-recover=alignment,bounds
 
 generated = $(patsubst $(CUDA)/%,generated/%,$(wildcard $(CUDA)/*.h $(CUDA)/*/*.h $(CUDA)/*/*.cuh)) generated/engines.c
-objects   = $(patsubst %.cu,%.own.o,$(filter %.cu,$(EMULATED))) $(patsubst %.c,%.c.o,$(filter %.c,$(EMULATED))) \
-            engines.o emulated.o
+objects   = $(patsubst %.cu,built/%.own.o,$(filter %.cu,$(EMULATED))) $(patsubst %.c,built/%.c.o,$(filter %.c,$(EMULATED))) engines.o emulated.o
 
 quern_cuda.so: $(objects)
 	$(CXX) -shared -o $@ $(objects) -Wl,-Bsymbolic,-z,defs -lpthread -lm
@@ -27,15 +26,15 @@ generated/%: $(CUDA)/% $(HERE)/translate.py $(HERE)/ptx.h
 	@mkdir -p $(@D)
 	$(PYTHON) $(HERE)/translate.py $(HERE)/ptx.h $< $@
 
-%.cu.o: generated/%.cu | $(generated)
+built/%.cu.o: generated/%.cu | $(generated)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS_ALL) -x c++ -include $(HERE)/device.h $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(CHECKS) -c -o $@ $<
 # Template instances are local to each file: two files may each have a struct rows, and the linker would merge their code.
-%.own.o: %.cu.o $(HERE)/build.mk
+built/%.own.o: built/%.cu.o $(HERE)/build.mk
 	$(LD) -r --force-group-allocation -o $@ $<
-	nm $@ | awk '$$2 ~ /^[WV]$$/ { print $$3 }' >$*.local
-	test ! -s $*.local || objcopy --localize-symbols=$*.local $@
-%.c.o: $(CUDA)/%.c | $(generated)
+	nm $@ | awk '$$2 ~ /^[WV]$$/ { print $$3 }' >$(@:.o=.local)
+	test ! -s $(@:.o=.local) || objcopy --localize-symbols=$(@:.o=.local) $@
+built/%.c.o: $(CUDA)/%.c | $(generated)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c -o $@ $<
 engines.o: generated/engines.c | $(generated)
@@ -44,4 +43,4 @@ emulated.o: $(HERE)/emulated.cpp
 	$(CXX) $(CXXFLAGS_ALL) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c -o $@ $<
 
 .SECONDARY:
--include $(wildcard *.d */*.d)
+-include $(wildcard *.d built/*.d built/*/*.d)
