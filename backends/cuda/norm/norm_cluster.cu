@@ -33,6 +33,7 @@ __device__ __forceinline__ void write_words(uint4 *y, const uint4 *word, const u
                                             float rstd)
 {
   constexpr int E = vector_per_16<dtype>;
+  const float unit = far_unit(mean, rstd);
 #pragma unroll 2
   for (int k = 0; k < count; k++) {
     float v[E], w[E], u[E];
@@ -41,7 +42,7 @@ __device__ __forceinline__ void write_words(uint4 *y, const uint4 *word, const u
     vector_open<dtype>(v, 0, word[k * THREADS]);
 #pragma unroll
     for (int e = 0; e < E; e++) {
-      v[e] = (v[e] - mean) * rstd;
+      v[e] = far_normalized(v[e], unit, mean, rstd);
       if (scales) v[e] *= w[e];
       if (shifts) v[e] += u[e];
     }

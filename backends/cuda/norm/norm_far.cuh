@@ -19,6 +19,13 @@ template <int n> __device__ __forceinline__ float far_unit(float (&mean)[n], flo
   for (int i = 0; i < n; i++) mean[i] *= -unit, rstd[i] *= unit < 1 ? 2.f : 1.f;
   return unit;
 }
+__device__ __forceinline__ float far_unit(float &mean, float &rstd)
+{
+  float m[1] = { mean }, r[1] = { rstd };
+  const float unit = far_unit(m, r);
+  mean = m[0], rstd = r[0];
+  return unit;
+}
 __device__ __forceinline__ float far_normalized(float x, float unit, float mean, float rstd) { return fmaf(x, unit, mean) * rstd; }
 
 struct far_group {                        /* `run` neighbouring elements in each of `lines` lines */

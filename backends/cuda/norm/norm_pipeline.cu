@@ -283,10 +283,11 @@ template <int whole, int N> __device__ __forceinline__ void write(const block &b
       parameters<SHIFT>(b, now, shift, 0, lane);
       barrier_wait(now.at(b.n.ready), now.phase);
       read_groups<N, E>(b, b.n.known[now.slot], mean, rstd, lane);
+      const float unit = far_unit(mean, rstd);
       write_words<4, 1>(b, now, place(b, now, t, E), step, [&](const uint4 (&q)[1]) {
         vector_open<whole>(v, 0, q[0]);
 #pragma unroll
-        for (int e = 0; e < E; e++) v[e] = fmaf((v[e] - mean[e / SPAN]) * rstd[e / SPAN], scale[e], shift[e]);
+        for (int e = 0; e < E; e++) v[e] = fmaf(far_normalized(v[e], unit, mean[e / SPAN], rstd[e / SPAN]), scale[e], shift[e]);
         activate<whole != QN_F32, decltype(op)::value>(a.act.beta, v);
         return vector_close<whole>(v, 0);
       });

@@ -106,12 +106,13 @@ template <int whole, int pieces> __global__ void __launch_bounds__(THREADS, 2) n
   if (t == 0 && there && a.p[MEAN]) ((float *)a.p[MEAN])[a.place(group, MEAN)] = mean;
   if (t == 0 && there && a.p[RSTD]) ((float *)a.p[RSTD])[a.place(group, RSTD)] = rstd;
 
+  const float unit = far_unit(mean, rstd);
   uint4 *y = (uint4 *)vector_place<whole>(a.p[Y], a.place(group, Y));
 #pragma unroll 2
   for (int k = t; k < words; k += a.width) {
     vector_open<whole>(v, 0, held[k]);
 #pragma unroll
-    for (int e = 0; e < E; e++) v[e] = (v[e] - mean) * rstd;
+    for (int e = 0; e < E; e++) v[e] = far_normalized(v[e], unit, mean, rstd);
     if constexpr (pieces) {
 #pragma unroll
       for (int i = 0; i < pieces; i++) {

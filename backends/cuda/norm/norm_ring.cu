@@ -107,7 +107,8 @@ __device__ __forceinline__ void work(const rings &a, news &n, const team_member 
     }
     if (i < 0) continue;
     barrier_wait(turn_barrier(n.known, i), turn_parity(i));
-    const float2 s = n.statistic[i % TURNS];
+    float2 s = n.statistic[i % TURNS];
+    const float unit = centred ? far_unit(s.x, s.y) : 1;
     uint4 *to = y + i * y_step;
     parameter_stay(scale);
     if (centred) parameter_stay(shift);
@@ -119,7 +120,7 @@ __device__ __forceinline__ void work(const rings &a, news &n, const team_member 
       vector_open<dtype>(w, 0, scale[k]);
       if (centred) vector_open<dtype>(u, 0, shift[k]);
 #pragma unroll
-      for (int e = 0; e < E; e++) v[e] = centred ? fmaf((v[e] - s.x) * s.y, w[e], u[e]) : v[e] * s.y * w[e];
+      for (int e = 0; e < E; e++) v[e] = centred ? fmaf(far_normalized(v[e], unit, s.x, s.y), w[e], u[e]) : v[e] * s.y * w[e];
       to[k * WORKERS] = vector_close<dtype>(v, 0);
     }
     fetch(i + STAGES, to_write);

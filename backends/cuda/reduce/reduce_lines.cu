@@ -137,13 +137,19 @@ template <int kind, class A> __device__ __forceinline__ A join_warp(A v, int lan
 __device__ __forceinline__ double far_mean(const lines &l, uint32_t result)
 {
   constexpr double UNIT = 0x1p-64;
+  constexpr int BLOCK = 512;              /* two short sums round less than one long one */
   const int64_t from = l.place(result, l.x_stride);
   double sum = 0;
 #pragma unroll 1
   for (uint32_t run = 0; run < l.runs; run++)
 #pragma unroll 1
-    for (int64_t i = 0; i < l.length && sum == sum; i++)
-      sum += element_load<double>(l.x, from + run * l.repeat_stride + i * l.line_stride, l.x_dtype) * UNIT;
+    for (int64_t i = 0; i < l.length && sum == sum; i += BLOCK) {
+      double of_block = 0;
+#pragma unroll 1
+      for (int64_t j = i; j < l.length && j < i + BLOCK; j++)
+        of_block += element_load<double>(l.x, from + run * l.repeat_stride + j * l.line_stride, l.x_dtype) * UNIT;
+      sum += of_block;
+    }
   return sum / (double)l.count / UNIT;
 }
 

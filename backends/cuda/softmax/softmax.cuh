@@ -138,7 +138,10 @@ struct finish {
 template <bool backward> __device__ __forceinline__ finish finish_of(spread j, bool logarithm)
 {
   if (backward) return { 0, j.s, 0 };
-  if (logarithm) return { j.m, logf(j.s) - 1.38629436f * fmaf(j.m, j.c(), -j.cm()), 0 };     /* less what the rounding of c m put into s */
+  if (logarithm) {                        /* in units of the largest element's own term, which rounding keeps from being 1 */
+    const float root = softmax_root(j.m, j.c(), j.cm()), unit = __fmul_rn(root, root);
+    return { j.m, log1pf((j.s - unit) / unit), 0 };
+  }
   return { j.cm(), 1 / j.s, j.c() };
 }
 
