@@ -90,6 +90,10 @@ EXTRA_DIST += tests/install.sh tests/foreign.c
 TESTS += tests/cli.sh
 EXTRA_DIST += tests/cli.sh
 
+# An example beside its formulas; known words where its weights have been fetched.
+TESTS += tests/pronounce.sh
+EXTRA_DIST += tests/pronounce.sh tests/pronounce.py
+
 # The CUDA compiler's remarks on the kernels.
 if HAVE_CUDA
 TESTS += tests/cuda_kernels.sh
