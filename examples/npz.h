@@ -63,7 +63,7 @@ static int npz_parse(npz *z, const char *name, const unsigned char *p, size_t si
   char header[1024];
   const size_t fixed = size > 6 && p[6] == 1 ? 10 : 12, length = size > fixed ? npz_number(p + 8, fixed == 10 ? 2 : 4) : 0;
   if (size < fixed || memcmp(p, "\x93NUMPY", 6) || length > size - fixed || length >= sizeof header) {
-    snprintf(z->error, sizeof z->error, "%s is no array of NumPy's", name);
+    snprintf(z->error, sizeof z->error, "%.64s is no array of NumPy's", name);
     return -1;
   }
   memcpy(header, p + fixed, length);
@@ -72,7 +72,7 @@ static int npz_parse(npz *z, const char *name, const unsigned char *p, size_t si
   const int bad = npz_dims(header, a);
   for (int d = 0; !bad && d < a->rank; d++) bytes = bytes > size ? bytes : bytes * (size_t)a->dims[d];
   if (bad || !strstr(header, "'descr': '<f4'") || !strstr(header, "'fortran_order': False") || bytes != size - fixed - length) {
-    snprintf(z->error, sizeof z->error, "%s is not float32 with rows first and all its elements, but %.120s", name, header);
+    snprintf(z->error, sizeof z->error, "%.64s is not float32 with rows first and all its elements, but %.120s", name, header);
     return -1;
   }
   a->data = p + fixed + length;
@@ -98,7 +98,7 @@ static int npz_find(npz *z, const char *name, npz_array *a)
     if (letters + beside > z->size - at - 46) break;
     if (letters == strlen(name) + 4 && !memcmp(entry + 46, name, letters - 4) && !memcmp(entry + 46 + letters - 4, ".npy", 4)) {
       if (npz_number(entry + 10, 2)) {
-        snprintf(z->error, sizeof z->error, "%s is compressed; write the file by numpy.savez, not savez_compressed", name);
+        snprintf(z->error, sizeof z->error, "%.64s is compressed; write the file by numpy.savez, not savez_compressed", name);
         return -1;
       }
       if (local > z->size || z->size - local < 30) break;
@@ -108,6 +108,6 @@ static int npz_find(npz *z, const char *name, npz_array *a)
     }
     at += 46 + letters + beside;
   }
-  snprintf(z->error, sizeof z->error, "has no array %s, or is damaged", name);
+  snprintf(z->error, sizeof z->error, "has no array %.64s, or is damaged", name);
   return -1;
 }
