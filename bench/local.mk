@@ -13,6 +13,7 @@ bench_quern_bench_SOURCES = \
   bench/plot.c \
   bench/ordinary.c \
   bench/cliffs.c \
+  bench/selected.c \
   bench/overhead.c \
   bench/busy.c
 bench_quern_bench_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_MODULES='"$(benchmoduledir)"'
