@@ -30,8 +30,8 @@ core/calls.c: $(OPS_SCHEMA)
 noinst_LTLIBRARIES += core/libcore.la
 core_libcore_la_SOURCES = \
   core/core.h \
-  core/problem.h \
-  core/notation.h \
+  core/language/problem.h \
+  core/language/notation.h \
   core/status.c \
   core/object.c \
   core/schema.c \
@@ -87,6 +87,52 @@ core_libcore_la_SOURCES = \
   core/explain.c \
   core/domain.c \
   core/tune.c
+  core/language/schema.c \
+  core/language/tensor.c \
+  core/language/argument.c \
+  core/language/attribute.c \
+  core/language/layout.c \
+  core/language/flops.c \
+  core/language/infer.c \
+  core/language/infer_contraction.c \
+  core/language/infer_elementwise.c \
+  core/language/infer_normalization.c \
+  core/language/infer_local.c \
+  core/language/infer_sampling.c \
+  core/language/infer_loss.c \
+  core/language/infer_attention.c \
+  core/language/infer_random.c \
+  core/language/infer_training.c \
+  core/language/infer_quantization.c \
+  core/language/infer_recurrent.c \
+  core/language/infer_pool.c \
+  core/language/infer_selection.c \
+  core/language/infer_transform.c \
+  core/language/graph.c \
+  core/language/notation.c \
+  core/language/notation_words.c \
+  core/language/notation_print.c \
+  core/language/reader.c \
+  core/loading/settings.c \
+  core/loading/registry.c \
+  core/planning/host.c \
+  core/loading/device.c \
+  core/running/context.c \
+  core/running/memory.c \
+  core/planning/choose.c \
+  core/planning/request.c \
+  core/planning/fallback.c \
+  core/planning/planner.c \
+  core/planning/plan.c \
+  core/running/cache.c \
+  core/running/run.c \
+  core/running/record.c \
+  core/planning/profile.c \
+  core/loading/check.c \
+  core/planning/trace.c \
+  core/running/explain.c \
+  core/language/domain.c \
+  core/planning/tune.c
 nodist_core_libcore_la_SOURCES = core/schema_table.c core/calls.c
 core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 if BUILD_PLUGINS
