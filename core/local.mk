@@ -34,64 +34,12 @@ core_libcore_la_SOURCES = \
   core/language/notation.h \
   core/status.c \
   core/object.c \
-  core/schema.c \
-  core/tensor.c \
-  core/argument.c \
-  core/attribute.c \
-  core/layout.c \
-  core/view.c \
-  core/flops.c \
-  core/infer.c \
-  core/infer_contraction.c \
-  core/infer_elementwise.c \
-  core/infer_normalization.c \
-  core/infer_local.c \
-  core/infer_sampling.c \
-  core/infer_loss.c \
-  core/infer_attention.c \
-  core/infer_random.c \
-  core/infer_training.c \
-  core/infer_quantization.c \
-  core/infer_recurrent.c \
-  core/infer_pool.c \
-  core/infer_selection.c \
-  core/infer_transform.c \
-  core/graph.c \
-  core/notation.c \
-  core/notation_words.c \
-  core/notation_print.c \
-  core/reader.c \
-  core/settings.c \
-  core/registry.c \
-  core/host.c \
-  core/device.c \
-  core/context.c \
-  core/memory.c \
-  core/choose.c \
-  core/choose.h \
-  core/rank.c \
-  core/search.c \
-  core/planner.h \
-  core/request.c \
-  core/fallback.c \
-  core/edges.c \
-  core/region.c \
-  core/planner.c \
-  core/plan.c \
-  core/cache.c \
-  core/run.c \
-  core/record.c \
-  core/profile.c \
-  core/check.c \
-  core/trace.c \
-  core/explain.c \
-  core/domain.c \
-  core/tune.c
   core/language/schema.c \
   core/language/tensor.c \
   core/language/argument.c \
   core/language/attribute.c \
   core/language/layout.c \
+  core/language/view.c \
   core/language/flops.c \
   core/language/infer.c \
   core/language/infer_contraction.c \
@@ -119,9 +67,15 @@ core_libcore_la_SOURCES = \
   core/loading/device.c \
   core/running/context.c \
   core/running/memory.c \
+  core/planning/choose.h \
   core/planning/choose.c \
+  core/planning/rank.c \
+  core/planning/search.c \
   core/planning/request.c \
   core/planning/fallback.c \
+  core/planning/planner.h \
+  core/planning/edges.c \
+  core/planning/region.c \
   core/planning/planner.c \
   core/planning/plan.c \
   core/running/cache.c \
