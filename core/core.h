@@ -35,12 +35,11 @@ extern atomic_long qn__alloc_count, qn__alloc_live;           /* for tests: allo
 extern atomic_long qn__fail_alloc_at;                         /* fault injection: the n-th allocation from now fails; 0: none */
 extern const qn_host qn__host;                      /* host.c: what backends may call */
 /* In the child after fork: reinitialise the locks of status.c, object.c, registry.c, device.c, cache.c, tune.c, profile.c and check.c. */
-struct qn__cache;
 void qn__objects_in_child(void);
 void qn__log_in_child(void);
 void qn__registry_in_child(void);
 void qn__devices_in_child(void);
-void qn__cache_in_child(struct qn__cache *c);
+void qn__caches_in_child(void);
 void qn__tune_in_child(void);
 void qn__profile_in_child(void);
 void qn__check_in_child(void);
@@ -53,6 +52,11 @@ void  qn__object_free(int kind, void *object);      /* the caller has marked it 
 /* QN_BAD_ARGUMENT with the sentence that says so; a function without a status logs it. */
 qn_status qn__destroyed(const char *what);
 void      qn__log_destroyed(const char *what);
+#define QN__FIRST_GENERATION 0x51a7e001             /* unlike what stray pointers point to; fork starts a new one */
+extern atomic_int qn__generation;
+extern bool qn__workers_lost;                       /* forked from a process with threads: CPU engines must use one */
+/* An error if ctx is NULL, destroyed, no context or created before a fork. */
+qn_status qn__context_alive(const struct qn_context *ctx);
 
 /* A growing string; once growing fails, `failed` is set and appends do nothing. */
 typedef struct qn_text { char *s; size_t len, cap; bool failed; } qn_text;
@@ -130,6 +134,7 @@ void      qn__settings_free(qn__settings *s);
 const char *qn__setting_key(int i);
 const char *qn__setting_value(const qn__settings *s, int i);    /* as given, else its default */
 int       qn__setting_index(const char *key);       /* -1: no such key; the error sentence lists the known ones */
+void        qn__tune_default_path(qn_text *t);     /* adds the tune cache's path where none is set; nothing without a home */
 const char *qn__environment(int setting);           /* the value that was read; NULL: unset */
 void        qn__settings_unknown(void);             /* warns, once, of QUERN_ variables that nothing reads */
 
@@ -177,7 +182,7 @@ typedef struct qn__device {
   char            narrowed[16];                     /* the model it is narrowed to; "": none */
   pthread_mutex_t lock;                             /* guards terms */
   qn__terms      *terms;
-  struct qn__cache *cache;
+  struct qn__cache *cache;                          /* of plans; NULL before its first context */
   struct qn__device *next;
 } qn__device;
 /* The device that s asks for; s NULL: the first, not narrowed. */
@@ -195,6 +200,13 @@ qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *
 /* Terms for a description without a device; free with qn__terms_free. */
 qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__terms **out);
 void      qn__terms_free(qn__terms *t);
+
+/* ---- instance.c: what a context has of its device and backends ---------------------------------- */
+
+bool      qn__context_known(const struct qn_context *ctx);      /* may be described: alive, or made before a fork */
+bool      qn__context_capturing(struct qn_context *ctx);
+/* The backend's instance, opened if need be; NULL: it has none. */
+qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, void **instance);
 
 /* ---- choose.c: request -> part; planner.c: graph -> parts ------------------------------------- */
 
@@ -314,7 +326,7 @@ qn_status qn__plan_run(struct qn_context *ctx, const qn_plan *p, void *const *pt
 
 /* ---- cache.c: plans by problem, one cache per device ------------------------------------------ */
 
-struct qn__cache *qn__cache_new(void);
+qn_status qn__cache_open(qn__device *dev);           /* makes the device's, for its first context */
 /* The plan of a key. If there is none, make() is called once, however many threads ask. The caller gets a reference. */
 qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_words, uint64_t hash,
                         qn_status (*make)(void *arg, qn_plan **out), void *arg, qn_plan **out);
@@ -348,17 +360,9 @@ struct qn_context {
   struct qn_recording *recording;                   /* in progress, or NULL */
   bool         recorded;                            /* recordings exist and use the arena */
 };
-#define QN__FIRST_GENERATION 0x51a7e001             /* unlike what stray pointers point to; fork starts a new one */
-extern atomic_int qn__generation;
-extern bool qn__workers_lost;                       /* forked from a process with threads: CPU engines must use one */
 qn_status qn__context_ready(struct qn_context *ctx, const qn_plan *p);    /* grows the arena, opens instances; not under capture */
-/* The backend's instance, opened if need be; NULL: it has none. */
-qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, void **instance);
 qn_status qn__context_room(void **block, uint64_t *have, uint64_t need);  /* host memory of at least that size; contents are lost */
-bool      qn__context_capturing(struct qn_context *ctx);
 void      qn__context_forget(struct qn_context *ctx);                     /* empties its table of plans */
-/* An error if ctx is NULL, destroyed, no context or created before a fork. */
-qn_status qn__context_alive(const struct qn_context *ctx);
 static inline bool qn__is_alive(const struct qn_context *ctx)
 {
   return ctx->generation == atomic_load_explicit(&qn__generation, memory_order_relaxed);
@@ -408,8 +412,8 @@ void      qn__profile_end(struct qn_context *ctx);  /* prints the table and free
 
 qn_status qn__check_backend(qn__backend **out);
 bool      qn__checks(const qn__device *dev);
-/* On that device: wraps each step in one that checks its pointers and keeps the work until someone waits. */
-qn_status qn__check_wrap(const struct qn_context *ctx, qn_plan *p);
+/* On that device: wraps each step in one that checks its pointers and keeps the work, with a reference to the plan, until someone waits. */
+qn_status qn__check_wrap(const struct qn_context *ctx, qn_plan *p, void (*release)(qn_plan *));
 void      qn__check_free(qn_plan *p);
 
 /* ---- tune.c: measurements, remembered and new ------------------------------------------------- */
@@ -422,7 +426,6 @@ bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinne
 void qn__tune_remember(const qn__asker *who, const qn_request *request, const qn_part *part, bool pinned);
 /* Runs n built parts of one request in turn, on private buffers; sets *best, and ns in each. */
 qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best);
-void qn__tune_default_path(qn_text *t);             /* adds the file's path if none is set; nothing if there is no home */
 #define QN__NEAR_TIE 1.03                           /* within 3% of the best counts as equal */
 
 #endif

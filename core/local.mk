@@ -64,6 +64,7 @@ core_libcore_la_SOURCES = \
   core/loading/registry.c \
   core/planning/host.c \
   core/loading/device.c \
+  core/loading/instance.c \
   core/running/context.c \
   core/running/memory.c \
   core/planning/choose.c \

@@ -265,7 +265,7 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
     goto fail;
   }
   log_plan(p);
-  if ((status = qn__check_wrap(ctx, p))) goto fail;
+  if ((status = qn__check_wrap(ctx, p, qn__plan_release))) goto fail;
   qn__trace_wrap(ctx, p);
   qn__profile_wrap(ctx, p);
   if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY) {
