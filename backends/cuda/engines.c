@@ -41,6 +41,7 @@
   X(conv_direct)               \
   X(attention_wgmma)           \
   X(attention_mma)             \
+  X(attention_wgmma_backward)  \
   X(attention_mma_backward)    \
   X(lrn_windows)               \
   X(lrn_planes)                \

@@ -6,6 +6,9 @@ QUERN_TEST_PLUGINS += $(abs_top_builddir)/backends/cuda/.libs
 endif
 backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/affine_grid.cu \
+  backends/cuda/attention_gradient.c \
+  backends/cuda/attention_gradient.cuh \
+  backends/cuda/attention_gradient.h \
   backends/cuda/attention_mma.c \
   backends/cuda/attention_mma.cuh \
   backends/cuda/attention_mma.h \
@@ -20,6 +23,11 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/attention_wgmma.c \
   backends/cuda/attention_wgmma.cuh \
   backends/cuda/attention_wgmma.h \
+  backends/cuda/attention_wgmma_backward.c \
+  backends/cuda/attention_wgmma_backward.cuh \
+  backends/cuda/attention_wgmma_backward.h \
+  backends/cuda/attention_wgmma_backward_bf16.cu \
+  backends/cuda/attention_wgmma_backward_f16.cu \
   backends/cuda/attention_wgmma_bf16.cu \
   backends/cuda/attention_wgmma_f16.cu \
   backends/cuda/backend.c \
@@ -282,6 +290,8 @@ CUDA_AMPERE_OBJECTS = \
 $(CUDA_AMPERE_OBJECTS): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
 
 CUDA_HOPPER_OBJECTS = \
+  backends/cuda/attention_wgmma_backward_bf16.lo \
+  backends/cuda/attention_wgmma_backward_f16.lo \
   backends/cuda/attention_wgmma_bf16.lo \
   backends/cuda/attention_wgmma_f16.lo \
   backends/cuda/conv_tf32.lo \
