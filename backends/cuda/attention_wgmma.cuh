@@ -66,7 +66,7 @@ __device__ __noinline__ void attention_row_again(const cuda_attention &a, const 
 #pragma unroll
     for (int i = 0; i < D / 32; i++)
       if (lane + 32 * i < a.d) s = fmaf(x[i], attention_value<kind>(k[j * a.k_stride[2] + lane + 32 * i]), s);
-    return warp_sum(s) * a.scale;
+    return __fmul_rn(warp_sum(s), a.scale);                 /* the same each time: not fused with what is subtracted */
   };
 #pragma unroll 1
   for (int j = low; j <= high; j++) {
@@ -149,7 +149,8 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
   __syncthreads();
   grid_dependency_wait();
   if (group == 0) {
-    /* Loads. A stage's q follows its first k, which the tile before has left free already. */
+    /* Loads. A stage's q follows its first k, which the tile before has left free already. A slot is handed over by an arrival that
+     * announces bytes, if only none: racecheck sees no order in a plain one. */
     registers_lower<WGS == 2 ? 24 : 32>();
     if (threadIdx.x == 0) {
       int stage = 0, phase = 1, turn = 0;
@@ -161,7 +162,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         if (t.first > t.last) {
           barrier_wait(q_empty, (turn & 1) ^ 1);
           slot[turn & 1] = tile;
-          barrier_arrive(q_full);
+          barrier_expect(q_full, 0);
         }
         for (int n = t.last; n >= t.first; n--) {
           barrier_wait(k_empty + stage * 8, phase), barrier_expect(k_full + stage * 8, T::k_bytes);
@@ -180,7 +181,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       }
       barrier_wait(q_empty, (turn & 1) ^ 1);
       slot[turn & 1] = NONE;
-      barrier_arrive(q_full);
+      barrier_expect(q_full, 0);
       if (atomicAdd(a.counter + 1, 1) == gridDim.x - 1) a.counter[0] = a.counter[1] = 0;        /* all blocks have taken their last */
     }
   } else {
