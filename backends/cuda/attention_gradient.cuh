@@ -180,7 +180,7 @@ __device__ __forceinline__ attention_result attention_result_in(const cuda_atten
 /* One row again, by a warp, in plain f32. */
 template <class T> __device__ __noinline__ void attention_gradient_again(const cuda_attention_gradient &a, const attention_own &t, int row)
 {
-  constexpr int N = T::D / 32;
+  constexpr int N = (T::D1 > T::D2 ? T::D1 : T::D2) / 32;
   const int lane = threadIdx.x % 32, low = t.low(row), high = t.high(row);
   const cuda_attention_rows &x1 = T::KEYS ? a.k : a.q, &x2 = T::KEYS ? a.v : a.dy, &y1 = T::KEYS ? a.q : a.k, &y2 = T::KEYS ? a.dy : a.v;
   auto load = [&](float (&x)[N], const cuda_attention_rows &r, int h, int at) {
@@ -217,23 +217,22 @@ template <class T> __device__ __noinline__ void attention_gradient_again(const c
   };
 #pragma unroll
   for (int i = 0; i < N; i++) sum1[i] = fmaf(sum1[i], a.scale, T::KEYS && !a.dv.p ? sum2[i] : 0);
-  store(T::KEYS ? a.dk : a.dq, sum1);
-  if (T::KEYS && a.dv.p) store(a.dv, sum2);
+  if (T::SUM1) store(T::KEYS ? a.dk : a.dq, sum1);
+  if (T::SUM2 && a.dv.p) store(a.dv, sum2);
 }
 
-/* Stores this warp's 16 rows, from row0 on: sums of dS' q or of dS k; for keys also of P' dy. */
+/* Stores this warp's 16 rows, from row0 on. SUM1: sums of dS' q or of dS k; SUM2: of P' dy. */
 template <class T, int N1, int N2>
 __device__ __forceinline__ void attention_gradient_end(const cuda_attention_gradient &a, const attention_own &t, int row0,
                                                        float (&sum1)[N1], float (&sum2)[N2])
 {
-  constexpr int D = T::D;
   const int lane = threadIdx.x % 32;
   unsigned again[2];
 #pragma unroll
-  for (int i = 0; i < D / 2; i++) sum1[i] *= a.scale;
-  if constexpr (T::KEYS) {
+  for (int i = 0; i < N1; i++) sum1[i] *= a.scale;
+  if constexpr (T::SUM1 && T::SUM2) {
 #pragma unroll
-    for (int i = 0; i < D / 2; i++) sum1[i] += a.dv.p ? 0 : sum2[i];
+    for (int i = 0; i < N1 && i < N2; i++) sum1[i] += a.dv.p ? 0 : sum2[i];
   }
 #pragma unroll
   for (int h = 0; h < 2; h++) {
@@ -241,17 +240,17 @@ __device__ __forceinline__ void attention_gradient_end(const cuda_attention_grad
     const bool there = at < (T::KEYS ? a.keys : a.queries);
     float probe = 0;
 #pragma unroll
-    for (int j = 0; j < D / 8; j++) {
-      probe = fmaf(sum1[4 * j + 2 * h], 0.f, fmaf(sum1[4 * j + 2 * h + 1], 0.f, probe));
-      if constexpr (T::KEYS) probe = fmaf(sum2[4 * j + 2 * h], 0.f, fmaf(sum2[4 * j + 2 * h + 1], 0.f, probe));
-    }
+    for (int j = 0; j < N1 / 4; j++) probe = fmaf(sum1[4 * j + 2 * h], 0.f, fmaf(sum1[4 * j + 2 * h + 1], 0.f, probe));
+#pragma unroll
+    for (int j = 0; j < N2 / 4; j++) probe = fmaf(sum2[4 * j + 2 * h], 0.f, fmaf(sum2[4 * j + 2 * h + 1], 0.f, probe));
     probe += __shfl_xor_sync(~0u, probe, 1), probe += __shfl_xor_sync(~0u, probe, 2);
     const bool bad = there && !(probe == 0);
     again[h] = __ballot_sync(~0u, bad && lane % 4 == 0);
     const cuda_attention_rows &to = T::KEYS ? a.dk : a.dq;
-    attention_put<T::kind, D>(attention_result_in(to), attention_at(to, t.b, t.h, at), sum1, h, 1, there && !bad);
-    if constexpr (T::KEYS)
-      if (a.dv.p) attention_put<T::kind, D>(attention_result_in(a.dv), attention_at(a.dv, t.b, t.h, at), sum2, h, 1, there && !bad);
+    if constexpr (T::SUM1)
+      attention_put<T::kind, T::D1>(attention_result_in(to), attention_at(to, t.b, t.h, at), sum1, h, 1, there && !bad);
+    if constexpr (T::SUM2)
+      if (a.dv.p) attention_put<T::kind, T::D2>(attention_result_in(a.dv), attention_at(a.dv, t.b, t.h, at), sum2, h, 1, there && !bad);
   }
 #pragma unroll 1
   for (int i = 0; i < 16; i++)

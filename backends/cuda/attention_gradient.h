@@ -40,7 +40,7 @@ typedef struct cuda_attention_gradient {
 } cuda_attention_gradient;
 
 /* The same without addresses, and where a launch finds them. */
-enum { CUDA_ATTENTION_ROWS_READ = 8, CUDA_ATTENTION_POINTERS = 10 };
+enum { CUDA_ATTENTION_ROWS_READ = 8, CUDA_ATTENTION_DV = 7, CUDA_ATTENTION_POINTERS = 10 };         /* DV: its place in rows */
 typedef struct cuda_attention_gradient_request {
   cuda_attention_gradient a;
   int32_t  rows[CUDA_ATTENTION_ROWS_READ], pointers[CUDA_ATTENTION_POINTERS], seed, offset;      /* indices of values; -1: absent */

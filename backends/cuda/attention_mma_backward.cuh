@@ -16,53 +16,64 @@
 #include "attention_mma_backward.h"
 #include "sm80.cuh"
 
-template <int kind_, int D_, bool KEYS_, bool CHANGED_> struct attention_gradient_shape {
-  static constexpr int kind = kind_, D = D_, tile = CUDA_ATTENTION_BLOCK * D * 2, stage = 2 * tile, statistics = CUDA_ATTENTION_BLOCK * 8;
-  static constexpr bool KEYS = KEYS_, CHANGED = CHANGED_;      /* CHANGED: softcap, bias, mask, blocks, slopes or dropout */
-  static constexpr int COLUMNS = KEYS && D > 64 ? 32 : 64, blocks = D > 64 || CHANGED ? 2 : 3;       /* what the registers hold */
-  static constexpr int shared = 3 * stage + (KEYS ? 2 * statistics : 0);
+/* D1, D2: elements of a key, of a value; OTHER: rows of a tile of the other side; SUM1: dq or dk, SUM2: dv; CHANGED: softcap, bias, mask,
+ * blocks, slopes or dropout; COLUMNS: of S at a time, what the registers hold. */
+template <int kind_, int D1_, int D2_, bool KEYS_, bool SUM1_, bool CHANGED_> struct attention_gradient_shape {
+  static constexpr int kind = kind_, D1 = D1_, D2 = D2_, OTHER = D1 > 128 ? 32 : 64;
+  static constexpr bool KEYS = KEYS_, SUM1 = SUM1_, SUM2 = KEYS && (D2 <= 128 || !SUM1), CHANGED = CHANGED_;
+  static constexpr int COLUMNS = KEYS && D1 > 64 ? 32 : OTHER, blocks = D1 > 64 || CHANGED ? 2 : 3;
+  static constexpr int own = CUDA_ATTENTION_BLOCK * (D1 + D2) * 2, stage = OTHER * (D1 + D2) * 2, statistics = OTHER * 8;
+  static constexpr int shared = own + 2 * stage + (KEYS ? 2 * statistics : 0);
 };
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------------- */
 
+template <int n> struct attention_number { static constexpr int value = n; };
+
 template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_gradient(const __grid_constant__ cuda_attention_gradient a)
 {
-  constexpr int D = T::D, BLOCK = CUDA_ATTENTION_BLOCK, COLUMNS = T::COLUMNS, pitch = D * 2;
+  constexpr int D1 = T::D1, D2 = T::D2, BLOCK = CUDA_ATTENTION_BLOCK, OTHER = T::OTHER, COLUMNS = T::COLUMNS, pitch1 = D1 * 2,
+                pitch2 = D2 * 2;
   extern __shared__ __align__(128) unsigned char shared[];
-  const uint32_t own1 = shared_address(shared), own2 = own1 + T::tile, other0 = own1 + T::stage;
-  const float *stage_statistics = (const float *)(shared + 3 * T::stage);
+  const uint32_t own1 = shared_address(shared), own2 = own1 + BLOCK * pitch1, other0 = own1 + T::own,
+                 statistics0 = other0 + 2 * T::stage;
+  const float *stage_statistics = (const float *)(shared + T::own + 2 * T::stage);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const attention_own t = attention_own_at<T::KEYS>(a, blockIdx.x);
-  const int end = min(t.row0 + BLOCK, t.own) - 1, top = end < t.row0 ? -1 : t.high(end), bottom = t.low(t.row0), first = bottom / BLOCK,
-            each = top < bottom ? 0 : top / BLOCK - first + 1, total = each * (T::KEYS ? a.group : 1);
+  const int end = min(t.row0 + BLOCK, t.own) - 1, top = end < t.row0 ? -1 : t.high(end), bottom = t.low(t.row0), first = bottom / OTHER,
+            each = top < bottom ? 0 : top / OTHER - first + 1, total = each * (T::KEYS ? a.group : 1);
   auto head = [&](int turn) { return T::KEYS ? t.h * a.group + turn / each : t.h; };
 
-  /* 64 rows, 16 bytes a copy; in shared memory the pieces of a row change places by the row's number, against bank conflicts. */
-  auto load = [&](uint32_t to, const cuda_attention_rows &r, int h, int row0, int rows) {
+  /* 16 bytes a copy; in shared memory the pieces of a row change places by the row's number, against bank conflicts. */
+  auto load = [&](auto size, auto count, uint32_t to, const cuda_attention_rows &r, int h, int row0, int rows) {
+    constexpr int D = decltype(size)::value, n = decltype(count)::value;
     const uint16_t *p = (const uint16_t *)r.p + t.b * r.stride[0] + h * r.stride[1];
 #pragma unroll
-    for (int i = 0; i < BLOCK * D / 1024; i++) {
+    for (int i = 0; i < n * D / 1024; i++) {
       const int at = i * 128 + threadIdx.x, row = at / (D / 8), piece = at % (D / 8);
       const bool in = row0 + row < rows && piece * 8 < r.size;
-      copy_async<16>(to + row * pitch + ((piece ^ row & 7) << 4), in ? p + (row0 + row) * r.stride[2] + piece * 8 : (const uint16_t *)r.p,
+      copy_async<16>(to + row * D * 2 + ((piece ^ row & 7) << 4), in ? p + (row0 + row) * r.stride[2] + piece * 8 : (const uint16_t *)r.p,
                      in ? 16 : 0);
     }
   };
   auto load_turn = [&](int turn) {
     const uint32_t to = other0 + turn % 2 * T::stage;
-    const int h = head(turn), row0 = (first + turn % each) * BLOCK;
-    load(to, T::KEYS ? a.q : a.k, T::KEYS ? h : h / a.group, row0, t.other);
-    load(to + T::tile, T::KEYS ? a.dy : a.v, T::KEYS ? h : h / a.group, row0, t.other);
-    if (T::KEYS && threadIdx.x < T::statistics / 16)
-      copy_async<16>(own1 + 3 * T::stage + turn % 2 * T::statistics + threadIdx.x * 16,
-                     a.statistics + (((int64_t)t.b * a.heads + h) * a.padded + row0) * 2 + threadIdx.x * 4, 16);
+    const int h = head(turn), row0 = (first + turn % each) * OTHER;
+    load(attention_number<D1>(), attention_number<OTHER>(), to, T::KEYS ? a.q : a.k, T::KEYS ? h : h / a.group, row0, t.other);
+    load(attention_number<D2>(), attention_number<OTHER>(), to + OTHER * pitch1, T::KEYS ? a.dy : a.v, T::KEYS ? h : h / a.group, row0,
+         t.other);
+    if (T::KEYS && threadIdx.x < OTHER / 2) {
+      const int half = threadIdx.x / (OTHER / 4), piece = threadIdx.x % (OTHER / 4);
+      copy_async<16>(statistics0 + turn % 2 * T::statistics + threadIdx.x * 16,
+                     attention_statistics_at(a, t.b, h, row0) + half * BLOCK + piece * 4, 16);
+    }
   };
 
-  float sum1[D / 2], sum2[T::KEYS ? D / 2 : 1];
+  float sum1[T::SUM1 ? D1 / 2 : 1], sum2[T::SUM2 ? D2 / 2 : 1];
 #pragma unroll
-  for (int i = 0; i < D / 2; i++) sum1[i] = 0;
+  for (int i = 0; i < (T::SUM1 ? D1 / 2 : 1); i++) sum1[i] = 0;
 #pragma unroll
-  for (int i = 0; i < (T::KEYS ? D / 2 : 1); i++) sum2[i] = 0;
+  for (int i = 0; i < (T::SUM2 ? D2 / 2 : 1); i++) sum2[i] = 0;
   /* This thread's rows, and the columns of a tile that each sees, counted from its first. */
   const int row = t.row0 + warp * 16 + lane / 4, column = lane % 4 * 2;
   const int high[2] = { t.high(row) - column, t.high(row + 8) - column }, low[2] = { t.low(row) - column, t.low(row + 8) - column };
@@ -74,15 +85,15 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
   }
   /* Where this lane's row of a fragment is: of a left operand; of a right one whose rows are columns of S; of one whose rows are summed
    * over. The row's number modulo 8 is the lane's in each. */
-  const uint32_t turned = lane & 7, left = (warp * 16 + lane % 16) * pitch, right = (lane % 8 + lane / 16 * 8) * pitch,
-                 summed = lane % 16 * pitch;
+  const uint32_t turned = lane & 7, left = warp * 16 + lane % 16, right = lane % 8 + lane / 16 * 8, summed = lane % 16;
   auto piece = [&](uint32_t n) { return (n ^ turned) << 4; };
   auto multiply = [](float *sum, const uint32_t *x, const uint32_t (&y)[4]) {                 /* 16 columns */
     attention_product<T::kind>(sum, x, y[0], y[1]), attention_product<T::kind>(sum + 4, x, y[2], y[3]);
   };
 
   if (total) {
-    load(own1, T::KEYS ? a.k : a.q, t.h, t.row0, t.own), load(own2, T::KEYS ? a.v : a.dy, t.h, t.row0, t.own);
+    load(attention_number<D1>(), attention_number<BLOCK>(), own1, T::KEYS ? a.k : a.q, t.h, t.row0, t.own);
+    if (T::SUM1) load(attention_number<D2>(), attention_number<BLOCK>(), own2, T::KEYS ? a.v : a.dy, t.h, t.row0, t.own);
     load_turn(0);
     copy_async_commit();
   }
@@ -93,54 +104,64 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
     copy_async_wait<1>();
     __syncthreads();
 #pragma unroll 1
-    for (int part = 0; part < BLOCK; part += COLUMNS) {
-      const int column0 = (first + turn % each) * BLOCK + part;
-      const uint32_t other1 = other0 + turn % 2 * T::stage + part * pitch, other2 = other1 + T::tile;
+    for (int part = 0; part < OTHER; part += COLUMNS) {
+      const int column0 = (first + turn % each) * OTHER + part;
+      const uint32_t stage = other0 + turn % 2 * T::stage, other1 = stage + part * pitch1, other2 = stage + OTHER * pitch1 + part * pitch2;
       float s[COLUMNS / 2], g[COLUMNS / 2];
 #pragma unroll
       for (int i = 0; i < COLUMNS / 2; i++) s[i] = g[i] = 0;
 #pragma unroll
-      for (int k = 0; k < D / 8; k += 2) {
+      for (int k = 0; k < (D1 > D2 ? D1 : D2) / 8; k += 2) {
         uint32_t x[4], y[4];
-        load_matrices<false>(x, own1 + left + piece(k + lane / 16));
+        if (k < D1 / 8) {
+          load_matrices<false>(x, own1 + left * pitch1 + piece(k + lane / 16));
 #pragma unroll
-        for (int j = 0; j < COLUMNS; j += 16) {
-          load_matrices<false>(y, other1 + right + j * pitch + piece(k + lane / 8 % 2));
-          multiply(s + j / 2, x, y);
+          for (int j = 0; j < COLUMNS; j += 16) {
+            load_matrices<false>(y, other1 + (right + j) * pitch1 + piece(k + lane / 8 % 2));
+            multiply(s + j / 2, x, y);
+          }
         }
-        load_matrices<false>(x, own2 + left + piece(k + lane / 16));
+        if (k < D2 / 8 && T::SUM1) {
+          load_matrices<false>(x, own2 + left * pitch2 + piece(k + lane / 16));
 #pragma unroll
-        for (int j = 0; j < COLUMNS; j += 16) {
-          load_matrices<false>(y, other2 + right + j * pitch + piece(k + lane / 8 % 2));
-          multiply(g + j / 2, x, y);
+          for (int j = 0; j < COLUMNS; j += 16) {
+            load_matrices<false>(y, other2 + (right + j) * pitch2 + piece(k + lane / 8 % 2));
+            multiply(g + j / 2, x, y);
+          }
         }
       }
 
       const int up[2] = { high[0] - column0, high[1] - column0 }, down[2] = { low[0] - column0, low[1] - column0 };
       if (!T::CHANGED && (column0 + COLUMNS - 1 > whole_high || column0 < whole_low)) attention_mask(s, down, up);
-      const attention_head of = attention_head_of<T::KEYS>(a, t, head(turn));
+      const attention_head its = attention_head_of<T::KEYS>(a, t, head(turn));
 #pragma unroll
       for (int i = 0; i < COLUMNS / 2; i++) {
         const int in = i / 4 * 8 + i % 2, h = i / 2 % 2, c = column0 + column + in, r = row + 8 * h;
-        const float *stats = stage_statistics + turn % 2 * 2 * BLOCK + part + column + in;
-        const float2 st = T::KEYS ? make_float2(stats[0], stats[BLOCK]) : own_statistics[h];
+        const float *stats = stage_statistics + turn % 2 * 2 * OTHER + part + column + in;
+        const float2 st = T::KEYS ? make_float2(stats[0], stats[OTHER]) : own_statistics[h];
         if (T::CHANGED && (in > up[h] || in < down[h])) s[i] = g[i] = 0;
-        else attention_pair<T::CHANGED>(a, of, T::KEYS ? c : r, T::KEYS ? r : c, st, s[i], g[i]);
+        else attention_pair<T::CHANGED>(a, its, T::KEYS ? c : r, T::KEYS ? r : c, st, s[i], g[i]);
       }
       uint32_t p[COLUMNS / 4], ds[COLUMNS / 4];
-      if (T::KEYS) attention_pack<T::kind>(s, p);
-      attention_pack<T::kind>(g, ds);
+      if (T::SUM2) attention_pack<T::kind>(s, p);
+      if (T::SUM1) attention_pack<T::kind>(g, ds);
 #pragma unroll
       for (int k = 0; k < COLUMNS; k += 16)
 #pragma unroll
-        for (int j = 0; j < D; j += 16) {
+        for (int j = 0; j < (D1 > D2 ? D1 : D2); j += 16) {
           uint32_t y[4];
-          const uint32_t at = summed + k * pitch + piece(j / 8 + lane / 16);
-          load_matrices<true>(y, other1 + at);
-          multiply(sum1 + j / 2, ds + k / 4, y);
-          if (!T::KEYS) continue;
-          load_matrices<true>(y, other2 + at);
-          multiply(sum2 + j / 2, p + k / 4, y);
+          if constexpr (T::SUM1) {
+            if (j < D1) {
+              load_matrices<true>(y, other1 + (summed + k) * pitch1 + piece(j / 8 + lane / 16));
+              multiply(sum1 + j / 2, ds + k / 4, y);
+            }
+          }
+          if constexpr (T::SUM2) {
+            if (j < D2) {
+              load_matrices<true>(y, other2 + (summed + k) * pitch2 + piece(j / 8 + lane / 16));
+              multiply(sum2 + j / 2, p + k / 4, y);
+            }
+          }
         }
     }
     __syncthreads();                      /* the stage is free */
@@ -149,10 +170,10 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
   attention_gradient_end<T>(a, t, t.row0 + warp * 16, sum1, sum2);
 }
 
-#define ATTENTION_GRADIENT(kind, d, keys, changed) (const void *)attention_gradient<attention_gradient_shape<kind, d, keys, changed>>
-#define ATTENTION_BACKWARD_KERNELS(kind, d)                                                                             \
-  { d, { attention_gradient_shape<kind, d, false, false>::shared, attention_gradient_shape<kind, d, true, false>::shared }, \
-    (const void *)attention_statistics<kind>,                                                                           \
-    { { ATTENTION_GRADIENT(kind, d, false, false), ATTENTION_GRADIENT(kind, d, false, true) },                          \
-      { ATTENTION_GRADIENT(kind, d, true, false), ATTENTION_GRADIENT(kind, d, true, true) } },                          \
-    (const void *)attention_sink_gradient<kind> },
+#define ATTENTION_PASS(kind, d, dv, keys, sum1)                                                                              \
+  { keys, attention_gradient_shape<kind, d, dv, keys, sum1, false>::shared,                                                 \
+    { (const void *)attention_gradient<attention_gradient_shape<kind, d, dv, keys, sum1, false>>,                           \
+      (const void *)attention_gradient<attention_gradient_shape<kind, d, dv, keys, sum1, true>> } },
+#define ATTENTION_BACKWARD_KERNELS(kind, d, dv, ...)                                                                         \
+  { d, dv, (const void *)attention_statistics<kind>, (const void *)attention_sink_gradient<kind>,                           \
+    { ATTENTION_PASS(kind, d, dv, true, true) __VA_ARGS__ ATTENTION_PASS(kind, d, dv, false, true) } },

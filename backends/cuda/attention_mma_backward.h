@@ -3,10 +3,14 @@
 #define QN_CUDA_ATTENTION_MMA_BACKWARD_H
 #include "attention_gradient.h"
 
-/* Kernels for up to d elements of a key and of a value. gradients: of queries, of keys; each also for changed scores. */
+/* Kernels for up to d elements of a key and dv of a value. Passes: over keys for dk and dv, or, if there are three, for dk and then for dv;
+ * over queries for dq. kernel: also for changed scores. */
 typedef struct cuda_attention_backward_kernels {
-  int32_t d, shared[2];
-  const void *statistics, *gradients[2][2], *sink;
+  int32_t d, dv;
+  const void *statistics, *sink;
+  struct { int32_t keys, shared; const void *kernel[2]; } pass[3];             /* shared 0: none */
 } cuda_attention_backward_kernels;
 extern const cuda_attention_backward_kernels cuda_attention_backward_bf16[], cuda_attention_backward_f16[];      /* by d; ended by d 0 */
+
+#define CUDA_ATTENTION_BACKWARD_SHAPES(X, PASS) X(64, 64) X(128, 128) X(192, 128) X(256, 256, PASS(256, 256))
 #endif

@@ -16,15 +16,15 @@
 #include "attention_wgmma_backward.h"
 
 template <int kind_, int D_> struct attention_wgmma_backward_shape {
-  static constexpr int kind = kind_, D = D_, BN = 128, BM = D > 64 ? 64 : 128, threads = 384;
-  static constexpr bool KEYS = true, CHANGED = false;
+  static constexpr int kind = kind_, D = D_, D1 = D, D2 = D, BN = 128, BM = D > 64 ? 64 : 128, threads = 384;
+  static constexpr bool KEYS = true, SUM1 = true, SUM2 = true, CHANGED = false;
   static constexpr int own_bytes = BN * D * 2, tile_bytes = BM * D * 2, ds_bytes = BN * BM * 2, sum_bytes = 64 * 64 * 4,
                        statistics = BM * 8, header = 1024 + 2 * statistics;
   static constexpr int shared = header + 2 * own_bytes + 4 * tile_bytes + 2 * ds_bytes + 2 * sum_bytes;
 };
 template <int kind_, int D_> struct attention_finish_shape {
-  static constexpr int kind = kind_, D = D_;
-  static constexpr bool KEYS = false, CHANGED = false;
+  static constexpr int kind = kind_, D = D_, D1 = D, D2 = D;
+  static constexpr bool KEYS = false, SUM1 = true, SUM2 = false, CHANGED = false;
 };
 
 /* The tiles of queries that a block of keys visits: from last down to first, for each of its heads. */
@@ -140,7 +140,8 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
         wgmma_fence();
 #pragma unroll
         for (int k = 0; k < D / 16; k++)
-          wgmma<T::kind, 0, 0>(g, v_own + k / 4 * (BN * 8) + k % 4 * 2, dy_rows + stage * (TILE >> 4) + k / 4 * (BM * 8) + k % 4 * 2, k > 0);
+          wgmma<T::kind, 0, 0>(g, v_own + k / 4 * (BN * 8) + k % 4 * 2, dy_rows + stage * (TILE >> 4) + k / 4 * (BM * 8) + k % 4 * 2,
+                               k > 0);
         wgmma_commit();
         wgmma_wait<1>();
         const int column0 = walk.m * BM;
@@ -179,7 +180,8 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
         const uint32_t row = w * 64 + warp * 16 + lane % 16, to = ds0 + buffer * DS + row * 128;
 #pragma unroll
         for (int j = 0; j < BM / 16; j++)
-          store_matrix(to + j / 4 * 16384 + ((j % 4 * 2 + lane / 16 ^ row & 7) << 4), ds[4 * j], ds[4 * j + 1], ds[4 * j + 2], ds[4 * j + 3]);
+          store_matrix(to + j / 4 * 16384 + ((j % 4 * 2 + lane / 16 ^ row & 7) << 4), ds[4 * j], ds[4 * j + 1], ds[4 * j + 2],
+                       ds[4 * j + 3]);
         proxy_fence();
         group_sync(BOTH, 256);
         wgmma_fence();
@@ -198,8 +200,8 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
 #pragma unroll
         for (int j = 0; j < 8; j++)
           asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
-                       :: "r"(sum0 + w * SUM + j * 2048 + threadIdx.x % 128 * 16), "f"(dq[4 * j]), "f"(dq[4 * j + 1]), "f"(dq[4 * j + 2]),
-                          "f"(dq[4 * j + 3]) : "memory");
+                       :: "r"(sum0 + w * SUM + j * 2048 + threadIdx.x % 128 * 16), "f"(dq[4 * j]), "f"(dq[4 * j + 1]),
+                          "f"(dq[4 * j + 2]), "f"(dq[4 * j + 3]) : "memory");
         proxy_fence();
         group_arrive(FULL + w, 160);
         wgmma_wait<0>();

@@ -145,6 +145,8 @@ attention_backward dy=bf16/1x2x70x40 q=bf16/1x2x70x48 k=bf16/1x1x70x48 y=bf16/1x
 attention_backward dy=bf16/2x2x70x72 q=bf16/2x2x70x72 k=bf16/2x1x99x72 v=bf16/2x1x99x72 y=bf16/2x2x70x72 lse=f32/2x2x70 bias=f32/2x1x1x99 mask=bool/1x2x70x99 slopes=f32/2x2 dv=? right=0 softcap=4 ; slopes.fill=pos lse.is=4
 attention_backward dy=bf16/3x2x70x16 q=bf16/3x2x70x16 k=bf16/3x1x140x16 v=bf16/3x1x140x16 y=bf16/3x2x70x16 lse=f32/3x2x70 q_lengths=i32/3 kv_lengths=i64/3 dv=? right=0 ; q_lengths.is=70,65,3 kv_lengths.is=140,40,0
 attention_backward dy=f16/1x2x70x16 q=f16/1x2x70x16 k=f16/1x2x99x16 v=f16/1x2x99x16 y=f16/1x2x70x16 lse=f32/1x2x70 bias=f16/1x2x70x1 seed=7 offset=2 scale=0.02 dropout=0.3 dv=? ; lse.is=3
+attention_backward dy=bf16/1x2x70x136 q=bf16/1x2x70x256 k=bf16/1x1x99x256 v=bf16/1x1x99x136 y=bf16/1x2x70x136 lse=f32/1x2x70 dv=? right=0 scale=0.02 ; lse.is=4
+attention_backward dy=f16/1x1x40x160 q=f16/1x1x40x160 k=f16/1x1x70x160 v=f16/1x1x70x160 y=f16/1x1x40x160 lse=f32/1x1x40 dv=? scale=0.02 softcap=3 ; lse.is=4
 # several blocks of 128 keys add to a tile's dq
 attention_backward dy=bf16/2x2x150x128 q=bf16/2x2x150x128 k=bf16/2x1x300x128 v=bf16/2x1x300x128 y=bf16/2x2x150x128 lse=f32/2x2x150 kv_lengths=i32/2 dv=? right=0 scale=0.02 ; lse.is=4 kv_lengths.is=300,140
 attention_backward dy=f16/1x2x300x64 q=f16/1x2x300x64 k=f16/1x1x270x64 v=f16/1x1x270x64 y=f16/1x2x300x64 lse=f32/1x2x300 dv=? left=100 right=20 scale=0.02 ; lse.is=4 as=bf16
