@@ -99,8 +99,8 @@ qn_status cuda_attention_gradient_read(const qn_request *r, int64_t most, int64_
   const qn_attention *attr = r->op[0].attr;
   const qn_value *q = cuda_value(r, ROLE(Q)), *k = cuda_value(r, ROLE(K)), *v = cuda_value(r, ROLE(V));
   const int64_t d = q->dim[3], dv = v ? v->dim[3] : attr->value_size, rows = 1 << 29;
-  if (q->dtype != QN_BF16 && q->dtype != QN_F16)
-    return qn_refuse(out, "16-bit operands", "q", "bf16 or f16", "%s", qn_kit_name(q->dtype));
+  if (q->dtype != QN_BF16 && q->dtype != QN_F16 && q->dtype != QN_F32)
+    return qn_refuse(out, "operands of 16 bits or f32", "q", "bf16, f16 or f32", "%s", qn_kit_name(q->dtype));
   if (!simple(r, out)) return QN_UNSUPPORTED;
   if (d > most || dv > most) {
     char needed[24];
@@ -114,7 +114,7 @@ qn_status cuda_attention_gradient_read(const qn_request *r, int64_t most, int64_
 
   cuda_attention_gradient *a = &to->a;
   const int64_t heads[2] = { q->dim[1], k->dim[1] }, extent[2] = { q->dim[2], k->dim[2] };
-  a->batch = (int32_t)q->dim[0], a->heads = (int32_t)heads[0], a->group = heads[1] ? (int32_t)(heads[0] / heads[1]) : 1;
+  a->batch = (int32_t)q->dim[0], a->heads = (int32_t)heads[0], a->group = a->share = heads[1] ? (int32_t)(heads[0] / heads[1]) : 1;
   a->queries = (int32_t)extent[0], a->keys = (int32_t)extent[1];
   a->padded = (int32_t)qn_round_up(extent[0], tile);
   for (int i = 0; i < 2; i++) {

@@ -103,7 +103,7 @@ template <bool KEYS> __device__ __forceinline__ attention_own attention_own_of(c
 template <bool KEYS, int BLOCK = CUDA_ATTENTION_BLOCK>
 __device__ __forceinline__ attention_own attention_own_at(const cuda_attention_gradient &a, uint32_t block)
 {
-  const int heads = KEYS ? a.heads / a.group : a.heads, tiles = ((KEYS ? a.keys : a.queries) + BLOCK - 1) / BLOCK;
+  const int heads = KEYS ? a.heads / a.share : a.heads, tiles = ((KEYS ? a.keys : a.queries) + BLOCK - 1) / BLOCK;
   const uint32_t n = (uint32_t)a.section[!KEYS] * tiles, first = block / n * a.section[!KEYS], in = block % n,
                  together = min((uint32_t)a.section[!KEYS], (uint32_t)(a.batch * heads) - first), head = first + in % together,
                  m = in / together;
@@ -184,7 +184,7 @@ template <class T> __device__ __noinline__ void attention_gradient_again(const c
   const int lane = threadIdx.x % 32, low = t.low(row), high = t.high(row);
   const cuda_attention_rows &x1 = T::KEYS ? a.k : a.q, &x2 = T::KEYS ? a.v : a.dy, &y1 = T::KEYS ? a.q : a.k, &y2 = T::KEYS ? a.dy : a.v;
   auto load = [&](float (&x)[N], const cuda_attention_rows &r, int h, int at) {
-    const uint16_t *p = (const uint16_t *)r.p + attention_at(r, t.b, h, at);
+    const auto *p = (const typename attention_operand<T::kind>::element *)r.p + attention_at(r, t.b, h, at);
 #pragma unroll
     for (int i = 0; i < N; i++) x[i] = lane + 32 * i < r.size ? attention_value<T::kind>(p[lane + 32 * i]) : 0;
   };

@@ -20,9 +20,11 @@ typedef struct cuda_attention_gradient {
   float      *statistics;                 /* workspace [B, heads, padded / 64][2][64]: lse log2 e, D */
   float      *sums;                       /* workspace [B, heads, padded, sums_row] of dq in an engine's order; sums_row 0: none */
   uint32_t   *turns;                      /* workspace, zeros; NULL: none */
+  float      *parts;                      /* workspace: sums of dk and dv, where the heads of a group are shared by several blocks */
   const void *q_lengths, *kv_lengths;     /* NULL: all are as long as the tensors */
   int64_t    lse_stride[3], dlse_stride[3], sink_stride, dsink_stride, q_lengths_stride, kv_lengths_stride;
   int32_t    batch, heads, group;         /* group: query heads that share a key head */
+  int32_t    share;                       /* of a group's heads: those that one block of keys adds up */
   int32_t    queries, keys, padded;       /* padded: queries, to whole tiles */
   int32_t    left, right;                 /* -1: no bound */
   int32_t    top_left, q_lengths_i64, kv_lengths_i64, sums_row, n_turns;
@@ -48,8 +50,8 @@ typedef struct cuda_attention_gradient_request {
   uint32_t seed_dtype, offset_dtype;
 } cuda_attention_gradient_request;
 
-/* bf16 or f16 rows of whole 16 bytes, up to `most` elements of a key and of a value; no gradient of a bias, no ragged tensors. `tile`:
- * queries of a tile; `keys`: keys of one. Else refuses. */
+/* bf16, f16 or f32 rows of whole 8 elements, up to `most` elements of a key and of a value; no gradient of a bias, no ragged tensors.
+ * `tile`: queries of a tile; `keys`: keys of one. Else refuses. */
 qn_status cuda_attention_gradient_read(const qn_request *r, int64_t most, int64_t tile, int64_t keys, cuda_attention_gradient_request *to,
                                        qn_prepared *out);
 void cuda_attention_gradient_addresses(const cuda_attention_gradient_request *from, const qn_launch *launch, cuda_attention_gradient *a);

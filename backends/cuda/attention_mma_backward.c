@@ -1,8 +1,8 @@
 /* attention_mma_backward.c -- attention's gradient by mma.sync: what the kernels of attention_mma_backward.cuh take, their launches.
  *
- * bf16 and f16 from compute capability 8.0 on, up to 256 elements of a key and of a value (zeros fill up to the next shape), any number of
- * queries, keys and heads, groups of query heads, causal masks and windows, lengths, bias, mask, blocks, slopes, softcap, dropout, a sink
- * and its gradient. Not taken here: the gradient of a bias, ragged tensors. */
+ * bf16 and f16 from compute capability 8.0 on, up to 256 elements of a key and of a value, and f32, by 3xTF32, up to 128 (zeros fill up to
+ * the next shape), any number of queries, keys and heads, groups of query heads, causal masks and windows, lengths, bias, mask, blocks,
+ * slopes, softcap, dropout, a sink and its gradient. Not taken here: the gradient of a bias, ragged tensors. */
 #include "attention_mma_backward.h"
 #include "engines.h"
 
@@ -19,10 +19,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "a device of compute capability 8.0 or more", "", "8.0", "%d.%d", (int)r->device->arch_major,
                      (int)r->device->arch_minor);
   state st = { 0 };
-  const qn_status s = cuda_attention_gradient_read(r, 256, CUDA_ATTENTION_BLOCK, CUDA_ATTENTION_BLOCK, &st.request, out);
+  const uint32_t dtype = cuda_value(r, QN_ROLE_ATTENTION_BACKWARD_Q)->dtype;
+  const bool f32 = dtype == QN_F32;
+  const qn_status s = cuda_attention_gradient_read(r, f32 ? 128 : 256, CUDA_ATTENTION_BLOCK, CUDA_ATTENTION_BLOCK, &st.request, out);
   if (s) return s;
   cuda_attention_gradient *a = &st.request.a;
-  st.kernels = cuda_value(r, QN_ROLE_ATTENTION_BACKWARD_Q)->dtype == QN_BF16 ? cuda_attention_backward_bf16 : cuda_attention_backward_f16;
+  st.kernels = f32 ? cuda_attention_backward_f32 : dtype == QN_BF16 ? cuda_attention_backward_bf16 : cuda_attention_backward_f16;
   while (st.kernels->d < a->q.size || st.kernels->dv < a->v.size) st.kernels++;
   if (cuda_room(r) < st.kernels->pass[0].shared)
     return qn_refuse(out, "four tiles and their next in shared memory", "", "more of it", "%lld bytes", (long long)cuda_room(r));
@@ -31,7 +33,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < 2; i++) st.grid[i] = (uint32_t)cuda_attention_gradient_tiles(a, i, CUDA_ATTENTION_BLOCK);
 
   out->workspace = (uint64_t)a->batch * (uint64_t)a->heads * (uint64_t)a->padded * 8;
-  out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = cuda_value(r, QN_ROLE_ATTENTION_BACKWARD_Q)->dtype };
+  out->numerics = (qn_numerics){ .accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC, .store = f32 ? 0 : dtype };
+  out->math = f32 ? QN_MATH_F32 : QN_MATH_STRICT;
   /* Two blocks a unit, together about 1900 operations a ns (250 TFLOP/s of an H100), one where there is no room for two; 3 products for
    * dq, 4 for dk and dv together, 5 one by one. */
   const int resident = st.kernels->d > 192 ? 1 : 2, products[2] = { 6, st.kernels->pass[2].shared ? 10 : 8 };
@@ -39,7 +42,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < 2; i++)
     out->estimate += (double)qn_ceil_div(st.grid[i], resident * r->device->units) * cuda_attention_gradient_visits(a, i)
                    * (i ? a->group : 1) * products[i] * CUDA_ATTENTION_BLOCK * (st.kernels->d + st.kernels->dv) / 2
-                   / (st.request.changed ? 400 : 950);
+                   / (f32 ? 150 : st.request.changed ? 400 : 950);
   return cuda_keep(out, &st, sizeof st);
 }
 

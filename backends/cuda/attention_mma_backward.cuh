@@ -19,10 +19,11 @@
 /* D1, D2: elements of a key, of a value; OTHER: rows of a tile of the other side; SUM1: dq or dk, SUM2: dv; CHANGED: softcap, bias, mask,
  * blocks, slopes or dropout; COLUMNS: of S at a time, what the registers hold. */
 template <int kind_, int D1_, int D2_, bool KEYS_, bool SUM1_, bool CHANGED_> struct attention_gradient_shape {
-  static constexpr int kind = kind_, D1 = D1_, D2 = D2_, OTHER = D1 > 128 ? 32 : 64;
+  static constexpr int kind = kind_, D1 = D1_, D2 = D2_, CHUNK = attention_operand<kind>::CHUNK, size = 16 / CHUNK;
+  static constexpr int OTHER = size == 4 ? 2048 / D1 : D1 > 128 ? 32 : 64;
   static constexpr bool KEYS = KEYS_, SUM1 = SUM1_, SUM2 = KEYS && (D2 <= 128 || !SUM1), CHANGED = CHANGED_;
-  static constexpr int COLUMNS = KEYS && D1 > 64 ? 32 : OTHER, blocks = D1 > 64 || CHANGED ? 2 : 3;
-  static constexpr int own = CUDA_ATTENTION_BLOCK * (D1 + D2) * 2, stage = OTHER * (D1 + D2) * 2, statistics = OTHER * 8;
+  static constexpr int COLUMNS = KEYS && D1 > 64 && OTHER > 32 ? 32 : OTHER, blocks = D1 > 64 || CHANGED ? 2 : 3;
+  static constexpr int own = CUDA_ATTENTION_BLOCK * (D1 + D2) * size, stage = OTHER * (D1 + D2) * size, statistics = OTHER * 8;
   static constexpr int shared = own + 2 * stage + (KEYS ? 2 * statistics : 0);
 };
 
@@ -32,8 +33,9 @@ template <int n> struct attention_number { static constexpr int value = n; };
 
 template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_gradient(const __grid_constant__ cuda_attention_gradient a)
 {
-  constexpr int D1 = T::D1, D2 = T::D2, BLOCK = CUDA_ATTENTION_BLOCK, OTHER = T::OTHER, COLUMNS = T::COLUMNS, pitch1 = D1 * 2,
-                pitch2 = D2 * 2;
+  constexpr int D1 = T::D1, D2 = T::D2, BLOCK = CUDA_ATTENTION_BLOCK, OTHER = T::OTHER, COLUMNS = T::COLUMNS, CHUNK = T::CHUNK,
+                K = attention_operand<T::kind>::K, pitch1 = D1 * T::size, pitch2 = D2 * T::size;
+  typedef typename attention_operand<T::kind>::element element;
   extern __shared__ __align__(128) unsigned char shared[];
   const uint32_t own1 = shared_address(shared), own2 = own1 + BLOCK * pitch1, other0 = own1 + T::own,
                  statistics0 = other0 + 2 * T::stage;
@@ -47,13 +49,13 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
   /* 16 bytes a copy; in shared memory the pieces of a row change places by the row's number, against bank conflicts. */
   auto load = [&](auto size, auto count, uint32_t to, const cuda_attention_rows &r, int h, int row0, int rows) {
     constexpr int D = decltype(size)::value, n = decltype(count)::value;
-    const uint16_t *p = (const uint16_t *)r.p + t.b * r.stride[0] + h * r.stride[1];
+    const element *p = (const element *)r.p + t.b * r.stride[0] + h * r.stride[1];
 #pragma unroll
-    for (int i = 0; i < n * D / 1024; i++) {
-      const int at = i * 128 + threadIdx.x, row = at / (D / 8), piece = at % (D / 8);
-      const bool in = row0 + row < rows && piece * 8 < r.size;
-      copy_async<16>(to + row * D * 2 + ((piece ^ row & 7) << 4), in ? p + (row0 + row) * r.stride[2] + piece * 8 : (const uint16_t *)r.p,
-                     in ? 16 : 0);
+    for (int i = 0; i < n * D / CHUNK / 128; i++) {
+      const int at = i * 128 + threadIdx.x, row = at / (D / CHUNK), piece = at % (D / CHUNK);
+      const bool in = row0 + row < rows && piece * CHUNK < r.size;
+      const element *from = in ? p + (row0 + row) * r.stride[2] + piece * CHUNK : (const element *)r.p;
+      copy_async<16>(to + row * D * T::size + ((piece ^ row & 7) << 4), from, in ? 16 : 0);
     }
   };
   auto load_turn = [&](int turn) {
@@ -85,7 +87,7 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
   }
   /* Where this lane's row of a fragment is: of a left operand; of a right one whose rows are columns of S; of one whose rows are summed
    * over. The row's number modulo 8 is the lane's in each. */
-  const uint32_t turned = lane & 7, left = warp * 16 + lane % 16, right = lane % 8 + lane / 16 * 8, summed = lane % 16;
+  const uint32_t turned = lane & 7, left = warp * 16 + lane % 16, right = lane % 8 + lane / 16 * 8;
   auto piece = [&](uint32_t n) { return (n ^ turned) << 4; };
   auto multiply = [](float *sum, const uint32_t *x, const uint32_t (&y)[4]) {                 /* 16 columns */
     attention_product<T::kind>(sum, x, y[0], y[1]), attention_product<T::kind>(sum + 4, x, y[2], y[3]);
@@ -111,9 +113,9 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
 #pragma unroll
       for (int i = 0; i < COLUMNS / 2; i++) s[i] = g[i] = 0;
 #pragma unroll
-      for (int k = 0; k < (D1 > D2 ? D1 : D2) / 8; k += 2) {
+      for (int k = 0; k < (D1 > D2 ? D1 : D2) / CHUNK; k += 2) {
         uint32_t x[4], y[4];
-        if (k < D1 / 8) {
+        if (k < D1 / CHUNK) {
           load_matrices<false>(x, own1 + left * pitch1 + piece(k + lane / 16));
 #pragma unroll
           for (int j = 0; j < COLUMNS; j += 16) {
@@ -121,7 +123,7 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
             multiply(s + j / 2, x, y);
           }
         }
-        if (k < D2 / 8 && T::SUM1) {
+        if (k < D2 / CHUNK && T::SUM1) {
           load_matrices<false>(x, own2 + left * pitch2 + piece(k + lane / 16));
 #pragma unroll
           for (int j = 0; j < COLUMNS; j += 16) {
@@ -142,24 +144,24 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
         if (T::CHANGED && (in > up[h] || in < down[h])) s[i] = g[i] = 0;
         else attention_pair<T::CHANGED>(a, its, T::KEYS ? c : r, T::KEYS ? r : c, st, s[i], g[i]);
       }
-      uint32_t p[COLUMNS / 4], ds[COLUMNS / 4];
+      uint32_t p[COLUMNS / 2 * 8 / K], ds[COLUMNS / 2 * 8 / K];
       if (T::SUM2) attention_pack<T::kind>(s, p);
       if (T::SUM1) attention_pack<T::kind>(g, ds);
 #pragma unroll
-      for (int k = 0; k < COLUMNS; k += 16)
+      for (int k = 0; k < COLUMNS; k += K)
 #pragma unroll
         for (int j = 0; j < (D1 > D2 ? D1 : D2); j += 16) {
           uint32_t y[4];
           if constexpr (T::SUM1) {
             if (j < D1) {
-              load_matrices<true>(y, other1 + (summed + k) * pitch1 + piece(j / 8 + lane / 16));
-              multiply(sum1 + j / 2, ds + k / 4, y);
+              attention_summed<T::kind>(y, other1 + k * pitch1, pitch1, j);
+              multiply(sum1 + j / 2, ds + k / K * 4, y);
             }
           }
           if constexpr (T::SUM2) {
             if (j < D2) {
-              load_matrices<true>(y, other2 + (summed + k) * pitch2 + piece(j / 8 + lane / 16));
-              multiply(sum2 + j / 2, p + k / 4, y);
+              attention_summed<T::kind>(y, other2 + k * pitch2, pitch2, j);
+              multiply(sum2 + j / 2, p + k / K * 4, y);
             }
           }
         }

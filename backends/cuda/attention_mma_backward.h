@@ -10,7 +10,9 @@ typedef struct cuda_attention_backward_kernels {
   const void *statistics, *sink;
   struct { int32_t keys, shared; const void *kernel[2]; } pass[3];             /* shared 0: none */
 } cuda_attention_backward_kernels;
-extern const cuda_attention_backward_kernels cuda_attention_backward_bf16[], cuda_attention_backward_f16[];      /* by d; ended by d 0 */
+extern const cuda_attention_backward_kernels cuda_attention_backward_bf16[], cuda_attention_backward_f16[],     /* by d; ended by d 0 */
+                                             cuda_attention_backward_f32[];
 
 #define CUDA_ATTENTION_BACKWARD_SHAPES(X, PASS) X(64, 64) X(128, 128) X(192, 128) X(256, 256, PASS(256, 256))
+#define CUDA_ATTENTION_BACKWARD_SHAPES_F32(X) X(64, 64) X(128, 128)
 #endif

@@ -32,6 +32,30 @@ static cuda_attention_rows *rows_of(cuda_attention_gradient *a, int i)
 
 /* ---- prepare --------------------------------------------------------------------------------------------------------- */
 
+/* Heads of a group that one block adds up. Blocks of keys that see all queries should fill the last round of multiprocessors; where they
+ * see fewer and fewer, the longest begin, and twice as many blocks as multiprocessors even out. In one order a block waits at each head
+ * for its neighbour, which sees more: so it has one. */
+static int32_t share_of(const cuda_attention_gradient *a, int64_t blocks, int64_t units, bool ordered)
+{
+  const bool uneven = a->left >= 0 || a->right >= 0;
+  if (ordered) return uneven ? 1 : a->group;                /* whatever the batch */
+  for (int32_t parts = 1; parts <= a->group; parts++) {
+    const int64_t n = blocks * parts;
+    if (a->group % parts) continue;
+    if (uneven ? 10 * n >= 19 * units : 10 * n >= 8 * units * qn_ceil_div(n, units)) return a->group / parts;
+  }
+  return 1;
+}
+
+/* Heads whose queries, dy and sums of dq stay in L2 (those of a group are visited one after the other): at most `most`, and each section
+ * as large, since the last one ends alone. */
+static int32_t section_of(int64_t heads, int64_t most)
+{
+  int64_t n = qn_min_i64(qn_max_i64(1, most), qn_max_i64(1, heads)), even = n;
+  while (heads % even) even--;
+  return (int32_t)(2 * even >= n ? even : qn_ceil_div(heads, qn_ceil_div(heads, n)));
+}
+
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   if (r->device->arch_major != 9 || r->device->arch_minor != 0)
@@ -41,6 +65,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   static const char *const name[N_MAPS] = { "q", "k", "v", "dy" };
   const int64_t value_size = v ? v->dim[3] : ((const qn_attention *)r->op[0].attr)->value_size;
   const bool bf16 = q->dtype == QN_BF16;
+  if (q->dtype == QN_F32) return qn_refuse(out, "16-bit operands", "q", "bf16 or f16", "%s", "f32");
   state st = { .kernels = bf16 ? cuda_attention_wgmma_backward_bf16 : cuda_attention_wgmma_backward_f16,
                .shared = bf16 ? cuda_attention_backward_bf16 : cuda_attention_backward_f16,
                .ordered = r->variant ? !strcmp(r->variant, variants[1]) : r->demands->determinism >= QN_DET_RUN };
@@ -61,23 +86,25 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
         return qn_refuse(out, "strides of tensor maps, which are positive", name[i], "at least 8", "%lld",
                          (long long)st.tensor[i].stride[d]);
   }
-  st.grid = (uint32_t)cuda_attention_gradient_tiles(a, 1, kernels->bn);
+  const int64_t blocks = cuda_attention_gradient_tiles(a, 1, kernels->bn);
+  a->share = share_of(a, blocks, r->device->units, st.ordered);
+  st.grid = (uint32_t)(blocks * (a->group / a->share));
   st.tiles = (uint32_t)cuda_attention_gradient_tiles(a, 0, kernels->bm);
-  /* Heads whose queries, dy and sums of dq stay in L2; those of a group are visited one after the other. */
-  const int64_t bytes = (int64_t)a->padded * kernels->d * 8;
-  a->section[0] = (int32_t)qn_min_i64((int64_t)a->batch * (a->heads / a->group), qn_max_i64(1, (24 << 20) / bytes));
+  a->section[0] = section_of((int64_t)a->batch * (a->heads / a->group), (24 << 20) / ((int64_t)a->padded * kernels->d * 8))
+                * (a->group / a->share);
   a->sums_row = kernels->d, a->n_turns = (int32_t)(1 + 2 * (int64_t)st.tiles);
 
   const uint64_t rows = (uint64_t)a->batch * (uint64_t)a->heads * (uint64_t)a->padded;
-  out->workspace = rows * 8 + rows * (uint64_t)kernels->d * 4 + (uint64_t)a->n_turns * 4;
+  const uint64_t parts = a->share == a->group ? 0 : (uint64_t)st.grid * (uint64_t)kernels->bn * (uint64_t)kernels->d * 8;
+  out->workspace = rows * 8 + rows * (uint64_t)kernels->d * 4 + parts + (uint64_t)a->n_turns * 4;
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };
   out->variant = variants[st.ordered];
   if (!st.ordered) out->traits &= ~(uint64_t)(QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT);
   /* A block's 5 products at about 4200 operations a ns (550 TFLOP/s of an H100), its beginning and end; dq's sums are cleared, added up
    * and read in memory. */
-  out->estimate = 12000 + (double)rows * kernels->d * 14 / 2500
+  out->estimate = 12000 + ((double)rows * kernels->d * 14 + (double)parts * 2) / 2500
                 + (double)qn_ceil_div(st.grid, r->device->units)
-                  * (4000 + cuda_attention_gradient_visits(a, 1) * a->group * 10 * kernels->bn * kernels->d / (st.ordered ? 4000 : 4200));
+                  * (4000 + cuda_attention_gradient_visits(a, 1) * a->share * 10 * kernels->bn * kernels->d / (st.ordered ? 4000 : 4200));
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -115,7 +142,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cuda_attention_gradient_addresses(&st->request, launch, &a);
   for (int i = 0; i < N_MAPS; i++) st->driver->tensor_map_address(&maps.map[i], rows_of(&a, i)->p);
   const int64_t rows = (int64_t)a.batch * a.heads * a.padded;
-  a.sums = launch->workspace, a.statistics = a.sums + rows * a.sums_row, a.turns = (uint32_t *)(a.statistics + rows * 2);
+  const bool joined = a.share != a.group;
+  a.sums = launch->workspace, a.statistics = a.sums + rows * a.sums_row, a.parts = a.statistics + rows * 2;
+  a.turns = (uint32_t *)(a.parts + (joined ? (int64_t)st->grid * st->kernels->bn * st->kernels->d * 2 : 0));
   qn_status s = cuda_attention_gradient_launch(st->shared->statistics, (uint32_t)(rows / 8), 128, 0, &a, launch->stream);
   void *args[] = { &a, &maps };
   if (!s)
@@ -123,6 +152,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
                                     (dim3){ (unsigned)st->kernels->threads, 1, 1 }, args, (size_t)st->kernels->shared, launch->stream),
                    "attention_wgmma_backward");
   if (!s) s = cuda_attention_gradient_launch(st->kernels->finish, st->tiles, 256, 0, &a, launch->stream);
+  if (joined && !s)
+    s = cuda_attention_gradient_launch(st->kernels->join, st->grid / (uint32_t)(a.group / a.share) * 2, 128, 0, &a, launch->stream);
   if (a.dsink && !s) s = cuda_attention_gradient_launch(st->shared->sink, (uint32_t)a.heads, 1024, 0, &a, launch->stream);
   return s;
 }

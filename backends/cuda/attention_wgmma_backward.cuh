@@ -7,6 +7,9 @@
  * makes 64 x 64 of it (D 128: half of the columns; D 64: half of the queries). Warps 1 and 2 of the first warpgroup add that, 16 KB, to
  * sums in f32 in an order of their own: [B, heads, tiles][2 warpgroups][8][128 threads][4]. Another kernel makes dq of them.
  *
+ * Where there are few blocks for so many multiprocessors, the heads of a group are shared by group / share blocks: their sums of dk and
+ * dv go to memory, and a third kernel adds them.
+ *
  * In one order: the blocks of keys that see a tile of queries add to it in turn, first keys first. They also take their numbers so, so
  * no block waits for one that has not begun.
  *
@@ -33,8 +36,8 @@ template <int BM> struct attention_walk {
   __device__ __forceinline__ attention_walk(const cuda_attention_gradient &a, const attention_own &t, int keys)
   {
     const int end = min(t.row0 + keys, t.own) - 1, top = end < t.row0 ? -1 : t.high(end), bottom = t.low(t.row0);
-    first = bottom / BM, last = top < bottom ? first - 1 : top / BM, total = (last - first + 1) * a.group;
-    m = last, h = t.h * a.group;
+    first = bottom / BM, last = top < bottom ? first - 1 : top / BM, total = (last - first + 1) * a.share;
+    m = last, h = t.h * a.share;
   }
   __device__ __forceinline__ void next()
   {
@@ -45,6 +48,12 @@ template <int BM> struct attention_walk {
     return ((int64_t)t.b * a.heads + h) * (a.padded / BM) + m;
   }
 };
+
+/* Where the part of a block of keys lies: [B, key heads, parts of a group, blocks]. */
+template <int BN> __device__ __forceinline__ int64_t attention_part_at(const cuda_attention_gradient &a, const attention_own &t)
+{
+  return ((int64_t)t.b * (a.heads / a.share) + t.h) * ((a.keys + BN - 1) / BN) + t.row0 / BN;
+}
 
 template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1)
     attention_wgmma_gradient(const __grid_constant__ cuda_attention_gradient a, const __grid_constant__ cuda_attention_gradient_maps maps)
@@ -65,7 +74,8 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
     barrier_init_fence();
   }
   __syncthreads();
-  const attention_own t = attention_own_at<true, BN>(a, *number);
+  const attention_own t = attention_own_at<true, BN>(a, *number);                        /* t.h: of a group's heads a share */
+  const int key_head = t.h / (a.group / a.share);
   attention_walk<BM> walk(a, t, BN);
   if (group == 0) {
     registers_lower<24>();
@@ -73,8 +83,8 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
     if (threadIdx.x == 0 && walk.total) {
       barrier_expect(own_full, 2 * OWN);
       for (int c = 0; c < D; c += 64) {
-        tma_load(k0 + c * BN * 2, &maps.map[1], c, t.row0, t.h, t.b, own_full);
-        tma_load(v0 + c * BN * 2, &maps.map[2], c, t.row0, t.h, t.b, own_full);
+        tma_load(k0 + c * BN * 2, &maps.map[1], c, t.row0, key_head, t.b, own_full);
+        tma_load(v0 + c * BN * 2, &maps.map[2], c, t.row0, key_head, t.b, own_full);
       }
       int stage = 0, phase = 1;
       for (int i = 0; i < walk.total; i++, walk.next()) {
@@ -210,8 +220,39 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
         walk.next();
       } while (--left);
     }
-    attention_gradient_end<T>(a, t, row0, dk, dv);
+    if (a.share == a.group) {
+      attention_gradient_end<T>(a, t, row0, dk, dv);
+    } else {
+      float4 *to = (float4 *)a.parts + (attention_part_at<BN>(a, t) * 2 + w) * (D / 4 * 128) + threadIdx.x % 128;
+#pragma unroll
+      for (int i = 0; i < D / 8; i++) {
+        to[i * 256] = make_float4(dk[4 * i], dk[4 * i + 1], dk[4 * i + 2], dk[4 * i + 3]);
+        to[i * 256 + 128] = make_float4(dv[4 * i], dv[4 * i + 1], dv[4 * i + 2], dv[4 * i + 3]);
+      }
+    }
   }
+}
+
+/* The parts of 64 keys and values to dk and dv. */
+template <class T> __global__ void __launch_bounds__(128) attention_gradient_join(const __grid_constant__ cuda_attention_gradient a)
+{
+  constexpr int D = T::D;
+  const int tiles = (a.keys + T::BN - 1) / T::BN, parts = a.group / a.share, w = blockIdx.x % 2, at = blockIdx.x / 2, head = at / tiles,
+            heads = a.heads / a.group;
+  attention_own t = attention_own_of<true>(a, head / heads, head % heads * parts, at % tiles * T::BN);
+  float dk[D / 2] = {}, dv[D / 2] = {};
+#pragma unroll 1
+  for (int n = 0; n < parts; n++, t.h++) {
+    const float4 *from = (const float4 *)a.parts + (attention_part_at<T::BN>(a, t) * 2 + w) * (D / 4 * 128) + threadIdx.x;
+#pragma unroll
+    for (int i = 0; i < D / 8; i++) {
+      const float4 x = from[i * 256], y = from[i * 256 + 128];
+      dk[4 * i] += x.x, dk[4 * i + 1] += x.y, dk[4 * i + 2] += x.z, dk[4 * i + 3] += x.w;
+      dv[4 * i] += y.x, dv[4 * i + 1] += y.y, dv[4 * i + 2] += y.z, dv[4 * i + 3] += y.w;
+    }
+  }
+  t.h = head % heads;
+  attention_gradient_end<T>(a, t, t.row0 + w * 64 + threadIdx.x / 32 * 16, dk, dv);
 }
 
 /* A tile's sums to dq. */
@@ -253,4 +294,5 @@ template <class T> __global__ void __launch_bounds__(256) attention_gradient_fin
     attention_wgmma_backward_shape<kind, d>::threads, attention_wgmma_backward_shape<kind, d>::shared,               \
     { (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d>, false>,                        \
       (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d>, true> },                       \
-    (const void *)attention_gradient_finish<attention_finish_shape<kind, d>> },
+    (const void *)attention_gradient_finish<attention_finish_shape<kind, d>>,                                        \
+    (const void *)attention_gradient_join<attention_wgmma_backward_shape<kind, d>> },

@@ -14,11 +14,13 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/attention_mma.h \
   backends/cuda/attention_mma_bf16.cu \
   backends/cuda/attention_mma_f16.cu \
+  backends/cuda/attention_mma_f32.cu \
   backends/cuda/attention_mma_backward.c \
   backends/cuda/attention_mma_backward.cuh \
   backends/cuda/attention_mma_backward.h \
   backends/cuda/attention_mma_backward_bf16.cu \
   backends/cuda/attention_mma_backward_f16.cu \
+  backends/cuda/attention_mma_backward_f32.cu \
   backends/cuda/attention_scores.cuh \
   backends/cuda/attention_wgmma.c \
   backends/cuda/attention_wgmma.cuh \
@@ -260,6 +262,7 @@ backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS) $(LIBM)
 CUDA_AMPERE_OBJECTS = \
   backends/cuda/attention_mma_backward_bf16.lo \
   backends/cuda/attention_mma_backward_f16.lo \
+  backends/cuda/attention_mma_backward_f32.lo \
   backends/cuda/conv_depthwise_filter.lo \
   backends/cuda/conv_depthwise_mma.lo \
   backends/cuda/conv_depthwise_mma_filter.lo \
@@ -269,6 +272,7 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/conv_first_data.lo \
   backends/cuda/attention_mma_bf16.lo \
   backends/cuda/attention_mma_f16.lo \
+  backends/cuda/attention_mma_f32.lo \
   backends/cuda/conv_first_filter.lo \
   backends/cuda/conv_mma_bf16.lo \
   backends/cuda/conv_mma_f16.lo \

@@ -3,7 +3,8 @@
 # or copies by im2col, most of those for convolutions, and what calls other libraries.
 EMULATED = \
   affine_grid.cu attention_direct.cu attention_gradient.c attention_mma.c attention_mma_backward.c attention_mma_backward_bf16.cu \
-  attention_mma_backward_f16.cu attention_mma_bf16.cu attention_mma_f16.cu attention_parts_direct.cu attention_wgmma.c \
+  attention_mma_backward_f16.cu attention_mma_backward_f32.cu attention_mma_bf16.cu attention_mma_f16.cu attention_mma_f32.cu \
+  attention_parts_direct.cu attention_wgmma.c \
   attention_wgmma_backward.c attention_wgmma_backward_bf16.cu attention_wgmma_backward_f16.cu attention_wgmma_bf16.cu \
   attention_wgmma_f16.cu chain.c chain_fold.cu conv_depthwise.cu conv_depthwise_filter.cu \
   conv_depthwise_planes.cu conv_depthwise_planes_filter.cu conv_direct.cu conv_follow.c conv_kernel.c conv_layout.cu conv_simt.cu \
