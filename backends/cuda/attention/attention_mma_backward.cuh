@@ -1,0 +1,181 @@
+/* attention_mma_backward.cuh -- attention's gradient by mma.sync; S and P are made again, never in memory.
+ *
+ *   P = exp(scale q k' - lse)    dS = P (dy v' - D)    D = rowsum(dy y) - dlse
+ *   dv = P' dy    dk = scale dS' q    dq = scale dS k
+ *
+ * One kernel, launched for keys and for queries. A block owns a tile of 64 rows of one head (keys and values: for dk and dv; queries and
+ * dy: for dq) and walks over the tiles of the other side that these rows see, in the case of keys over all heads of their group, loaded by
+ * cp.async in two stages. A warp owns 16 rows: both products over the head's dim give it S and dP of 16 x 64 pairs (for keys transposed),
+ * whose registers, made P and dS, are the left operands of the products that add to its gradients. So a gradient is the sum of one
+ * warp in one order, without atomics; in return S and dP are made twice (7 products in all instead of 5).
+ *
+ * A weight of 0 times NaN or Inf is NaN: what a row must not see could reach its gradient. So each row is looked at before it is
+ * stored, and if it is not finite, computed again by one warp that reads only what the row sees. */
+#pragma once
+#include "attention_gradient.cuh"
+#include "attention_mma_backward.h"
+#include "kit/sm80.cuh"
+
+/* D1, D2: elements of a key, of a value; OTHER: rows of a tile of the other side; SUM1: dq or dk, SUM2: dv; CHANGED: softcap, bias, mask,
+ * blocks, slopes or dropout; COLUMNS: of S at a time, what the registers hold. */
+template <int kind_, int D1_, int D2_, bool KEYS_, bool SUM1_, bool CHANGED_> struct attention_gradient_shape {
+  static constexpr int kind = kind_, D1 = D1_, D2 = D2_, CHUNK = attention_operand<kind>::CHUNK, size = 16 / CHUNK;
+  static constexpr int OTHER = size == 4 ? 2048 / D1 : D1 > 128 ? 32 : 64;
+  static constexpr bool KEYS = KEYS_, SUM1 = SUM1_, SUM2 = KEYS && (D2 <= 128 || !SUM1), CHANGED = CHANGED_;
+  static constexpr int COLUMNS = KEYS && D1 > 64 && OTHER > 32 ? 32 : OTHER, blocks = D1 > 64 || CHANGED ? 2 : 3;
+  static constexpr int own = CUDA_ATTENTION_BLOCK * (D1 + D2) * size, stage = OTHER * (D1 + D2) * size, statistics = OTHER * 8;
+  static constexpr int shared = own + 2 * stage + (KEYS ? 2 * statistics : 0);
+};
+
+/* ---- the kernel ---------------------------------------------------------------------------------------------------- */
+
+template <int n> struct attention_number { static constexpr int value = n; };
+
+template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_gradient(const __grid_constant__ cuda_attention_gradient a)
+{
+  constexpr int D1 = T::D1, D2 = T::D2, BLOCK = CUDA_ATTENTION_BLOCK, OTHER = T::OTHER, COLUMNS = T::COLUMNS, CHUNK = T::CHUNK,
+                K = attention_operand<T::kind>::K, pitch1 = D1 * T::size, pitch2 = D2 * T::size;
+  typedef typename attention_operand<T::kind>::element element;
+  extern __shared__ __align__(128) unsigned char shared[];
+  const uint32_t own1 = shared_address(shared), own2 = own1 + BLOCK * pitch1, other0 = own1 + T::own,
+                 statistics0 = other0 + 2 * T::stage;
+  const float *stage_statistics = (const float *)(shared + T::own + 2 * T::stage);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const attention_own t = attention_own_at<T::KEYS>(a, blockIdx.x);
+  const int end = min(t.row0 + BLOCK, t.own) - 1, top = end < t.row0 ? -1 : t.high(end), bottom = t.low(t.row0), first = bottom / OTHER,
+            each = top < bottom ? 0 : top / OTHER - first + 1, total = each * (T::KEYS ? a.group : 1);
+  auto head = [&](int turn) { return T::KEYS ? t.h * a.group + turn / each : t.h; };
+
+  /* 16 bytes a copy; in shared memory the pieces of a row change places by the row's number, against bank conflicts. */
+  auto load = [&](auto size, auto count, uint32_t to, const cuda_attention_rows &r, int h, int row0, int rows) {
+    constexpr int D = decltype(size)::value, n = decltype(count)::value;
+    const element *p = (const element *)r.p + t.b * r.stride[0] + h * r.stride[1];
+#pragma unroll
+    for (int i = 0; i < n * D / CHUNK / 128; i++) {
+      const int at = i * 128 + threadIdx.x, row = at / (D / CHUNK), piece = at % (D / CHUNK);
+      const bool in = row0 + row < rows && piece * CHUNK < r.size;
+      const element *from = in ? p + (row0 + row) * r.stride[2] + piece * CHUNK : (const element *)r.p;
+      copy_async<16>(to + row * D * T::size + ((piece ^ row & 7) << 4), from, in ? 16 : 0);
+    }
+  };
+  auto load_turn = [&](int turn) {
+    const uint32_t to = other0 + turn % 2 * T::stage;
+    const int h = head(turn), row0 = (first + turn % each) * OTHER;
+    load(attention_number<D1>(), attention_number<OTHER>(), to, T::KEYS ? a.q : a.k, T::KEYS ? h : h / a.group, row0, t.other);
+    load(attention_number<D2>(), attention_number<OTHER>(), to + OTHER * pitch1, T::KEYS ? a.dy : a.v, T::KEYS ? h : h / a.group, row0,
+         t.other);
+    if (T::KEYS && threadIdx.x < OTHER / 2) {
+      const int half = threadIdx.x / (OTHER / 4), piece = threadIdx.x % (OTHER / 4);
+      copy_async<16>(statistics0 + turn % 2 * T::statistics + threadIdx.x * 16,
+                     attention_statistics_at(a, t.b, h, row0) + half * BLOCK + piece * 4, 16);
+    }
+  };
+
+  float sum1[T::SUM1 ? D1 / 2 : 1], sum2[T::SUM2 ? D2 / 2 : 1];
+#pragma unroll
+  for (int i = 0; i < (T::SUM1 ? D1 / 2 : 1); i++) sum1[i] = 0;
+#pragma unroll
+  for (int i = 0; i < (T::SUM2 ? D2 / 2 : 1); i++) sum2[i] = 0;
+  /* This thread's rows, and the columns of a tile that each sees, counted from its first. */
+  const int row = t.row0 + warp * 16 + lane / 4, column = lane % 4 * 2;
+  const int high[2] = { t.high(row) - column, t.high(row + 8) - column }, low[2] = { t.low(row) - column, t.low(row + 8) - column };
+  const int whole_high = t.row0 + BLOCK > t.own ? -1 : t.high(t.row0), whole_low = t.low(t.row0 + BLOCK - 1);
+  float2 own_statistics[2] = {};
+  if (!T::KEYS) {
+    own_statistics[0] = attention_statistics_of(a, t.b, t.h, row);                                           /* padded to whole tiles */
+    own_statistics[1] = attention_statistics_of(a, t.b, t.h, row + 8);
+  }
+  /* Where this lane's row of a fragment is: of a left operand; of a right one whose rows are columns of S; of one whose rows are summed
+   * over. The row's number modulo 8 is the lane's in each. */
+  const uint32_t turned = lane & 7, left = warp * 16 + lane % 16, right = lane % 8 + lane / 16 * 8;
+  auto piece = [&](uint32_t n) { return (n ^ turned) << 4; };
+  auto multiply = [](float *sum, const uint32_t *x, const uint32_t (&y)[4]) {                 /* 16 columns */
+    attention_product<T::kind>(sum, x, y[0], y[1]), attention_product<T::kind>(sum + 4, x, y[2], y[3]);
+  };
+
+  if (total) {
+    load(attention_number<D1>(), attention_number<BLOCK>(), own1, T::KEYS ? a.k : a.q, t.h, t.row0, t.own);
+    if (T::SUM1) load(attention_number<D2>(), attention_number<BLOCK>(), own2, T::KEYS ? a.v : a.dy, t.h, t.row0, t.own);
+    load_turn(0);
+    copy_async_commit();
+  }
+#pragma unroll 1
+  for (int turn = 0; turn < total; turn++) {
+    if (turn + 1 < total) load_turn(turn + 1);
+    copy_async_commit();
+    copy_async_wait<1>();
+    __syncthreads();
+#pragma unroll 1
+    for (int part = 0; part < OTHER; part += COLUMNS) {
+      const int column0 = (first + turn % each) * OTHER + part;
+      const uint32_t stage = other0 + turn % 2 * T::stage, other1 = stage + part * pitch1, other2 = stage + OTHER * pitch1 + part * pitch2;
+      float s[COLUMNS / 2], g[COLUMNS / 2];
+#pragma unroll
+      for (int i = 0; i < COLUMNS / 2; i++) s[i] = g[i] = 0;
+#pragma unroll
+      for (int k = 0; k < (D1 > D2 ? D1 : D2) / CHUNK; k += 2) {
+        uint32_t x[4], y[4];
+        if (k < D1 / CHUNK) {
+          load_matrices<false>(x, own1 + left * pitch1 + piece(k + lane / 16));
+#pragma unroll
+          for (int j = 0; j < COLUMNS; j += 16) {
+            load_matrices<false>(y, other1 + (right + j) * pitch1 + piece(k + lane / 8 % 2));
+            multiply(s + j / 2, x, y);
+          }
+        }
+        if (k < D2 / CHUNK && T::SUM1) {
+          load_matrices<false>(x, own2 + left * pitch2 + piece(k + lane / 16));
+#pragma unroll
+          for (int j = 0; j < COLUMNS; j += 16) {
+            load_matrices<false>(y, other2 + (right + j) * pitch2 + piece(k + lane / 8 % 2));
+            multiply(g + j / 2, x, y);
+          }
+        }
+      }
+
+      const int up[2] = { high[0] - column0, high[1] - column0 }, down[2] = { low[0] - column0, low[1] - column0 };
+      if (!T::CHANGED && (column0 + COLUMNS - 1 > whole_high || column0 < whole_low)) attention_mask(s, down, up);
+      const attention_head its = attention_head_of<T::KEYS>(a, t, head(turn));
+#pragma unroll
+      for (int i = 0; i < COLUMNS / 2; i++) {
+        const int in = i / 4 * 8 + i % 2, h = i / 2 % 2, c = column0 + column + in, r = row + 8 * h;
+        const float *stats = stage_statistics + turn % 2 * 2 * OTHER + part + column + in;
+        const float2 st = T::KEYS ? make_float2(stats[0], stats[OTHER]) : own_statistics[h];
+        if (T::CHANGED && (in > up[h] || in < down[h])) s[i] = g[i] = 0;
+        else attention_pair<T::CHANGED>(a, its, T::KEYS ? c : r, T::KEYS ? r : c, st, s[i], g[i]);
+      }
+      uint32_t p[COLUMNS / 2 * 8 / K], ds[COLUMNS / 2 * 8 / K];
+      if (T::SUM2) attention_pack<T::kind>(s, p);
+      if (T::SUM1) attention_pack<T::kind>(g, ds);
+#pragma unroll
+      for (int k = 0; k < COLUMNS; k += K)
+#pragma unroll
+        for (int j = 0; j < (D1 > D2 ? D1 : D2); j += 16) {
+          uint32_t y[4];
+          if constexpr (T::SUM1) {
+            if (j < D1) {
+              attention_summed<T::kind>(y, other1 + k * pitch1, pitch1, j);
+              multiply(sum1 + j / 2, ds + k / K * 4, y);
+            }
+          }
+          if constexpr (T::SUM2) {
+            if (j < D2) {
+              attention_summed<T::kind>(y, other2 + k * pitch2, pitch2, j);
+              multiply(sum2 + j / 2, p + k / K * 4, y);
+            }
+          }
+        }
+    }
+    __syncthreads();                      /* the stage is free */
+  }
+
+  attention_gradient_end<T>(a, t, t.row0 + warp * 16, sum1, sum2);
+}
+
+#define ATTENTION_PASS(kind, d, dv, keys, sum1)                                                                              \
+  { keys, attention_gradient_shape<kind, d, dv, keys, sum1, false>::shared,                                                 \
+    { (const void *)attention_gradient<attention_gradient_shape<kind, d, dv, keys, sum1, false>>,                           \
+      (const void *)attention_gradient<attention_gradient_shape<kind, d, dv, keys, sum1, true>> } },
+#define ATTENTION_BACKWARD_KERNELS(kind, d, dv, ...)                                                                         \
+  { d, dv, (const void *)attention_statistics<kind>, (const void *)attention_sink_gradient<kind>,                           \
+    { ATTENTION_PASS(kind, d, dv, true, true) __VA_ARGS__ ATTENTION_PASS(kind, d, dv, false, true) } },
