@@ -88,7 +88,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   const int64_t d = q->dim[3], dv = v->dim[3];
   const cuda_attention_kernel *kernel = q->dtype == QN_BF16 ? cuda_attention_bf16 : cuda_attention_f16;
-  while (kernel->d && (kernel->d < d || kernel->dv < dv)) kernel++;
+  const bool masked = attr->left >= 0 || attr->right >= 0;
+  while (kernel->d && (kernel->d < d || kernel->dv < dv || (masked && kernel->bn > 128))) kernel++;
   if (!kernel->d) return qn_refuse(out, "at most 256 elements of a key and of a value", "q", "256", "%lld", (long long)qn_max_i64(d, dv));
   if (dv % 8) return qn_refuse(out, "values in pieces of 16 bytes", "v", "a multiple of 8", "%lld", (long long)dv);
   if (!k->dim[2]) return qn_refuse(out, "tensor maps have no empty dims", "k", "at least one key", "%s", "0");

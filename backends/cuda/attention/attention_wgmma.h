@@ -29,6 +29,7 @@ typedef struct cuda_attention_kernel {
 } cuda_attention_kernel;
 extern const cuda_attention_kernel cuda_attention_bf16[], cuda_attention_f16[];          /* by d, then dv; ended by d 0 */
 
-/* What the kernels are made for, smallest first: elements of a key, of a value; warpgroups of 64 queries; keys of a block. */
-#define CUDA_ATTENTION_SHAPES(X) X(64, 64, 3, 128) X(128, 128, 2, 128) X(192, 128, 2, 128) X(256, 256, 2, 64)
+/* What the kernels are made for, smallest first: elements of a key, of a value; warpgroups of 64 queries; keys of a block. More than 128
+ * keys are for queries that see all: a diagonal wastes the larger part of such a block. */
+#define CUDA_ATTENTION_SHAPES(X) X(64, 64, 3, 128) X(128, 128, 2, 176) X(128, 128, 2, 128) X(192, 128, 2, 128) X(256, 256, 2, 80)
 #endif
