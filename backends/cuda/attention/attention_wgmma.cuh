@@ -1,8 +1,7 @@
 /* attention_wgmma.cuh -- attention on Hopper's Tensor Cores: y = softmax(mask(scale q k')) v, scores never in memory.
  *
  * Persistent: a block takes tiles of BM queries of one head from a counter, under a causal mask the longest first, in sections of
- * heads whose keys and values fit the L2 cache. Warp 1 of the first warpgroup takes them, a tile ahead, and fetches into L2 what they
- * begin with; warp 0 loads q, k and v by TMA, k and v through rings of two stages of BN keys.
+ * heads whose keys and values fit the L2 cache. Warp 0 loads q, k and v by TMA, k and v through rings of two stages of BN keys.
  * Each of the other warpgroups owns 64 queries: S = q k' by wgmma from shared memory, running maxima and sums in registers,
  * O += P v with P from registers. The next S is issued before this P v, so the softmax runs under both; the warpgroups take
  * turns in issuing. Keys go from last to first, so that blocks that need a mask come first under a causal one.
@@ -25,7 +24,7 @@ template <int kind_, int D_, int DV_, int WGS_, int BN_> struct attention_shape 
 
 /* ---- tiles --------------------------------------------------------------------------------------------------------- */
 
-/* first > last: no query of the tile sees a key. b < 0: none is left. */
+/* first > last: no query of the tile sees a key. */
 struct attention_tile {
   int b, h, row0, queries, keys, shift, first, last;        /* the first and last block of keys */
   __device__ __forceinline__ int high(const cuda_attention &a, int row) const       /* the last key that a query sees */
@@ -133,74 +132,56 @@ __device__ __forceinline__ void attention_end(const cuda_attention &a, const att
 
 template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wgmma(const __grid_constant__ cuda_attention a)
 {
-  constexpr int D = T::D, DV = T::DV, BN = T::BN, BM = T::BM, WGS = T::WGS, TILE = sizeof(attention_tile) / 4;
+  constexpr int D = T::D, DV = T::DV, BN = T::BN, BM = T::BM, WGS = T::WGS, NONE = 0x7fffffff;
   enum { TURN = 2, OWN = 5 };             /* named barriers: a warpgroup's turn, its own */
   extern __shared__ unsigned char shared_raw[];
   unsigned char *shared = (unsigned char *)(((uintptr_t)shared_raw + 1023) & ~(uintptr_t)1023);
   const uint32_t base = shared_address(shared), q0 = base + 1024, k0 = q0 + T::q_bytes, v0 = k0 + 2 * T::k_bytes, q_full = base,
-                 q_empty = base + 8, k_full = base + 16, k_empty = base + 32, v_full = base + 48, v_empty = base + 64,
-                 tile_full = base + 80, tile_empty = base + 96;
-  volatile int *slots = (volatile int *)(shared + 128);      /* tiles of two turns */
+                 q_empty = base + 8, k_full = base + 16, k_empty = base + 32, v_full = base + 48, v_empty = base + 64;
+  volatile uint32_t *slot = (volatile uint32_t *)(shared + 128);               /* the tile of the next two turns */
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
   if (threadIdx.x == 0) {
     barrier_init(q_full, 1), barrier_init(q_empty, WGS);
     for (int i = 0; i < 16; i += 8)
-      barrier_init(k_full + i, 1), barrier_init(v_full + i, 1), barrier_init(k_empty + i, WGS), barrier_init(v_empty + i, WGS),
-        barrier_init(tile_full + i, 1), barrier_init(tile_empty + i, WGS + 1);
+      barrier_init(k_full + i, 1), barrier_init(v_full + i, 1), barrier_init(k_empty + i, WGS), barrier_init(v_empty + i, WGS);
     barrier_init_fence();
   }
   __syncthreads();
   grid_dependency_wait();
-  auto tile_of = [&](int turn) {
-    attention_tile t;
-    barrier_wait(tile_full + turn % 2 * 8, turn / 2 & 1);
-#pragma unroll
-    for (int i = 0; i < TILE; i++) ((int *)&t)[i] = slots[turn % 2 * TILE + i];
-    return t;
-  };
   if (group == 0) {
-    registers_lower<32>();
+    /* Loads. A stage's q follows its first k, which the tile before has left free already. A slot is handed over by an arrival that
+     * announces bytes, if only none: racecheck sees no order in a plain one. */
+    registers_lower<WGS == 2 ? 24 : 32>();
     if (threadIdx.x == 0) {
-      /* Loads. A tile's q follows its first k, which the tile before has left free already. */
-      int stage = 0, phase = 1, q_phase = 1;
-      for (int turn = 0;; turn++) {
-        const attention_tile t = tile_of(turn);
-        barrier_arrive(tile_empty + turn % 2 * 8);
-        if (t.b < 0) break;
+      int stage = 0, phase = 1, turn = 0;
+      uint32_t tile = atomicAdd(a.counter, 1);
+      for (; tile < a.tiles; turn++) {
+        const uint32_t next = atomicAdd(a.counter, 1);       /* needed only when this tile has ended */
+        const attention_tile t = attention_tile_at<BM, BN>(a, tile);
         const int g = t.h / a.group;
+        if (t.first > t.last) {
+          barrier_wait(q_empty, (turn & 1) ^ 1);
+          slot[turn & 1] = tile;
+          barrier_expect(q_full, 0);
+        }
         for (int n = t.last; n >= t.first; n--) {
           barrier_wait(k_empty + stage * 8, phase), barrier_expect(k_full + stage * 8, T::k_bytes);
           for (int c = 0; c < D; c += 64) tma_load(k0 + stage * T::k_bytes + c * BN * 2, &a.k, c, n * BN, g, t.b, k_full + stage * 8);
           if (n == t.last) {
-            barrier_wait(q_empty, q_phase), barrier_expect(q_full, T::q_bytes);
+            barrier_wait(q_empty, (turn & 1) ^ 1);
+            slot[turn & 1] = tile;
+            barrier_expect(q_full, T::q_bytes);
             for (int c = 0; c < D; c += 64) tma_load(q0 + c * BM * 2, &a.q, c, t.row0, t.h, t.b, q_full);
-            q_phase ^= 1;
           }
           barrier_wait(v_empty + stage * 8, phase), barrier_expect(v_full + stage * 8, T::v_bytes);
           for (int c = 0; c < DV; c += 64) tma_load(v0 + stage * T::v_bytes + c * BN * 2, &a.v, c, n * BN, g, t.b, v_full + stage * 8);
           stage ^= 1, phase ^= stage == 0;
         }
+        tile = next;
       }
-    } else if (threadIdx.x == 32) {
-      int b = -1, g = -1;
-      for (int turn = 0, more = 1; more; turn++) {
-        const uint32_t tile = atomicAdd(a.counter, 1);
-        attention_tile t = { -1 };
-        if (tile < a.tiles) t = attention_tile_at<BM, BN>(a, tile);
-        barrier_wait(tile_empty + turn % 2 * 8, turn / 2 & 1 ^ 1);
-#pragma unroll
-        for (int i = 0; i < TILE; i++) slots[turn % 2 * TILE + i] = ((const int *)&t)[i];
-        barrier_arrive(tile_full + turn % 2 * 8);
-        more = t.b >= 0;
-        if (!more || t.first > t.last) continue;
-        for (int c = 0; c < D; c += 64) tma_prefetch(&a.q, c, t.row0, t.h, t.b);
-        if (b == t.b && g == t.h / a.group) continue;
-        b = t.b, g = t.h / a.group;
-        for (int n = t.last; n >= max(t.first, t.last - 1); n--) {
-          for (int c = 0; c < D; c += 64) tma_prefetch(&a.k, c, n * BN, g, b);
-          for (int c = 0; c < DV; c += 64) tma_prefetch(&a.v, c, n * BN, g, b);
-        }
-      }
+      barrier_wait(q_empty, (turn & 1) ^ 1);
+      slot[turn & 1] = NONE;
+      barrier_expect(q_full, 0);
       if (atomicAdd(a.counter + 1, 1) == gridDim.x - 1) a.counter[0] = a.counter[1] = 0;        /* all blocks have taken their last */
     }
   } else {
@@ -209,7 +190,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     const bool lead = threadIdx.x % 128 == 0;
     const uint64_t dq = mma_descriptor(q0 + w * 8192, 16, 1024, 128), dk = mma_descriptor(k0, 16, 1024, 128),
                    dv = mma_descriptor(v0, BN * 128, 1024, 128);
-    int stage = 0, phase = 0, q_phase = 0;
+    int stage = 0, phase = 0;
     float sum[DV / 2], s[BN / 2], by[2];
     uint32_t p[BN / 4];
     attention_softmax st;
@@ -228,10 +209,11 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     };
     if (w == WGS - 1) group_arrive(TURN, 256);               /* the first turn is warpgroup 0's */
     for (int turn = 0;; turn++) {
-      const attention_tile t = tile_of(turn);
-      if (t.b < 0) break;
+      barrier_wait(q_full, turn & 1);
+      const uint32_t tile = slot[turn & 1];
+      if (tile == NONE) break;
       group_sync(OWN + w, 128);                              /* all have read the slot */
-      if (lead) barrier_arrive(tile_empty + turn % 2 * 8);
+      const attention_tile t = attention_tile_at<BM, BN>(a, tile);
       const int top = t.row0 + w * 64, row0 = top + threadIdx.x % 128 / 32 * 16, column = lane % 4 * 2;
       /* Blocks that all 64 queries see whole need no mask: they end at or before `whole_high` and begin from `whole_low` on. */
       const int whole_high = t.high(a, top + 63) < 0 ? -1 : t.high(a, top), whole_low = t.low(a, top + 63);
@@ -251,9 +233,9 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         attention_maximum(s, st, a.scale_log2, by);
         attention_exponentials(s, st, a.scale_log2, by);
       };
-      if (n >= t.first) {
-        barrier_wait(q_full, q_phase);
-        q_phase ^= 1;
+      if (n < t.first) {
+        if (lead) barrier_arrive(q_empty);
+      } else {
         barrier_wait(k_full + stage * 8, phase);
         scores(stage), wgmma_wait<0>();
         if (lead) barrier_arrive(k_empty + stage * 8);
