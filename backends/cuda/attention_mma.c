@@ -70,12 +70,12 @@ static qn_status refused(const qn_request *r, const qn_attention *attr, qn_prepa
   return QN_OK;
 }
 
-/* Fewer tiles than two for each multiprocessor: parts of at least two blocks of keys. */
-static int32_t splits_for(const qn_request *r, int64_t tiles, int64_t blocks, int64_t bytes)
+/* Fewer tiles than run at once: parts of at least two blocks of keys, as many as still run at once, for a second wave of a few would
+ * take as long as the first. */
+static int32_t splits_for(const qn_request *r, int64_t room, int64_t tiles, int64_t blocks, int64_t bytes)
 {
-  const int64_t room = 2 * (int64_t)r->device->units;
   if (r->demands->determinism >= QN_DET_BATCH || tiles >= room) return 1;
-  int64_t n = qn_min_i64(qn_min_i64(qn_ceil_div(room, qn_max_i64(1, tiles)), blocks / 2), 64);
+  int64_t n = qn_min_i64(qn_min_i64(room / qn_max_i64(1, tiles), blocks / 2), 64);
   while (n > 1 && (uint64_t)(n * tiles * bytes) > r->demands->workspace_limit) n--;
   return (int32_t)qn_max_i64(1, n);
 }
@@ -145,7 +145,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a->unit = (float)(plain ? a->scale * log2e : log2e);
   a->tiles = (int32_t)tiles;
   const int64_t part = (kernel->d / 2 + 4) * CUDA_ATTENTION_THREADS * 4;
-  a->splits = splits_for(r, all, qn_ceil_div(keys, kernel->bn), part);
+  a->splits = splits_for(r, (kernel->d > 128 ? 1 : 2) * (int64_t)r->device->units, all, qn_ceil_div(keys, kernel->bn), part);
   st.kernel = plain ? kernel->plain : kernel->any, st.shared = kernel->shared, st.grid = all * a->splits;
 
   if (a->splits > 1) {
