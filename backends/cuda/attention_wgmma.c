@@ -1,8 +1,8 @@
 /* attention_wgmma.c -- attention on Hopper's Tensor Cores: what the kernels of attention_wgmma.cuh take, their launch.
  *
  * bf16 and f16 up to 256 elements of a key and of a value (zeros fill up to the next shape), any number of queries, keys and heads,
- * groups of query heads, causal masks and windows, lengths, a sink. Variants are tiles: queries by keys of a block. Not taken here: what changes single scores (bias, mask, blocks, slopes,
- * softcap, dropout), ragged and paged tensors, scales. */
+ * groups of query heads, causal masks and windows, lengths, a sink. Variants are tiles: queries by keys of a block. Not taken here:
+ * what changes single scores (bias, mask, blocks, slopes, softcap, dropout), ragged and paged tensors, scales. */
 #include "attention_wgmma.h"
 #include "engines.h"
 
@@ -158,7 +158,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const double seen = a->right < 0 ? a->keys : 0.5 * a->keys + kernel->bn,
                keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm),
                rows = (double)qn_min_i64(kernel->bm, qn_round_up(a->queries, 64)),
-               products = (double)qn_ceil_div(tiles, r->device->units) * (1500 + keys * 2 * rows * (kernel->d + kernel->dv) / (d > 64 ? 5200 : 3700)),
+               of_tile = 1500 + keys * 2 * rows * (kernel->d + kernel->dv) / (d > 64 ? 5200 : 3700),
+               products = (double)qn_ceil_div(tiles, r->device->units) * of_tile,
                bytes = (double)k->dim[0] * (double)k->dim[1] * keys * (double)(d + dv) * 2,
                busy = (double)qn_min_i64(tiles, r->device->units) / r->device->units;
   out->estimate = 4000 + (products > bytes / 2800 / busy ? products : bytes / 2800 / busy);

@@ -19,8 +19,9 @@
 #include "attention_scores.cuh"
 
 template <int kind_, int BM_, int BN_, int D_, int DV_, int STAGES_, int QS_> struct attention_shape {
-  static constexpr int kind = kind_, D = D_, DV = DV_, BM = BM_, BN = BN_, STAGES = STAGES_, QS = QS_, WGS = BM / 64, threads = BM * 2 + 128;
-  static constexpr bool EARLY = QS == 2;
+  static constexpr int kind = kind_, D = D_, DV = DV_, BM = BM_, BN = BN_, STAGES = STAGES_, QS = QS_, WGS = BM / 64;
+  static constexpr int threads = 128 * (WGS + 1);
+  static constexpr bool EARLY = QS == 2, HALVES = BN % 128 == 0;
   static constexpr int q_bytes = BM * D * 2, k_bytes = BN * D * 2, v_bytes = BN * DV * 2;
   static constexpr int shared = 1024 + QS * q_bytes + STAGES * (k_bytes + v_bytes);
   static_assert(STAGES <= 4 && QS <= 2 && shared <= 227 * 1024, "");
@@ -58,6 +59,7 @@ template <int BM, int BN> __device__ __forceinline__ attention_tile attention_ti
 struct attention_slot {
   attention_tile t;
   int first[3], last[3];
+  bool half[3];                           /* they see nothing of the upper half of the last one */
 };
 template <class T> __device__ __forceinline__ void attention_fill(attention_slot &s, const cuda_attention &a, const attention_tile &t)
 {
@@ -65,7 +67,7 @@ template <class T> __device__ __forceinline__ void attention_fill(attention_slot
 #pragma unroll 1
   for (int w = 0; w < T::WGS; w++) {
     const int row = t.row0 + w * 64, end = min(row + 64, t.queries) - 1, high = end < row ? -1 : t.high(a, end), low = t.low(a, row);
-    s.first[w] = low / T::BN, s.last[w] = high < low ? low / T::BN - 1 : high / T::BN;
+    s.first[w] = low / T::BN, s.last[w] = high < low ? low / T::BN - 1 : high / T::BN, s.half[w] = high % T::BN < T::BN / 2;
   }
 }
 
@@ -153,13 +155,14 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
   extern __shared__ __align__(1024) unsigned char shared[];
   const uint32_t base = shared_address(shared), q0 = base + 1024, k0 = q0 + QS * T::q_bytes, v0 = k0 + STAGES * T::k_bytes, q_full = base,
                  q_empty = base + 32, k_full = base + 64, k_empty = base + 96, v_full = base + 128, v_empty = base + 160;
-  attention_slot *slots = (attention_slot *)(shared + 256);                    /* twice as many as buffers of q: read until a tile has ended */
+  attention_slot *slots = (attention_slot *)(shared + 256);          /* of four tiles, since one is read until its tile has ended */
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
   if (threadIdx.x == 0) {
     for (int i = 0; i < QS; i++) barrier_init(q_full + i * 8, 1), barrier_init(q_empty + i * 8, 4 * WGS);
     for (int i = 0; i < STAGES * 8; i += 8)
       barrier_init(k_full + i, 1), barrier_init(v_full + i, 1), barrier_init(k_empty + i, WGS), barrier_init(v_empty + i, WGS);
     barrier_init_fence();
+    tma_prefetch_map(&a.q), tma_prefetch_map(&a.k), tma_prefetch_map(&a.v);
   }
   __syncthreads();
   grid_dependency_wait();
@@ -168,20 +171,18 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     registers_lower<WGS == 2 ? 40 : 32>();
     if (threadIdx.x == 0) {
       int stage = 0, phase = 1, turn = 0;
-      auto begin = [&](const attention_tile &t) {
-        barrier_wait(q_empty + turn % QS * 8, (turn / QS & 1) ^ 1);
-        attention_fill<T>(slots[turn % (2 * QS)], a, t);
-      };
+      auto q_free = [&] { barrier_wait(q_empty + turn % QS * 8, (turn / QS & 1) ^ 1); };
       for (uint32_t tile = atomicAdd(a.counter, 1); tile < a.tiles; turn++) {
         const uint32_t next = atomicAdd(a.counter, 1);       /* needed only when this tile has ended */
         const attention_tile t = attention_tile_at<BM, BN>(a, tile);
         const int g = t.h / a.group, b = turn % QS;
-        if (t.first > t.last) begin(t), barrier_arrive(q_full + b * 8);
+        attention_fill<T>(slots[turn % 4], a, t);
+        if (t.first > t.last) q_free(), barrier_arrive(q_full + b * 8);
         for (int n = t.last; n >= t.first; n--) {
           barrier_wait(k_empty + stage * 8, phase), barrier_expect(k_full + stage * 8, T::k_bytes);
           for (int c = 0; c < D; c += 64) tma_load(k0 + stage * T::k_bytes + c * BN * 2, &a.k, c, n * BN, g, t.b, k_full + stage * 8);
           if (n == t.last) {
-            begin(t), barrier_expect(q_full + b * 8, T::q_bytes);
+            q_free(), barrier_expect(q_full + b * 8, T::q_bytes);
             for (int c = 0; c < D; c += 64) tma_load(q0 + b * T::q_bytes + c * BM * 2, &a.q, c, t.row0, t.h, t.b, q_full + b * 8);
           }
           barrier_wait(v_empty + stage * 8, phase), barrier_expect(v_full + stage * 8, T::v_bytes);
@@ -190,8 +191,8 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         }
         tile = next;
       }
-      barrier_wait(q_empty + turn % QS * 8, (turn / QS & 1) ^ 1);
-      slots[turn % (2 * QS)].t.b = -1;
+      slots[turn % 4].t.b = -1;
+      q_free();
       barrier_arrive(q_full + turn % QS * 8);
       if (atomicAdd(a.counter + 1, 1) == gridDim.x - 1) a.counter[0] = a.counter[1] = 0;        /* all blocks have taken their last */
     }
@@ -231,7 +232,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     for (int turn = 0;; turn++) {
       const int b = turn % QS;
       barrier_wait(q_full + b * 8, turn / QS & 1);
-      const attention_slot &slot = slots[turn % (2 * QS)];
+      const attention_slot &slot = slots[turn % 4];
       const attention_tile &t = slot.t;
       if (t.b < 0) break;
       const int first = slot.first[w], last = slot.last[w], top = t.row0 + w * 64, row0 = top + threadIdx.x % 128 / 32 * 16;
@@ -247,7 +248,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
 #pragma unroll
       for (int i = 0; i < DV / 2; i++) sum[i] = 0;
       int n = last;
-      auto softmax = [&] {
+      auto softmax = [&](auto &s) {
         const int row = row0 + lane / 4, column = lane % 4 * 2 + n * BN;
         if ((n + 1) * BN - 1 > whole_high) attention_mask_above(s, t.high(a, row) - column, t.high(a, row + 8) - column);
         if (n * BN < whole_low) attention_mask_below(s, t.low(a, row) - column, t.low(a, row + 8) - column);
@@ -268,8 +269,21 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         early = false;
         if (lead) barrier_arrive(k_empty + stage * 8);
         if (n == first) q_done();
-        softmax();
-        attention_pack<T::kind>(s, p);
+        if constexpr (T::HALVES) {
+          if (slot.half[w]) {
+            float (&lower)[BN / 4] = *(float (*)[BN / 4])s;
+            softmax(lower);
+            attention_pack<T::kind>(lower, *(uint32_t (*)[BN / 8])p);
+#pragma unroll
+            for (int i = BN / 8; i < BN / 4; i++) p[i] = 0;
+          } else {
+            softmax(s);
+            attention_pack<T::kind>(s, p);
+          }
+        } else {
+          softmax(s);
+          attention_pack<T::kind>(s, p);
+        }
         if (n > first) do {
           n--;
           const int before = stage, before_phase = phase;
@@ -281,7 +295,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
           wgmma_wait<1>();
           if (lead) barrier_arrive(k_empty + stage * 8);
           if (n == first) q_done();
-          softmax();
+          softmax(s);
           stop_if((st.l[0] < 0) | (st.l[1] < 0));            /* the products end under the softmax, not before it */
           wgmma_wait<0>();
           if (lead) barrier_arrive(v_empty + before * 8);
@@ -293,7 +307,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         if (T::EARLY) {
           const int c = b ^ 1;
           barrier_wait(q_full + c * 8, (turn + 1) / QS & 1);
-          const attention_slot &next = slots[(turn + 1) % (2 * QS)];
+          const attention_slot &next = slots[(turn + 1) % 4];
           early = first == t.first && next.t.b >= 0 && next.last[w] >= next.first[w] && next.last[w] == next.t.last;
         }
         if (early) {
