@@ -87,7 +87,7 @@ __device__ __noinline__ void attention_row_again(const cuda_attention &a, const 
 #pragma unroll
     for (int i = 0; i < D / 32; i++)
       if (lane + 32 * i < a.d) s = fmaf(x[i], attention_value<kind>(k[j * a.k_stride[2] + lane + 32 * i]), s);
-    return warp_sum(s) * a.scale;
+    return __fmul_rn(warp_sum(s), a.scale);                 /* the same each time: not fused with what is subtracted */
   };
 #pragma unroll 1
   for (int j = low; j <= high; j++) {
@@ -167,7 +167,8 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
   __syncthreads();
   grid_dependency_wait();
   if (group == 0) {
-    /* Loads. A tile's q follows its first k, for which there is room earlier if q has one buffer. */
+    /* Loads. A tile's q follows its first k, for which there is room earlier if q has one buffer. A slot is handed over by an arrival
+     * that announces bytes, if only none: racecheck sees no order in a plain one. */
     registers_lower<WGS == 2 ? 40 : 32>();
     if (threadIdx.x == 0) {
       int stage = 0, phase = 1, turn = 0;
@@ -177,7 +178,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         const attention_tile t = attention_tile_at<BM, BN>(a, tile);
         const int g = t.h / a.group, b = turn % QS;
         attention_fill<T>(slots[turn % 4], a, t);
-        if (t.first > t.last) q_free(), barrier_arrive(q_full + b * 8);
+        if (t.first > t.last) q_free(), barrier_expect(q_full + b * 8, 0);
         for (int n = t.last; n >= t.first; n--) {
           barrier_wait(k_empty + stage * 8, phase), barrier_expect(k_full + stage * 8, T::k_bytes);
           for (int c = 0; c < D; c += 64) tma_load(k0 + stage * T::k_bytes + c * BN * 2, &a.k, c, n * BN, g, t.b, k_full + stage * 8);
@@ -193,7 +194,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       }
       slots[turn % 4].t.b = -1;
       q_free();
-      barrier_arrive(q_full + turn % QS * 8);
+      barrier_expect(q_full + turn % QS * 8, 0);
       if (atomicAdd(a.counter + 1, 1) == gridDim.x - 1) a.counter[0] = a.counter[1] = 0;        /* all blocks have taken their last */
     }
   } else {

@@ -30,7 +30,7 @@
 #define INTS32 R8(0), R8(8)
 #define REGS64 F32(0)
 #define INTS64 R32(0)
-#define REGS80 F32(0), F8(32)
+#define REGS80  F32(0), F8(32)
 #define REGS128 F32(0), F32(32)
 #define INTS128 R32(0), R32(32)
 #define REGS176 F32(0), F32(32), F8(64), F8(72), F8(80)
@@ -103,6 +103,11 @@ template <int kind, int ta, int tb> __device__ __forceinline__ void wgmma(float 
   if constexpr (kind == MMA_BF16) MMA_16("m64n80k16.f32.bf16.bf16", L40, "%40", "%41", "%42", "%43", "%44", REGS80);
   if constexpr (kind == MMA_F16) MMA_16("m64n80k16.f32.f16.f16", L40, "%40", "%41", "%42", "%43", "%44", REGS80);
 }
+template <int kind, int ta, int tb> __device__ __forceinline__ void wgmma(float (&d)[88], uint64_t a, uint64_t b, int accumulate)
+{
+  if constexpr (kind == MMA_BF16) MMA_16("m64n176k16.f32.bf16.bf16", L88, "%88", "%89", "%90", "%91", "%92", REGS176);
+  if constexpr (kind == MMA_F16) MMA_16("m64n176k16.f32.f16.f16", L88, "%88", "%89", "%90", "%91", "%92", REGS176);
+}
 template <int kind, int ta, int tb> __device__ __forceinline__ void wgmma(float (&d)[64], uint64_t a, uint64_t b, int accumulate)
 {
   if constexpr (kind == MMA_BF16) MMA_16("m64n128k16.f32.bf16.bf16", L64, "%64", "%65", "%66", "%67", "%68", REGS128);
@@ -119,11 +124,6 @@ template <int kind, int ta, int tb> __device__ __forceinline__ void wgmma(int (&
   if constexpr (kind == MMA_S8_U8) MMA_I("m64n128k32.s32.s8.u8", L64, "%64", "%65", "%66", INTS128);
   if constexpr (kind == MMA_U8_S8) MMA_I("m64n128k32.s32.u8.s8", L64, "%64", "%65", "%66", INTS128);
   if constexpr (kind == MMA_U8) MMA_I("m64n128k32.s32.u8.u8", L64, "%64", "%65", "%66", INTS128);
-}
-template <int kind, int ta, int tb> __device__ __forceinline__ void wgmma(float (&d)[88], uint64_t a, uint64_t b, int accumulate)
-{
-  if constexpr (kind == MMA_BF16) MMA_16("m64n176k16.f32.bf16.bf16", L88, "%88", "%89", "%90", "%91", "%92", REGS176);
-  if constexpr (kind == MMA_F16) MMA_16("m64n176k16.f32.f16.f16", L88, "%88", "%89", "%90", "%91", "%92", REGS176);
 }
 template <int kind, int ta, int tb> __device__ __forceinline__ void wgmma(float (&d)[96], uint64_t a, uint64_t b, int accumulate)
 {
