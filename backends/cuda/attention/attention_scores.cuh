@@ -60,6 +60,17 @@ template <int N> __device__ __forceinline__ void attention_maximum(const float (
     by[h] = fn_exp2((st.m[h] - m) * scale), st.m[h] = m;
   }
 }
+/* The same, but maxima stay as they are while none of the warp's has grown by more than 2^limit: false then, and by is 1. */
+template <int N> __device__ __forceinline__ bool attention_maximum_grown(const float (&s)[N], attention_softmax &st, float scale,
+                                                                         float limit, float (&by)[2])
+{
+  attention_softmax to = st;
+  attention_maximum(s, to, scale, by);
+  const bool grown = __any_sync(~0u, (to.m[0] - st.m[0]) * scale > limit || (to.m[1] - st.m[1]) * scale > limit);
+#pragma unroll
+  for (int h = 0; h < 2; h++) st.m[h] = grown ? to.m[h] : st.m[h], by[h] = grown ? by[h] : 1;
+  return grown;
+}
 template <int N>
 __device__ __forceinline__ void attention_exponentials(float (&s)[N], attention_softmax &st, float scale, const float (&by)[2])
 {

@@ -62,14 +62,15 @@ static void strides_of(int64_t to[3], const qn_value *v)
   for (int i = 0; i < 3; i++) to[i] = v->dim[i] > 1 ? v->stride[i] : 0;
 }
 
-/* Of several tiles for the same elements the first, but the widest where every query sees all of many keys. */
+/* Of two tiles for the same elements the wider has fewer steps, but begins later and does more in vain where masks end: it is for many
+ * keys, and a diagonal asks for more of them. */
 static const char *const tiles_offered[] = { "192x128", "128x128", "128x176", "128x80", NULL };
 static const cuda_attention_kernel *choose(const qn_request *r, const qn_attention *attr, const qn_value *q, int64_t dv, int64_t keys)
 {
   const cuda_attention_kernel *kernel = q->dtype == QN_BF16 ? cuda_attention_bf16 : cuda_attention_f16;
   while (kernel->d && (kernel->d < q->dim[3] || kernel->dv < dv || (r->variant && strcmp(kernel->tile, r->variant)))) kernel++;
-  if (!r->variant && kernel->d && kernel[1].d == kernel->d && kernel[1].dv == kernel->dv && attr->left < 0 && attr->right < 0 &&
-      q->dim[2] > kernel->bm && keys >= 1024)
+  if (!r->variant && kernel->d && kernel[1].d == kernel->d && kernel[1].dv == kernel->dv && attr->left < 0 && q->dim[2] > kernel->bm &&
+      keys >= (attr->right < 0 ? 1024 : 8192))
     kernel++;
   return kernel;
 }

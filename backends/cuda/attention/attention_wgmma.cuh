@@ -4,9 +4,8 @@
  * heads whose keys and values fit the L2 cache. Warp 0 loads q, k and v by TMA, k and v through rings of STAGES blocks of BN keys, q
  * through QS buffers, so that the next tile's are there when a tile ends. Each of the other warpgroups owns 64 queries and goes its
  * own way, past the blocks that none of its queries sees: S = q k' by wgmma from shared memory, running maxima and sums in registers,
- * O += P v with P from registers. The next S is issued before this P v, so the softmax runs under both; with two buffers of q, the next
- * tile's first S before a tile's last P v, so that results are stored under it. Keys go from last to first, so that blocks that
- * need a mask come first under a causal one.
+ * O += P v with P from registers. The next S is issued before this P v, so the softmax runs under both. Keys go from last to first, so
+ * that blocks that need a mask come first under a causal one.
  *
  * A weight of 0 times a NaN or Inf value is NaN: what a query must not see could reach its result (the rest of a block on
  * the diagonal, of a sequence's end). So each row is looked at before it is stored, and if it is not finite, computed again by one
@@ -21,7 +20,7 @@
 template <int kind_, int BM_, int BN_, int D_, int DV_, int STAGES_, int QS_> struct attention_shape {
   static constexpr int kind = kind_, D = D_, DV = DV_, BM = BM_, BN = BN_, STAGES = STAGES_, QS = QS_, WGS = BM / 64;
   static constexpr int threads = 128 * (WGS + 1);
-  static constexpr bool EARLY = QS == 2, HALVES = BN % 128 == 0;
+  static constexpr bool HALVES = BN % 128 == 0;
   static constexpr int q_bytes = BM * D * 2, k_bytes = BN * D * 2, v_bytes = BN * DV * 2;
   static constexpr int shared = 1024 + QS * q_bytes + STAGES * (k_bytes + v_bytes);
   static_assert(STAGES <= 4 && QS <= 2 && shared <= 227 * 1024, "");
@@ -129,11 +128,11 @@ __device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const
   for (int h = 0; h < 2; h++) {
     const int row = row0 + lane / 4 + 8 * h;
     const bool sees = t.high(a, row) >= t.low(a, row), there = row < a.queries;
-    float l = st.l[h], probe = 0;
+    float l = st.l[h], probe = 0, other = 0;
     l += __shfl_xor_sync(~0u, l, 1), l += __shfl_xor_sync(~0u, l, 2);
 #pragma unroll
-    for (int j = 0; j < T::DV / 8; j++) probe = fmaf(sum[4 * j + 2 * h], 0.f, fmaf(sum[4 * j + 2 * h + 1], 0.f, probe));
-    probe += __shfl_xor_sync(~0u, probe, 1), probe += __shfl_xor_sync(~0u, probe, 2);
+    for (int j = 0; j < T::DV / 8; j++) probe = fmaf(sum[4 * j + 2 * h], 0.f, probe), other = fmaf(sum[4 * j + 2 * h + 1], 0.f, other);
+    probe += other, probe += __shfl_xor_sync(~0u, probe, 1), probe += __shfl_xor_sync(~0u, probe, 2);
     const bool bad = there && sees && !(probe == 0 && l >= 1e-30f && l < INFINITY && fabsf(st.m[h]) < 1e30f);
     again |= __ballot_sync(~0u, bad && lane % 4 == 0) << h;
     const int64_t at = t.b * a.y_stride[0] + t.h * a.y_stride[1] + row * a.y_stride[2];
@@ -207,7 +206,6 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     float sum[DV / 2], s[BN / 2], by[2];
     uint32_t p[BN / 4];
     attention_softmax st;
-    bool early = false;                   /* s is this tile's first already */
     auto scores = [&](int of, int b) {    /* s = q k' */
       wgmma_fence();
 #pragma unroll
@@ -249,25 +247,20 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
 #pragma unroll
       for (int i = 0; i < DV / 2; i++) sum[i] = 0;
       int n = last;
+      bool grown;
       auto softmax = [&](auto &s) {
         const int row = row0 + lane / 4, column = lane % 4 * 2 + n * BN;
         if ((n + 1) * BN - 1 > whole_high) attention_mask_above(s, t.high(a, row) - column, t.high(a, row + 8) - column);
         if (n * BN < whole_low) attention_mask_below(s, t.low(a, row) - column, t.low(a, row + 8) - column);
-        attention_maximum(s, st, a.scale_log2, by);
+        grown = attention_maximum_grown(s, st, a.scale_log2, a.max ? 0 : 8, by);
         attention_exponentials(s, st, a.scale_log2, by);
       };
-      unsigned again;
       if (n < first) {
         q_done();
-        again = attention_end<T>(a, t, row0, st, sum);
-        pass(t.last - t.first + 1);
       } else {
-        if (!early) {
-          pass(t.last - n);
-          barrier_wait(k_full + stage * 8, phase);
-          scores(stage, b), wgmma_wait<0>();
-        }
-        early = false;
+        pass(t.last - n);
+        barrier_wait(k_full + stage * 8, phase);
+        scores(stage, b), wgmma_wait<0>();
         if (lead) barrier_arrive(k_empty + stage * 8);
         if (n == first) q_done();
         if constexpr (T::HALVES) {
@@ -300,33 +293,16 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
           stop_if((st.l[0] < 0) | (st.l[1] < 0));            /* the products end under the softmax, not before it */
           wgmma_wait<0>();
           if (lead) barrier_arrive(v_empty + before * 8);
-          attention_rescale(sum, by), attention_pack<T::kind>(s, p);
+          if (grown) attention_rescale(sum, by);
+          attention_pack<T::kind>(s, p);
         } while (n > first);
         barrier_wait(v_full + stage * 8, phase);
-        const int before = stage;
+        add(stage), wgmma_wait<0>();
+        if (lead) barrier_arrive(v_empty + stage * 8);
         advance();
-        if (T::EARLY) {
-          const int c = b ^ 1;
-          barrier_wait(q_full + c * 8, (turn + 1) / QS & 1);
-          const attention_slot &next = slots[(turn + 1) % 4];
-          early = first == t.first && next.t.b >= 0 && next.last[w] >= next.first[w] && next.last[w] == next.t.last;
-        }
-        if (early) {
-          add(before);
-          barrier_wait(k_full + stage * 8, phase);
-          scores(stage, b ^ 1);
-          wgmma_wait<1>();
-          if (lead) barrier_arrive(v_empty + before * 8);
-          again = attention_end<T>(a, t, row0, st, sum);
-          stop_if(again == ~0u);
-          wgmma_wait<0>();
-        } else {
-          add(before), wgmma_wait<0>();
-          if (lead) barrier_arrive(v_empty + before * 8);
-          again = attention_end<T>(a, t, row0, st, sum);
-          pass(first - t.first);
-        }
       }
+      const unsigned again = attention_end<T>(a, t, row0, st, sum);
+      pass(last < first ? t.last - t.first + 1 : first - t.first);
 #pragma unroll 1
       for (int i = 0; i < 16; i++)
         if (again >> (i % 8 * 4 + i / 8) & 1) attention_row_again<T::kind, T::D, T::DV>(a, t, row0 + i);
