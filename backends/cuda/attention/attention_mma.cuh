@@ -16,10 +16,12 @@
 #include "kit/sm80.cuh"
 
 template <int kind_, int D_, int BN_, int ROWS_, bool PLAIN_> struct attention_many_shape {
-  static constexpr int kind = kind_, D = D_, BN = BN_, ROWS = ROWS_;
+  static constexpr int kind = kind_, D = D_, BN = BN_, ROWS = ROWS_, CHUNK = attention_operand<kind>::CHUNK;
   static constexpr bool PLAIN = PLAIN_, FEW = ROWS == 16;
+  typedef typename attention_operand<kind>::element element;
+  static constexpr float UNIT = kind == MMA_3XTF32 ? 0x1p24f : 1;       /* of values: so that the digits of subnormals are not cut off */
   static constexpr int N = FEW ? BN / 4 : BN;               /* keys of a warp */
-  static constexpr int row = D * 2, stage = BN * row, shared = ROWS * row + 4 * stage + 2 * BN;
+  static constexpr int row = D / CHUNK * 16, stage = BN * row, shared = ROWS * row + 4 * stage + 2 * BN;
   static_assert(N % 16 == 0, "");
 };
 
@@ -113,7 +115,8 @@ template <class T>
 __device__ __noinline__ void attention_many_again(const cuda_attention_many &a, const attention_sequence &s, const attention_line &line)
 {
   const int lane = threadIdx.x % 32;
-  const uint16_t *q = a.q + line.at(s, a.q_stride, a.q_starts);
+  const typename T::element *q = (const typename T::element *)a.q + line.at(s, a.q_stride, a.q_starts),
+                            *k = (const typename T::element *)a.k, *v = (const typename T::element *)a.v;
   float x[T::D / 32], sum[T::D / 32] = {}, m = -INFINITY, l = 0;
 #pragma unroll
   for (int i = 0; i < T::D / 32; i++) x[i] = lane + 32 * i < a.d ? attention_value<T::kind>(q[lane + 32 * i]) : 0;
@@ -125,7 +128,7 @@ __device__ __noinline__ void attention_many_again(const cuda_attention_many &a, 
     float p = 0;
 #pragma unroll
     for (int i = 0; i < T::D / 32; i++)
-      if (lane + 32 * i < a.d) p = fmaf(x[i], attention_value<T::kind>(a.k[at + lane + 32 * i]), p);
+      if (lane + 32 * i < a.d) p = fmaf(x[i], attention_value<T::kind>(k[at + lane + 32 * i]), p);
     return attention_score(a, s, line, j, warp_sum(p), hidden);
   };
   bool hidden;
@@ -143,7 +146,7 @@ __device__ __noinline__ void attention_many_again(const cuda_attention_many &a, 
     l += p;
 #pragma unroll
     for (int i = 0; i < T::D / 32; i++)
-      if (lane + 32 * i < a.dv) sum[i] = fmaf(p, attention_value<T::kind>(a.v[at + lane + 32 * i]), sum[i]);
+      if (lane + 32 * i < a.dv) sum[i] = fmaf(p, attention_value<T::kind>(v[at + lane + 32 * i]), sum[i]);
   }
   const float sink = a.sink ? a.sink[line.h * a.sink_stride] : -INFINITY, top = m != m || m >= sink ? m : sink;
   const float all = m == -INFINITY ? 0 : l * expf(m - top), more = sink == -INFINITY ? 0 : expf(sink - top);
@@ -242,7 +245,8 @@ template <class T> __device__ __forceinline__ uint32_t attention_chunk(uint32_t 
 template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::D > 128 ? 1 : T::FEW ? 3 : 2)
     attention_mma(const __grid_constant__ cuda_attention_many a)
 {
-  constexpr int D = T::D, BN = T::BN, N = T::N, ROWS = T::ROWS, chunks = D / 8;
+  constexpr int D = T::D, BN = T::BN, N = T::N, ROWS = T::ROWS, CHUNK = T::CHUNK, K = attention_operand<T::kind>::K, chunks = D / CHUNK;
+  typedef typename T::element element;
   extern __shared__ __align__(128) unsigned char shared[];
   const uint32_t q0 = shared_address(shared), k0 = q0 + ROWS * T::row, v0 = k0 + 2 * T::stage;
   unsigned char *there = shared + ROWS * T::row + 4 * T::stage;     /* of a stage's keys: those on a page that exists */
@@ -263,9 +267,10 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
     first += split * each, last = min(last, first + each - 1);
   }
 
-  auto load = [&](uint32_t to, const uint16_t *from, int64_t at, bool is, int width, int r, int c) {
-    const int bytes = is ? max(0, min(16, (width - c * 8) * 2)) : 0;
-    copy_async<16>(attention_chunk<T>(to, r, c), bytes ? from + at + c * 8 : from, bytes);
+  auto load = [&](uint32_t to, const void *of, int64_t at, bool is, int width, int r, int c) {
+    const element *from = (const element *)of;
+    const int bytes = is ? max(0, min(16, (width - c * CHUNK) * (16 / CHUNK))) : 0;
+    copy_async<16>(attention_chunk<T>(to, r, c), bytes ? from + at + c * CHUNK : from, bytes);
   };
   auto load_keys = [&](int n, int stage) {
     for (int i = threadIdx.x; i < BN * chunks; i += CUDA_ATTENTION_THREADS) {
@@ -311,7 +316,7 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
 #pragma unroll
     for (int i = 0; i < N / 2; i++) x[i] = 0;
 #pragma unroll
-    for (int k = 0; k < D / 16; k++) {
+    for (int k = 0; k < chunks / 2; k++) {
       uint32_t q[4];
       load_matrices<false>(q, attention_chunk<T>(q0, first_row + lane % 16, 2 * k + lane / 16));
 #pragma unroll
@@ -339,14 +344,14 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
     attention_exponentials(x, st, a.unit, by);
     attention_rescale(sum, by);
     /* O += P v */
-    uint32_t p[N / 4];
+    uint32_t p[N / 2 * 8 / K];
     attention_pack<T::kind>(x, p);
 #pragma unroll
-    for (int k = 0; k < N / 16; k++)
+    for (int k = 0; k < N / K; k++)
 #pragma unroll
       for (int j = 0; j < D / 16; j++) {
         uint32_t b[4];
-        load_matrices<true>(b, attention_chunk<T>(v0 + stage * T::stage, first_key + k * 16 + lane % 16, 2 * j + lane / 16));
+        attention_summed<T::kind>(b, v0 + stage * T::stage + (first_key + k * K) * T::row, T::row, 16 * j, T::UNIT);
         attention_product<T::kind>(sum + 8 * j, p + 4 * k, b[0], b[1]);
         attention_product<T::kind>(sum + 8 * j + 4, p + 4 * k, b[2], b[3]);
       }
@@ -373,7 +378,7 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
     const bool bad = is && sees && !(probe == 0 && l >= 1e-30f && l < INFINITY && fabsf(st.m[h]) < 1e30f);
     again[h] = __ballot_sync(~0u, bad && lane % 4 == 0);
     const int64_t at = line[h].at(s, a.y_stride, a.q_starts);
-    attention_put<T::kind, D>(a, at, sum, h, 1 / l, is && sees && !bad);
+    attention_put<T::kind, D>(a, at, sum, h, 1 / l / T::UNIT, is && sees && !bad);
     for (int c = lane % 4; c < a.dv && is && !sees; c += 4) attention_store(a, at, c, 0, T::kind == MMA_BF16);
     if (!is || bad || lane % 4) continue;
     const float sink = a.sink && line[h].i < s.queries ? a.sink[line[h].h * a.sink_stride] : -INFINITY, natural = a.unit * 0.69314718056f;
