@@ -137,11 +137,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a->top_left = attr->align == QN_ALIGN_TOP_LEFT, a->y_f32 = y->dtype == QN_F32;
   a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale), a->scale_log2 = (float)(a->scale * 1.44269504088896340736);
   a->tiles_m = (int32_t)tiles_m, a->tiles = (uint32_t)tiles;
-  /* Sections of equal length, about four tiles for each multiprocessor, of keys and values that fit the L2 cache if that leaves four. */
+  /* Sections of equal length: 16 heads leave the multiprocessors no more idle than all would, and tiles that share keys stay close to
+   * each other; fewer, where the keys of 16 would crowd the L2 cache. */
   const int64_t heads = qs.dim[0] * qs.dim[1], kept = (16 << 20) / (k->dim[2] * (d + dv) * 2) * a->group,
-                section = qn_min_i64(qn_ceil_div(4 * (int64_t)r->device->units, qn_max_i64(1, tiles_m)), qn_max_i64(4, kept));
-  a->section = (int32_t)qn_ceil_div(heads, qn_max_i64(1, qn_ceil_div(heads, section)));
-  if (a->section < 1) a->section = 1;
+                sections = qn_ceil_div(heads, qn_min_i64(16, qn_max_i64(4, kept)));
+  a->section = (int32_t)qn_max_i64(1, qn_ceil_div(heads, qn_max_i64(1, sections)));
   strides_of(a->q_stride, &qs), strides_of(a->k_stride, k), strides_of(a->v_stride, v), strides_of(a->y_stride, &ys);
   if (st.lse >= 0) strides_of(a->lse_stride, &lse);
   if (st.max >= 0) strides_of(a->max_stride, &max);
@@ -159,7 +159,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const double seen = a->right < 0 ? a->keys : 0.5 * a->keys + kernel->bn,
                keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm),
                rows = (double)qn_min_i64(kernel->bm, qn_round_up(a->queries, 64)),
-               of_tile = 1500 + keys * 2 * rows * (kernel->d + kernel->dv) / (d > 64 ? 5200 : 3700),
+               of_tile = 3000 + keys * 2 * rows * (kernel->d + kernel->dv) / (d > 64 ? 5200 : 3700),
                products = (double)qn_ceil_div(tiles, r->device->units) * of_tile,
                bytes = (double)k->dim[0] * (double)k->dim[1] * keys * (double)(d + dv) * 2,
                busy = (double)qn_min_i64(tiles, r->device->units) / r->device->units;

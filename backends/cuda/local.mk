@@ -1,0 +1,19 @@
+# The CUDA backend: always a plugin. engines.def says what its files are and for which of NVCC_GENCODE's targets each is compiled.
+if HAVE_CUDA
+plugin_LTLIBRARIES += backends/cuda/quern_cuda.la
+QUERN_TEST_PLUGINS += $(abs_top_builddir)/backends/cuda/.libs
+endif
+include backends/cuda/engines.mk
+backends_cuda_quern_cuda_la_SOURCES = $(cuda_host) $(cuda_all) $(cuda_sm_80) $(cuda_sm_90a)
+nodist_backends_cuda_quern_cuda_la_SOURCES = backends/cuda/engines.c
+EXTRA_DIST += $(wildcard $(srcdir)/backends/cuda/*.h $(srcdir)/backends/cuda/*/*.h $(srcdir)/backends/cuda/*/*.cuh)
+backends_cuda_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/backends/cuda $(CUDA_CPPFLAGS) $(CUBLASLT_CPPFLAGS)
+backends_cuda_quern_cuda_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
+backends_cuda_quern_cuda_la_LDFLAGS = $(PLUGIN_LDFLAGS)
+backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS) $(LIBM)
+
+$(cuda_sm_80:.cu=.lo): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
+$(cuda_sm_90a:.cu=.lo): NVCC_GENCODE = -gencode=arch=compute_90a,code=sm_90a
+
+# Half of the size is templates that differ little. tests/cuda_kernels.sh reads what ptxas warns of.
+backends/cuda/%.lo: NVCCFLAGS += -I$(top_srcdir)/backends/cuda --compress-mode=size -Xptxas=-warn-spills
