@@ -75,6 +75,8 @@
   X(ctc_direct)                \
   X(attention_direct)          \
   X(attention_parts_direct)    \
+  X(rnn_steps)                 \
+  X(rnn_steps_backward)        \
   X(rnn_direct)                \
   X(training_lists)            \
   X(training_direct)           \

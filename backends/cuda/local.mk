@@ -89,7 +89,13 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/attention_direct.cu \
   backends/cuda/attention_parts_direct.cu \
   backends/cuda/ctc_direct.cu \
+  backends/cuda/rnn_cells.cuh \
   backends/cuda/rnn_direct.cu \
+  backends/cuda/rnn_problem.c \
+  backends/cuda/rnn_problem.h \
+  backends/cuda/rnn_steps.c \
+  backends/cuda/rnn_steps.cu \
+  backends/cuda/rnn_steps_backward.c \
   backends/cuda/ctc_two_ended.cu \
   backends/cuda/cuda_backend.h \
   backends/cuda/device.c \

@@ -2,17 +2,29 @@
 #pragma once
 #include <stdint.h>
 
-/* Barrier over `blocks` blocks; what any of them wrote before it is visible after it. met: 0 before the first; turn counts from 1. */
-__device__ __forceinline__ void blocks_meet(uint32_t *met, uint32_t blocks, uint32_t turn)
+/* The barrier's two halves: this block has done its part; all blocks have. */
+__device__ __forceinline__ void blocks_arrive(uint32_t *met)
 {
   __syncthreads();
   if (threadIdx.x == 0) {
     __threadfence();
     atomicAdd(met, 1);
+  }
+}
+__device__ __forceinline__ void blocks_wait(uint32_t *met, uint32_t blocks, uint32_t turn)
+{
+  if (threadIdx.x == 0) {
     while (*(volatile uint32_t *)met < blocks * turn) {}
     __threadfence();
   }
   __syncthreads();
+}
+
+/* Barrier over `blocks` blocks; what any of them wrote before it is visible after it. met: 0 before the first; turn counts from 1. */
+__device__ __forceinline__ void blocks_meet(uint32_t *met, uint32_t blocks, uint32_t turn)
+{
+  blocks_arrive(met);
+  blocks_wait(met, blocks, turn);
 }
 
 /* Last call of each block: the last block resets met to 0, when all have passed the final barrier. */

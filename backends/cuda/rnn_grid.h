@@ -1,0 +1,35 @@
+/* rnn_grid.h -- what the host (rnn_grid.c) tells the kernels of rnn_grid.cuh. */
+#ifndef QN_CUDA_RNN_GRID_H
+#define QN_CUDA_RNN_GRID_H
+#include "rnn_problem.h"
+
+/* Blocks: [direction][share of the batch][share of the units]; those of one share of the batch wait for one another. */
+typedef struct cuda_rnn_grid {
+  cuda_rnn  net[2];                       /* of each direction */
+  const void *weights[2];                 /* [line][depth]: r; of the gradient r turned, [unit][gate row] */
+  void     *exchange[2];                  /* [2][batch][depth] what all blocks read: h, or the step's slopes; batch rounded up */
+  uint32_t *met;                          /* of each direction and share of the batch */
+  int64_t   weights_row;
+  int32_t   depth;                        /* state, or gate rows */
+  int32_t   unit_shift, unit_blocks;      /* units of a block: 1 << unit_shift */
+  int32_t   batch_share, batch_blocks;    /* sequences of a block, a multiple of 8 */
+  int32_t   groups;                       /* of warps, each with lines of its own (SIMT) */
+} cuda_rnn_grid;
+
+typedef struct cuda_rnn_grid_kernel {
+  int32_t lines, depth;                   /* lines of weights that a block (SIMT: a group of warps) keeps, the most numbers of each */
+  int32_t simt;
+  const void *forward, *backward;         /* NULL: none */
+} cuda_rnn_grid_kernel;
+extern const cuda_rnn_grid_kernel cuda_rnn_grid_f16[], cuda_rnn_grid_bf16[], cuda_rnn_grid_f32[];   /* ended by lines 0 */
+enum { CUDA_RNN_GRID_THREADS = 256, CUDA_RNN_GRID_SLOTS = 7 };
+
+/* Shared memory: sums of each warp, a pitch that keeps reads of 8 units of 4 sequences apart, slots of each unit and sequence, h, c,
+ * biases, lengths. */
+static inline int32_t cuda_rnn_grid_pitch(int32_t share) { return share + 4; }
+static inline int64_t cuda_rnn_grid_shared(int32_t lines, int32_t share, int32_t units, int32_t gates)
+{
+  const int64_t items = (int64_t)share * units;
+  return 4 * (8 * (int64_t)lines * cuda_rnn_grid_pitch(share) + (CUDA_RNN_GRID_SLOTS + 2) * items + 2 * gates * units + share);
+}
+#endif
