@@ -91,6 +91,12 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/ctc_direct.cu \
   backends/cuda/rnn_cells.cuh \
   backends/cuda/rnn_direct.cu \
+  backends/cuda/rnn_grid.c \
+  backends/cuda/rnn_grid.cuh \
+  backends/cuda/rnn_grid.h \
+  backends/cuda/rnn_grid_bf16.cu \
+  backends/cuda/rnn_grid_f16.cu \
+  backends/cuda/rnn_grid_f32.cu \
   backends/cuda/rnn_problem.c \
   backends/cuda/rnn_problem.h \
   backends/cuda/rnn_steps.c \
@@ -284,7 +290,10 @@ CUDA_AMPERE_OBJECTS = \
   backends/cuda/norm_groups.lo \
   backends/cuda/norm_kept.lo \
   backends/cuda/norm_planes.lo \
-  backends/cuda/norm_stream.lo
+  backends/cuda/norm_stream.lo \
+  backends/cuda/rnn_grid_bf16.lo \
+  backends/cuda/rnn_grid_f16.lo \
+  backends/cuda/rnn_grid_f32.lo
 $(CUDA_AMPERE_OBJECTS): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
 
 CUDA_HOPPER_OBJECTS = \

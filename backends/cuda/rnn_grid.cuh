@@ -33,13 +33,13 @@ struct rnn_lines {
 
 template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES lines, 256 BLOCKS numbers along the depth */
   typedef uint16_t number;
-  static constexpr int lines = 16 * TILES, at_once = BLOCKS * TILES >= 16 ? (BLOCKS >= 16 ? 1 : 2) : 4;
+  static constexpr int lines = 16 * TILES, at_once = BLOCKS >= 16 ? 1 : BLOCKS >= 8 || BLOCKS * TILES >= 16 ? 2 : 4;
   uint32_t a[TILES][BLOCKS][2][4];
 
   static __device__ __forceinline__ uint16_t pack(float x) { return bf16 ? float_to_bf16(x) : float_to_f16(x); }
   static __device__ __forceinline__ int depth_of(int block) { return (threadIdx.x / 32 * BLOCKS + block) * 32 + threadIdx.x % 4 * 8; }
 
-  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, const rnn_lines &of, int)
+  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int)
   {
     const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -48,7 +48,7 @@ template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES line
 #pragma unroll
       for (int i = 0; i < BLOCKS; i++) {
         const int k = depth_of(i);
-        const uint4 v = row >= 0 && k < p.depth ? *(const uint4 *)((const uint16_t *)weights + row * p.weights_row + k) : make_uint4(0, 0, 0, 0);
+        const uint4 v = row >= 0 && k < p.depth ? *(const uint4 *)((const uint16_t *)weights + row * row_step + k) : make_uint4(0, 0, 0, 0);
         a[m / 2][i][0][m % 2] = v.x, a[m / 2][i][0][2 + m % 2] = v.y, a[m / 2][i][1][m % 2] = v.z, a[m / 2][i][1][2 + m % 2] = v.w;
       }
     }
@@ -109,7 +109,7 @@ template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, 
     const int along = CUDA_RNN_GRID_THREADS / p.groups;
     return (quad * along + threadIdx.x % along) * 4;
   }
-  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, const rnn_lines &of, int group)
+  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int group)
   {
 #pragma unroll
     for (int l = 0; l < LINES; l++) {
@@ -117,7 +117,7 @@ template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, 
 #pragma unroll
       for (int i = 0; i < QUADS; i++) {
         const int k = depth_of(p, i);
-        w[l][i] = row >= 0 && k < p.depth ? *(const float4 *)((const float *)weights + row * p.weights_row + k) : make_float4(0, 0, 0, 0);
+        w[l][i] = row >= 0 && k < p.depth ? *(const float4 *)((const float *)weights + row * row_step + k) : make_float4(0, 0, 0, 0);
       }
     }
   }
@@ -181,7 +181,7 @@ template <class W> struct rnn_block {
     bias = c + items, length = (int *)(bias + 2 * net.gates * units);
     for (int b = threadIdx.x; b < p.batch_share; b += CUDA_RNN_GRID_THREADS) length[b] = b < n_batch ? (int)rnn_length(net, b0 + b) : 0;
     const int warp = threadIdx.x / 32;
-    w.load(p, p.weights[direction], { units, unit0, (int)net.hidden, gradient ? 1 : (int)net.gates, p.unit_shift }, warp / slices);
+    w.load(p, p.weights[direction], p.weights_row[direction], { units, unit0, (int)net.hidden, gradient ? 1 : (int)net.gates, p.unit_shift }, warp / slices);
     __syncthreads();
   }
 
@@ -211,6 +211,7 @@ template <class W> struct rnn_block {
     __syncthreads();
   }
 };
+
 #define RNN_ITEMS(block, i) for (int i = threadIdx.x; i < (block).items; i += CUDA_RNN_GRID_THREADS)
 
 /* ---- forward ------------------------------------------------------------------------------------------- */
@@ -310,7 +311,7 @@ template <class W> __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREAD
 /* ---- gradient ------------------------------------------------------------------------------------------ */
 
 /* What forward left of step s, and dy: gates in slots 0 to 3, the cell (or h) of the step, that before it, dy. */
-enum { RNN_CELL = 4, RNN_OLD = 5, RNN_DY = 6 };
+enum { SLOT_CELL = 4, SLOT_OLD = 5, SLOT_DY = 6 };
 template <class W> __device__ __forceinline__ void rnn_fetch_back(const rnn_block<W> &k, int s)
 {
   const cuda_rnn &net = k.net;
@@ -327,11 +328,11 @@ template <class W> __device__ __forceinline__ void rnn_fetch_back(const rnn_bloc
       old = s ? rnn_bounded(net, rnn_get<float>(net.cells_at, before, at, u)) : rnn_get<float>(net.c0, at, u);
     } else if (net.cell == QN_RNN_GRU) old = s ? rnn_get<float>(net.out, before, at, net.first + u) : rnn_get<float>(net.h0, at, u);
     else cell = rnn_get<float>(net.out, t, at, net.first + u);
-    k.kept(RNN_DY, i) = rnn_get<float>(net.dout, t, at, net.first + u);
+    k.kept(SLOT_DY, i) = rnn_get<float>(net.dout, t, at, net.first + u);
 #pragma unroll
     for (int g = 0; g < 4; g++)
       if (g < net.kept) k.kept(g, i) = gate[g];
-    k.kept(RNN_CELL, i) = cell, k.kept(RNN_OLD, i) = old;
+    k.kept(SLOT_CELL, i) = cell, k.kept(SLOT_OLD, i) = old;
   }
 }
 
@@ -376,15 +377,15 @@ template <class W> __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREAD
       const int b = k.sequence_of(i), u = k.unit_of(i);
       float gate[4] = {}, of_h = 0;
       if (k.there(i) && s < k.length[b]) {
-        float dh = k.kept(RNN_DY, i) + (s == k.length[b] - 1 ? rnn_get<float>(net.ht, k.b0 + b, k.unit0 + u) : k.total(u, b) + k.h[i]);
+        float dh = k.kept(SLOT_DY, i) + (s == k.length[b] - 1 ? rnn_get<float>(net.ht, k.b0 + b, k.unit0 + u) : k.total(u, b) + k.h[i]);
 #pragma unroll
         for (int g = 0; g < 4; g++)
           if (g < net.kept) gate[g] = k.kept(g, i);
-        if (net.cell == QN_RNN_LSTM) rnn_lstm_slopes(net, gate, k.kept(RNN_CELL, i), k.kept(RNN_OLD, i), dh, k.c[i]);
+        if (net.cell == QN_RNN_LSTM) rnn_lstm_slopes(net, gate, k.kept(SLOT_CELL, i), k.kept(SLOT_OLD, i), dh, k.c[i]);
         else if (net.cell == QN_RNN_GRU) {
-          rnn_gru_slopes(gate, k.kept(RNN_OLD, i), dh, of_h);
+          rnn_gru_slopes(gate, k.kept(SLOT_OLD, i), dh, of_h);
           k.h[i] = dh;
-        } else gate[0] = rnn_plain_slope(net, k.kept(RNN_CELL, i), dh);
+        } else gate[0] = rnn_plain_slope(net, k.kept(SLOT_CELL, i), dh);
 #pragma unroll
         for (int g = 0; g < 4; g++)
           if (g < gates) k.kept(g, i) = gate[g];
@@ -408,4 +409,11 @@ template <class W> __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREAD
     rnn_put(net.dc0, k.b0 + b, k.unit0 + u, 0, k.c[i]);
   }
   blocks_leave(k.met, p.unit_blocks, steps);
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------- */
+
+template <class W> static cuda_rnn_grid_kernel rnn_grid_kernel(int depth, bool simt, bool forward)
+{
+  return { W::lines, depth, simt, forward ? (const void *)rnn_grid_forward<W> : nullptr, forward ? nullptr : (const void *)rnn_grid_backward<W> };
 }

@@ -145,28 +145,36 @@ static void give_rank(qn_value *v, const qn_value *like, bool by_step)
   v->rank = 3;
 }
 
+static void lone(qn_value *v, bool written)
+{
+  v->flags = written ? QN_VALUE_ESCAPE : 0;
+  v->producer = written ? 0 : -1, v->last_user = written ? -1 : 0, v->over = -1;
+}
+
+static void add_demands(qn_prepared *out, cuda_rnn_problem *p, const qn_prepared *answer, double times, double ns_if_unknown)
+{
+  const uint64_t any = QN_TRAIT_TENSOR_CORES | QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY;
+  out->estimate += times * (answer->estimate > 0 ? answer->estimate : ns_if_unknown);
+  out->traits = (out->traits & (answer->traits | any)) | (answer->traits & any);
+  if (answer->math > out->math) out->math = answer->math;
+  if (answer->counters > out->counters) out->counters = answer->counters;
+  if (answer->workspace > p->scratch_bytes) p->scratch_bytes = answer->workspace;
+}
+
 qn_status cuda_rnn_product(const qn_request *r, qn_prepared *out, cuda_rnn_problem *p, qn_part **to, qn_value a, qn_value b, qn_value y,
                            double times)
 {
   static const int32_t first[] = { 0, 1, 2, 2, 2, 2, 2, 3 }, arg[] = { 0, 1, 2 };
   give_rank(&a, &y, true), give_rank(&y, &a, true), give_rank(&b, &y, false);
   qn_value value[] = { a, b, y };
-  for (int i = 0; i < 3; i++) {
-    value[i].flags = i == 2 ? QN_VALUE_ESCAPE : 0;
-    value[i].producer = i == 2 ? 0 : -1, value[i].last_user = i == 2 ? -1 : 0, value[i].over = -1;
-  }
+  for (int i = 0; i < 3; i++) lone(&value[i], i == 2);
   const qn_node node = { .op = QN_OP_MATMUL, .family = QN_FAMILY_CONTRACTION, .n_roles = 7, .n_inputs = 6, .first = first, .arg = arg };
   const qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &node, .n_ops = 1, .n_values = 3, .value = value };
   const qn_status s = r->host->part_prepare(r, &part, NULL, to);
   if (s) return s;
   const qn_prepared *answer = r->host->part_answer(*to);
   const double flops = 2.0 * (double)y.dim[0] * (double)y.dim[1] * (double)y.dim[2] * (double)a.dim[a.rank - 1];
-  out->estimate += times * (answer->estimate > 0 ? answer->estimate : 3000 + flops / 2000);
-  out->traits = (out->traits & (answer->traits | QN_TRAIT_TENSOR_CORES | QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY)) |
-                (answer->traits & (QN_TRAIT_TENSOR_CORES | QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY));
-  if (answer->math > out->math) out->math = answer->math;
-  if (answer->counters > out->counters) out->counters = answer->counters;
-  if (answer->workspace > p->scratch_bytes) p->scratch_bytes = answer->workspace;
+  add_demands(out, p, answer, times, 3000 + flops / 2000);
   if (coarseness(answer->numerics.accumulator) > coarseness(out->numerics.accumulator)) {
     const uint32_t store = out->numerics.store;
     out->numerics = answer->numerics;
@@ -174,6 +182,17 @@ qn_status cuda_rnn_product(const qn_request *r, qn_prepared *out, cuda_rnn_probl
   } else if (answer->numerics.store)
     out->numerics.store = answer->numerics.store;
   return QN_OK;
+}
+
+qn_status cuda_rnn_copy(const qn_request *r, qn_prepared *out, cuda_rnn_problem *p, qn_part **to, qn_value x, qn_value y)
+{
+  static const int32_t one_each[] = { 0, 1, 2 };
+  qn_value value[] = { x, y };
+  lone(&value[0], false), lone(&value[1], true);
+  const qn_node node = { .op = QN_OP_COPY, .family = QN_FAMILY_TRANSFORM, .n_roles = 2, .n_inputs = 1, .first = one_each, .arg = one_each };
+  const qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &node, .n_ops = 1, .n_values = 2, .value = value };
+  const qn_status s = r->host->part_prepare(r, &part, NULL, to);
+  return s ? s : (add_demands(out, p, r->host->part_answer(*to), 1, 3000), QN_OK);
 }
 
 qn_status cuda_rnn_multiply(const cuda_rnn_problem *p, const qn_launch *launch, int64_t k, int which, const void *a, const void *b, void *y)

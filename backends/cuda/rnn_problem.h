@@ -90,6 +90,7 @@ static inline qn_value cuda_rnn_weight(const cuda_rnn_operand *w, bool turned)  
 /* Prepares y = a b, which will run `times` times; adds its demands and numerics to out's. */
 qn_status cuda_rnn_product(const qn_request *r, qn_prepared *out, cuda_rnn_problem *p, qn_part **part, qn_value a, qn_value b, qn_value y,
                            double times);
+qn_status cuda_rnn_copy(const qn_request *r, qn_prepared *out, cuda_rnn_problem *p, qn_part **part, qn_value x, qn_value y);
 qn_status cuda_rnn_multiply(const cuda_rnn_problem *p, const qn_launch *launch, int64_t k, int which, const void *a, const void *b, void *y);
 /* Places `n` elements in workspace; at last what the products need. */
 uint64_t cuda_rnn_take(qn_prepared *out, int64_t n, uint32_t dtype);

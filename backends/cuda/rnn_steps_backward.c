@@ -1,25 +1,33 @@
-/* rnn_steps_backward.c -- the gradient of recurrent networks step by step, any of them: the products are the matmul engines', the rest
- * is rnn_steps.cu's.
+/* rnn_steps_backward.c -- the gradient of recurrent networks.
  *
  * Of each layer and direction, from the last step to the first, dh = dy + what later steps leave (with projection: times it)
  *   the gates' slopes, from what forward left       slope_x, slope_h [place][row]; of this step also side by side
  *   product [b][state] = slopes r                   what reaches h of the step before (gru: dh z beside it)
- * and then, in products over all places
+ * by
+ *   steps   any network: the products are the matmul engines', the rest is rnn_steps.cu's
+ *   grid    all steps of both directions in one kernel (rnn_grid.cuh), where its registers hold the weights
+ * and then, in products over all places, the matmul engines'
  *   dw = slope_x' inputs      dr = slope_h' states before      dbw, dbr = slopes' ones      dprojection = slope_state' h before it
  *   dx = slope_x w, of both directions added up
  * Gru with the reset before multiplies the slopes of n by r first, which gives the slope of the reset gate. */
 #include "engines.h"
-#include "rnn_problem.h"
+#include "rnn_grid.h"
+#include "shared_memory.h"
 
-enum { FULL, RESET, CARRY, DW, DR, DR_RESET, DPROJECTION, DBW, DBR, DX, PARTS };
+enum { FULL, RESET, CARRY, TURN, DW, DR, DR_RESET, DPROJECTION, DBW, DBR, DX, PARTS };
 
 typedef struct state {
   cuda_rnn_problem p;
-  uint64_t slope_x[2], slope_h, slope_state, step, product, inner, c, straight, in, before, before_reset, full, ones, by[2], dout[2];
+  bool     grid;
+  cuda_rnn_walk walk;
+  uint64_t slope_x[2], slope_h[2], slope_state, step, product, inner, c, straight, turned[2], in, before, before_reset, full, ones, by[2],
+           dout[2];
 } state;
 
 /* ---- prepare ------------------------------------------------------------------------------------------- */
 
+/* Are the slopes of r h other than those of w x? */
+static bool apart(const cuda_rnn *q) { return q->gates == 3 && !q->before; }
 static bool wanted(const cuda_rnn_problem *p, int list, int64_t k) { return p->list[list][k].value >= 0; }
 /* Is what a layer took made in workspace? Does its product write dx as it is? */
 static bool lay_below(const state *st, int64_t layer)
@@ -104,7 +112,9 @@ static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st,
                          cuda_rnn_matrix(p->sum, 16, q->batch, H, H, 1), times);
     by.dim[0] = 2 * H;
   }
-  if (!s)
+  if (st->grid)
+    s = cuda_rnn_copy(r, out, p, &part[TURN], cuda_rnn_weight(&p->list[RNN_R][k], true), cuda_rnn_matrix(d, 16, P, q->rows, q->rows, 1));
+  else if (!s)
     s = cuda_rnn_product(r, out, p, &part[CARRY], cuda_rnn_matrix(d, 16, q->batch, q->rows, by.dim[0], 1), by,
                          cuda_rnn_matrix(p->sum, 16, q->batch, P, P, 1), times);
   if (!s) s = prepare_weights(r, out, st, layer, k, part);
@@ -116,13 +126,15 @@ static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st,
   return s;
 }
 
-static qn_status prepare(const qn_request *r, qn_prepared *out)
+static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
 {
   qn_status s = cuda_rnn_read(r, out, sizeof(state), PARTS);
   if (s) return s;
   state *st = out->state;
   cuda_rnn_problem *p = &st->p;
   const cuda_rnn *q = &p->net;
+  st->grid = grid;
+  if (grid) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
   for (int64_t k = 0; k < p->n && !s; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
   if (s) {
     cuda_rnn_release(out);
@@ -131,8 +143,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t places = q->steps * q->batch, units = q->batch * q->hidden, widest = p->layers > 1 ? qn_max_i64(p->inputs, q->width) : p->inputs;
   bool lay = false, adds = false;
   for (int64_t l = 0; l < p->layers; l++) lay |= lay_below(st, l), adds |= !writes_dx(st, l);
-  for (int i = 0; i < 2; i++) st->slope_x[i] = cuda_rnn_take(out, i < p->directions ? places * q->rows : 0, q->dtype);
-  st->slope_h = cuda_rnn_take(out, q->gates == 3 && !q->before ? places * q->rows : 0, q->dtype);
+  for (int i = 0; i < 2; i++) {
+    st->slope_x[i] = cuda_rnn_take(out, i < p->directions ? places * q->rows : 0, q->dtype);
+    st->slope_h[i] = cuda_rnn_take(out, i < p->directions && apart(q) ? places * q->rows : 0, q->dtype);
+    st->turned[i] = cuda_rnn_take(out, i < p->directions && grid ? q->rows * q->state : 0, q->dtype);
+  }
   st->slope_state = cuda_rnn_take(out, q->projects ? places * q->state : 0, q->dtype);
   st->step = cuda_rnn_take(out, q->batch * q->rows, q->dtype);
   st->product = cuda_rnn_take(out, q->batch * q->state, p->sum), st->inner = cuda_rnn_take(out, units, p->sum);
@@ -147,9 +162,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     st->dout[i] = cuda_rnn_take(out, p->layers > 1 ? places * q->width : 0, q->dtype);
   }
   cuda_rnn_take_scratch(out, p);
-  out->estimate += (double)p->n * (double)q->steps * (2500 + (double)units * 60 / 1000) * (1 + q->before + q->projects);
+  if (!grid) out->estimate += (double)p->n * (double)q->steps * (2500 + (double)units * 60 / 1000) * (1 + q->before + q->projects);
   return QN_OK;
 }
+static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, false); }
+static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, true); }
 
 /* ---- run ------------------------------------------------------------------------------------------------ */
 
@@ -177,7 +194,8 @@ static qn_status walk(const state *st, const qn_launch *launch, const cuda_rnn *
   return s ? s : cuda_rnn_slopes_end(q, stream);
 }
 
-static qn_status weight_gradients(const state *st, const qn_launch *launch, const cuda_rnn *q, int64_t k)
+/* The weights' gradients, and that by what the layer took. */
+static qn_status products(const state *st, const qn_launch *launch, const cuda_rnn *q, int64_t k, void *by)
 {
   const cuda_rnn_problem *p = &st->p;
   char *base = launch->workspace;
@@ -212,7 +230,7 @@ static qn_status weight_gradients(const state *st, const qn_launch *launch, cons
   if (!s && (wanted(p, RNN_DBW, k) || wanted(p, RNN_DBR, k))) s = cuda_rnn_lay(q, CUDA_RNN_ONES, ones, stream);
   if (!s && wanted(p, RNN_DBW, k)) s = cuda_rnn_multiply(p, launch, k, DBW, ones, q->slope_x, launch->ptr[p->list[RNN_DBW][k].value]);
   if (!s && wanted(p, RNN_DBR, k)) s = cuda_rnn_multiply(p, launch, k, DBR, ones, slope_h, launch->ptr[p->list[RNN_DBR][k].value]);
-  return s;
+  return s ? s : cuda_rnn_multiply(p, launch, k, DX, q->slope_x, launch->ptr[p->list[RNN_W][k].value], by);
 }
 
 static qn_status run_layer(const state *st, const qn_launch *launch, int64_t layer)
@@ -220,8 +238,10 @@ static qn_status run_layer(const state *st, const qn_launch *launch, int64_t lay
   const cuda_rnn_problem *p = &st->p;
   char *base = launch->workspace;
   const int64_t inputs = layer ? p->net.width : p->inputs, width = p->net.width, batch = p->net.batch;
-  cuda_rnn q;
+  cuda_rnn net[2] = { { 0 } };
   void *by[2] = { NULL, NULL };
+  const void *weights[2] = { NULL, NULL };
+  const int64_t weights_row[2] = { p->net.rows, p->net.rows };
   qn_status s = QN_OK;
   cuda_rnn_tensor to = { base + st->dout[layer % 2], { batch * inputs, inputs, 1 }, p->net.dtype };
   if (!layer) {
@@ -231,17 +251,23 @@ static qn_status run_layer(const state *st, const qn_launch *launch, int64_t lay
   }
   for (int64_t d = 0; d < p->directions && !s; d++) {
     const int64_t k = layer * p->directions + d;
-    q = cuda_rnn_net(p, launch, layer, d);
-    if (!q.dout.p) q.dout = (cuda_rnn_tensor){ base + st->dout[(layer + 1) % 2], { batch * width, width, 1 }, q.dtype };
-    q.slope_x = base + st->slope_x[d], q.slope_h = q.gates == 3 && !q.before ? base + st->slope_h : NULL;
-    q.slope_state = base + st->slope_state, q.step = base + st->step, q.product = base + st->product, q.inner = base + st->inner;
-    q.c = base + st->c, q.direct = base + st->straight;
-    s = walk(st, launch, &q, k);
-    if (!s) s = weight_gradients(st, launch, &q, k);
+    cuda_rnn *q = &net[d];
+    *q = cuda_rnn_net(p, launch, layer, d);
+    if (!q->dout.p) q->dout = (cuda_rnn_tensor){ base + st->dout[(layer + 1) % 2], { batch * width, width, 1 }, q->dtype };
+    q->slope_x = base + st->slope_x[d], q->slope_h = apart(q) ? base + st->slope_h[d] : NULL;
+    q->slope_state = base + st->slope_state, q->step = base + st->step, q->product = base + st->product, q->inner = base + st->inner;
+    q->c = base + st->c, q->direct = base + st->straight;
+    weights[d] = base + st->turned[d];
     by[d] = writes_dx(st, layer) ? to.p : base + st->by[d];
-    if (!s) s = cuda_rnn_multiply(p, launch, k, DX, q.slope_x, launch->ptr[p->list[RNN_W][k].value], by[d]);
+    if (st->grid) s = cuda_rnn_multiply(p, launch, k, TURN, launch->ptr[p->list[RNN_R][k].value], base + st->turned[d], NULL);
+    else {
+      s = walk(st, launch, q, k);
+      if (!s) s = products(st, launch, q, k, by[d]);
+    }
   }
-  return s || writes_dx(st, layer) ? s : cuda_rnn_finish(&q, by[0], by[1], &to, launch->stream);
+  if (!s && st->grid) s = cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch);
+  for (int64_t d = 0; d < p->directions && st->grid && !s; d++) s = products(st, launch, &net[d], layer * p->directions + d, by[d]);
+  return s || writes_dx(st, layer) ? s : cuda_rnn_finish(&net[0], by[0], by[1], &to, launch->stream);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -252,7 +278,18 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return s;
 }
 
-static const qn_engine row = { .name = "steps", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .prepare = prepare,
-                               .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
-                               .build = cuda_rnn_build, .run = run, .release = cuda_rnn_release };
-CUDA_ENGINES(rnn_steps_backward) = { &row, 1 };
+static qn_status build_grid(const qn_request *r, qn_prepared *out)
+{
+  const state *st = out->state;
+  const qn_status s = cuda_allow_shared(st->walk.kernel);
+  return s ? s : cuda_rnn_build(r, out);
+}
+
+static const qn_engine row[] = {
+  { .name = "grid", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_grid,
+    .build = build_grid, .run = run, .release = cuda_rnn_release },
+  { .name = "steps", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .prepare = prepare_steps,
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .build = cuda_rnn_build, .run = run,
+    .release = cuda_rnn_release },
+};
+CUDA_ENGINES(rnn_steps_backward) = { row, sizeof row / sizeof *row };
