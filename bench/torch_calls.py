@@ -535,6 +535,10 @@ def recurrent(op, a, t):
         return None
     x, zeros = t["x"], [torch.zeros(w.shape[0], dtype=w.dtype) for w in t["w"]]
     weights = [k for each in zip(t["w"], t["r"], t.get("bw", zeros), t.get("br", zeros)) for k in each]
+    if x.is_cuda:                                                   # side by side, as in a module: cuDNN need not copy them at each call
+        weights = [k.clone() for k in weights]
+        torch._cudnn_rnn_flatten_weight(weights, 4, x.shape[2], ["relu", "tanh", "lstm", "gru"].index(cell), t["r"][0].shape[1], 0, layers,
+                                        False, both)
     state = torch.zeros(layers * (2 if both else 1), x.shape[1], t["r"][0].shape[1], dtype=x.dtype)
     h0, c0 = t.get("h0", state), t.get("c0", state)
     function = {"lstm": torch._VF.lstm, "gru": torch._VF.gru, "tanh": torch._VF.rnn_tanh, "relu": torch._VF.rnn_relu}[cell]

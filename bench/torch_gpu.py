@@ -38,10 +38,13 @@ def measure(quern, line, words, rounds, cache=150e6):
 
     theirs, run, graph = copy_of(first[1]()), eager, torch.cuda.CUDAGraph()
     if problem[0] not in EAGER:
-        run = graph.replay
         eager()                                             # cuDNN measures, cuBLAS allocates its workspace
-        with torch.cuda.graph(graph):
-            eager()
+        try:
+            with torch.cuda.graph(graph):
+                eager()
+            run = graph.replay
+        except RuntimeError:                                # some of cuDNN's networks copy from the host
+            torch.cuda.synchronize()
     plan, engine = quern.plan(line)
     torch.cuda.synchronize()
     recording = quern.record(plan, [s[0] for s in sets])
