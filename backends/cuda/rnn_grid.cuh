@@ -98,6 +98,18 @@ template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES line
   }
 };
 
+/* Of the sums of 2 half lines a lane keeps those of the lines whose bit `half` is its own; then of half as many; at last of one. */
+template <int half, int N> __device__ __forceinline__ void rnn_fold(float (&sum)[N], int lane)
+{
+  const bool upper = lane & half;
+#pragma unroll
+  for (int l = 0; l < half; l++) {
+    const float keep = upper ? sum[l + half] : sum[l], give = upper ? sum[l] : sum[l + half];
+    sum[l] = keep + __shfl_xor_sync(~0u, give, half);
+  }
+  if constexpr (half > 1) rnn_fold<half / 2>(sum, lane);
+}
+
 template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, QUADS times 4 numbers of each a thread */
   typedef float number;
   static constexpr int lines = LINES;
@@ -121,29 +133,32 @@ template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, 
       }
     }
   }
+  static __device__ __forceinline__ void fetch(const cuda_rnn_grid &p, const float *from, int n, float4 (&x)[QUADS])
+  {
+#pragma unroll
+    for (int i = 0; i < QUADS; i++) {
+      const int k = depth_of(p, i);
+      x[i] = n < p.batch_share && k < p.depth ? __ldcg((const float4 *)(from + (int64_t)n * p.depth + k)) : make_float4(0, 0, 0, 0);
+    }
+  }
   __device__ __forceinline__ void multiply(const cuda_rnn_grid &p, const float *from, float *sums) const
   {
     const int lane = threadIdx.x % 32, pitch = cuda_rnn_grid_pitch(p.batch_share);
     sums += (threadIdx.x / 32 * LINES + lane % LINES) * pitch;
-#pragma unroll 2
+    float4 x[QUADS], next[QUADS];         /* of a sequence, and of the next one, which is on its way */
+    fetch(p, from, 0, x);
+#pragma unroll 1
     for (int n = 0; n < p.batch_share; n++) {
       float sum[LINES] = {};
+      fetch(p, from, n + 1, next);
 #pragma unroll
-      for (int i = 0; i < QUADS; i++) {
-        const int k = depth_of(p, i);
-        const float4 x = k < p.depth ? __ldcg((const float4 *)(from + (int64_t)n * p.depth + k)) : make_float4(0, 0, 0, 0);
+      for (int i = 0; i < QUADS; i++)
 #pragma unroll
         for (int l = 0; l < LINES; l++)
-          sum[l] = fmaf(w[l][i].x, x.x, fmaf(w[l][i].y, x.y, fmaf(w[l][i].z, x.z, fmaf(w[l][i].w, x.w, sum[l]))));
-      }
+          sum[l] = fmaf(w[l][i].x, x[i].x, fmaf(w[l][i].y, x[i].y, fmaf(w[l][i].z, x[i].z, fmaf(w[l][i].w, x[i].w, sum[l]))));
 #pragma unroll
-      for (int half = LINES / 2; half; half /= 2)           /* a lane keeps the lines whose bit `half` is its own */
-#pragma unroll
-        for (int l = 0; l < half; l++) {
-          const bool upper = lane & half;
-          const float keep = upper ? sum[l + half] : sum[l], give = upper ? sum[l] : sum[l + half];
-          sum[l] = keep + __shfl_xor_sync(~0u, give, half);
-        }
+      for (int i = 0; i < QUADS; i++) x[i] = next[i];
+      rnn_fold<LINES / 2>(sum, lane);
 #pragma unroll
       for (int half = LINES; half < 32; half *= 2) sum[0] += __shfl_xor_sync(~0u, sum[0], half);
       if (lane < LINES) sums[n] = sum[0];
@@ -413,7 +428,11 @@ template <class W> __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREAD
 
 /* ---- kernels ------------------------------------------------------------------------------------------- */
 
-template <class W> static cuda_rnn_grid_kernel rnn_grid_kernel(int depth, bool simt, bool forward)
+template <class W> static cuda_rnn_grid_kernel rnn_grid_forward_of(int depth, bool simt)
 {
-  return { W::lines, depth, simt, forward ? (const void *)rnn_grid_forward<W> : nullptr, forward ? nullptr : (const void *)rnn_grid_backward<W> };
+  return { W::lines, depth, simt, (const void *)rnn_grid_forward<W>, nullptr };
+}
+template <class W> static cuda_rnn_grid_kernel rnn_grid_backward_of(int depth, bool simt)
+{
+  return { W::lines, depth, simt, nullptr, (const void *)rnn_grid_backward<W> };
 }
