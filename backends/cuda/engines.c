@@ -75,6 +75,7 @@
   X(ctc_direct)                \
   X(attention_direct)          \
   X(attention_parts_direct)    \
+  X(rnn_single)                \
   X(rnn_steps)                 \
   X(rnn_steps_backward)        \
   X(rnn_direct)                \

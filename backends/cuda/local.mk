@@ -99,6 +99,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/rnn_grid_f32.cu \
   backends/cuda/rnn_problem.c \
   backends/cuda/rnn_problem.h \
+  backends/cuda/rnn_single.cu \
   backends/cuda/rnn_steps.c \
   backends/cuda/rnn_steps.cu \
   backends/cuda/rnn_steps_backward.c \

@@ -187,3 +187,9 @@ rnn_backward dy=f32/5x3x16 dht=f32/1x3x16 dct=f32/1x3x16 x=f32/5x3x16 y=f32/5x3x
 rnn_backward dy=f32/3x9x24 x=f32/3x9x8 y=f32/3x9x24 w=[f32/72x8] r=[f32/72x24] gates=f32/1x3x9x96 dw=? dr=? dbw=? dbr=? dh0=? h0=f32/1x9x24 cell=gru ; gates.fill=pos r0.fill=signed:0.2 as=f16,bf16
 rnn_backward dy=f32/4x6x16 dht=f32/4x6x8 x=f32/4x6x8 y=f32/4x6x16 w=[f32/32x8,f32/32x8,f32/32x16,f32/32x16] r=[f32/32x8,f32/32x8,f32/32x8,f32/32x8] h0=f32/4x6x8 c0=f32/4x6x8 lengths=i32/6 gates=f32/4x4x6x32 cells=f32/4x4x6x8 inner=f32/1x4x6x16 dw=? dr=? dh0=? dc0=? layers=2 direction=both ; lengths.is=2,4,0,-1,9,1 gates.fill=pos r0.fill=signed:0.4 r1.fill=signed:0.4 as=f16
 rnn_backward dy=f32/3x2x40 x=f32/3x2x8 y=f32/3x2x40 w=[f32/40x8] r=[f32/40x40] dr=? dh0=? h0=f32/1x2x40 cell=tanh direction=backward ; r0.fill=signed:0.2 as=f16
+
+# one step, as a network generates: rows in pieces of 16 bytes, few sequences, more than are taken at once; layers, directions, no state
+rnn_forward x=f32/1x1x16 w=[f32/32x16] r=[f32/32x8] bw=[f32/32] br=[f32/32] h0=f32/1x1x8 c0=f32/1x1x8 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.4 as=f16,bf16
+rnn_forward x=f32/1x3x8 w=[f32/48x8,f32/48x16] r=[f32/48x16,f32/48x16] bw=[f32/48,f32/48] h0=f32/2x3x16 seed=7 ht=? gates=? inner=? cell=gru layers=2 dropout=0.5 ; r0.fill=signed:0.25 r1.fill=signed:0.25 as=f16
+rnn_forward x=f32/1x11x8 w=[f32/32x8,f32/32x8] r=[f32/32x8,f32/32x8] br=[f32/32,f32/32] h0=f32/2x11x8 c0=f32/2x11x8 lengths=i32/11 ht=? ct=? direction=both clip=0.5 ; lengths.is=1,0,1,1,5,-1,1,1,1,1,0 r0.fill=signed:0.4 as=f16
+rnn_forward x=f32/1x2x264 w=[f32/16x264] r=[f32/16x16] bw=[f32/16] br=[f32/16] ht=? cell=relu ; w0.fill=signed:0.1 as=bf16

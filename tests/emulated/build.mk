@@ -15,7 +15,7 @@ EMULATED = \
   pool_recompute_planes.cu pool_runs.cu pool_scatter.cu pool_scatter_planes.cu pool_scatter_shared.cu pool_strips.cu pool_tiles.cu \
   pool_vector.cu quantize_direct.cu quantize_packed.c quantize_packed.cu random_direct.cu random_packed.cu reduce_direct.cu \
   reduce_lines.cu resample_direct.cu resample_halves.cu resample_strips.cu resample_strips_backward.cu rnn_direct.cu rnn_grid.c \
-  rnn_grid_bf16.cu rnn_grid_f16.cu rnn_grid_f32.cu rnn_problem.c rnn_steps.c rnn_steps.cu rnn_steps_backward.c sampling.cu \
+  rnn_grid_bf16.cu rnn_grid_f16.cu rnn_grid_f32.cu rnn_problem.c rnn_single.cu rnn_steps.c rnn_steps.cu rnn_steps_backward.c sampling.cu \
   sampling_lists.cu sampling_planes.cu sampling_sorted.cu select_direct.cu select_lines.cu select_rows.cu softmax_direct.cu \
   softmax_rows.cu training_direct.cu training_lists.cu transform_direct.cu transform_pad.cu transform_pad_backward.cu \
   transform_pad_tiles.cu transform_tiled.cu
