@@ -15,7 +15,8 @@ static qn_status refused(const qn_request *r, const cuda_rnn_problem *p, qn_prep
   if (q->projects) return qn_refuse(out, "a state is what its cell gives", "projection", "none", "one");
   if (q->before) return qn_refuse(out, "all gates come of one product by h", "reset", "after", "before");
   if (q->hidden % unit)
-    return qn_refuse(out, "states in pieces of 16 bytes", "r", q->dtype == QN_F32 ? "a multiple of 4" : "a multiple of 8", "%lld", (long long)q->hidden);
+    return qn_refuse(out, "states in pieces of 16 bytes", "r", q->dtype == QN_F32 ? "a multiple of 4" : "a multiple of 8", "%lld",
+                     (long long)q->hidden);
   if (q->steps > INT32_MAX / 512) return qn_refuse(out, "counters of 32 bits", "x", "fewer steps", "%lld", (long long)q->steps);
   for (int64_t k = 0; k < p->n && !q->gradient; k++) {
     const cuda_rnn_operand *w = &p->list[RNN_R][k];
@@ -46,9 +47,12 @@ static bool cut(const qn_request *r, const cuda_rnn_problem *p, const cuda_rnn_g
   g->batch_share = (int32_t)qn_round_up(qn_ceil_div(q->batch, qn_min_i64(most, qn_ceil_div(q->batch, grain))), grain);
   g->batch_blocks = (int32_t)qn_ceil_div(q->batch, g->batch_share);
   w->blocks = (int32_t)(g->unit_blocks * g->batch_blocks * p->directions);
-  const int64_t shared = cuda_rnn_grid_shared(k->lines, g->batch_share, (int32_t)units, (int32_t)q->gates);
-  w->shared = (int32_t)shared;
-  return shared <= cuda_room(r);
+  for (g->ring = 4; g->ring >= 2; g->ring /= 2) {
+    const int64_t shared = cuda_rnn_grid_shared(g, k->lines, k->pieces, (int32_t)q->gates);
+    w->shared = (int32_t)shared;
+    if (shared <= cuda_room(r)) return true;
+  }
+  return false;
 }
 
 /* Nanoseconds of a step: the exchange, what a block reads of it, products, sums and gates. */
@@ -58,7 +62,7 @@ static double step_cost(const cuda_rnn_problem *p, const cuda_rnn_grid_kernel *k
   const cuda_rnn_grid *g = &w->grid;
   const double share = g->batch_share, items = share * (1 << g->unit_shift);
   const double read = share * g->depth * (double)qn_kit_bytes(q->dtype) / 90;
-  const double product = k->simt ? share * (k->lines * (k->depth / 256.0) + 3 * k->lines) * 2 / 1.7 : share * k->lines * k->depth / 1800;
+  const double product = k->simt ? share * (k->lines * (k->depth / 256.0) + 3 * k->lines) * 3 / 1.7 : share * k->lines * k->depth / 1800;
   const double outside = (double)(p->directions * q->batch * q->hidden) * (double)(q->gates * 6 + 12) / 2000;
   return 1500 + (read > product ? read : product) + 0.3 * (read > product ? product : read) + share * k->lines * 8 / 55 +
          items / CUDA_RNN_GRID_THREADS * 150 + outside;
@@ -79,8 +83,8 @@ qn_status cuda_rnn_grid_plan(const qn_request *r, qn_prepared *out, const cuda_r
     best = cost, *walk = w;
   }
   if (!(best > 0))
-    return qn_refuse(out, "recurrent weights in the registers of all multiprocessors, sums in shared memory", "r", "fewer units or sequences",
-                     "%lld units", (long long)q->hidden);
+    return qn_refuse(out, "recurrent weights in the registers of all multiprocessors, sums in shared memory", "r",
+                     "fewer units or sequences", "%lld units", (long long)q->hidden);
   const cuda_rnn_grid *g = &walk->grid;
   for (int64_t d = 0; d < p->directions; d++)
     walk->exchange[d] = cuda_rnn_take(out, 2 * (int64_t)g->batch_blocks * g->batch_share * g->depth, q->dtype);

@@ -5,8 +5,9 @@
  *   gradient   sums [unit][sequence] = r' slopes                               depth: gates times units
  *
  * What the units of all blocks leave at a step (h; the slopes) goes through global memory: a block writes its own, arrives at a counter,
- * does what nobody waits for, waits for the others, and loads all of it straight into registers, each number once: the warps share out
- * the depth, so their sums are added in shared memory. Two buffers in turn: a block that writes a step's has seen all arrive that read
+ * does what nobody waits for, waits for the others, and copies all of it to shared memory, each number to the thread that multiplies it:
+ * the warps share out the depth, so no thread reads another's, and their sums are added in shared memory. Copies (cp.async) of up to
+ * `ring` groups of sequences are under way at once. Two buffers in turn: a block that writes a step's has seen all arrive that read
  * the step before's. All blocks are resident (a cooperative launch).
  *
  * Weights W:
@@ -33,7 +34,7 @@ struct rnn_lines {
 
 template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES lines, 256 BLOCKS numbers along the depth */
   typedef uint16_t number;
-  static constexpr int lines = 16 * TILES, at_once = BLOCKS >= 16 ? 1 : BLOCKS >= 8 || BLOCKS * TILES >= 16 ? 2 : 4;
+  static constexpr int lines = 16 * TILES, at_once = TILES >= 4 || BLOCKS >= 8 ? 1 : 2, group = 8 * at_once, pieces = at_once * BLOCKS;
   uint32_t a[TILES][BLOCKS][2][4];
 
   static __device__ __forceinline__ uint16_t pack(float x) { return bf16 ? float_to_bf16(x) : float_to_f16(x); }
@@ -53,43 +54,47 @@ template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES line
       }
     }
   }
-  __device__ __forceinline__ void multiply(const cuda_rnn_grid &p, const uint16_t *from, float *sums) const
+  /* This thread's pieces of `group` sequences from n on. */
+  __device__ __forceinline__ void fetch(const cuda_rnn_grid &p, const uint16_t *from, int n, uint32_t to) const
   {
-    const int lane = threadIdx.x % 32, tiles = p.batch_share / 8, pitch = cuda_rnn_grid_pitch(p.batch_share);
-    sums += (threadIdx.x / 32 * lines + lane / 4) * pitch + lane % 4 * 2;
-#pragma unroll 1
-    for (int n = 0; n < tiles; n += at_once) {
-      float sum[at_once][TILES][4] = {}, more[at_once][TILES][4] = {};
-      uint4 b[at_once][BLOCKS];
+    if (n < p.batch_share)
 #pragma unroll
       for (int j = 0; j < at_once; j++)
 #pragma unroll
         for (int i = 0; i < BLOCKS; i++) {
-          const int k = depth_of(i);
-          b[j][i] = n + j < tiles && k < p.depth ? __ldcg((const uint4 *)(from + (int64_t)((n + j) * 8 + lane / 4) * p.depth + k))
-                                                 : make_uint4(0, 0, 0, 0);
+          const int b = n + 8 * j + threadIdx.x % 32 / 4, k = depth_of(i);
+          const bool there = k < p.depth && b < p.batch_share;
+          copy_async<16>(to + (j * BLOCKS + i) * CUDA_RNN_GRID_THREADS * 16, from + (there ? (int64_t)b * p.depth + k : 0), there ? 16 : 0);
         }
+    copy_async_commit();
+  }
+  __device__ __forceinline__ void multiply(const cuda_rnn_grid &p, const uint4 *mine, int n, float *sums) const
+  {
+    const int lane = threadIdx.x % 32, pitch = cuda_rnn_grid_pitch(p.batch_share);
+    float sum[at_once][TILES][4] = {}, more[at_once][TILES][4] = {};
+    sums += (threadIdx.x / 32 * lines + lane / 4) * pitch + n + lane % 4 * 2;
 #pragma unroll
-      for (int i = 0; i < BLOCKS; i++)
+    for (int i = 0; i < BLOCKS; i++)
 #pragma unroll
-        for (int j = 0; j < at_once; j++)
+      for (int j = 0; j < at_once; j++) {
+        const uint4 b = mine[(j * BLOCKS + i) * CUDA_RNN_GRID_THREADS];
 #pragma unroll
-          for (int m = 0; m < TILES; m++) {
-            product(sum[j][m], a[m][i][0], b[j][i].x, b[j][i].y);
-            product(TILES * at_once < 4 ? more[j][m] : sum[j][m], a[m][i][1], b[j][i].z, b[j][i].w);     /* few sums: two chains */
-          }
-#pragma unroll
-      for (int j = 0; j < at_once; j++)
-#pragma unroll
-        for (int m = 0; m < TILES && n + j < tiles; m++) {
-          if (TILES * at_once < 4)
-#pragma unroll
-            for (int c = 0; c < 4; c++) sum[j][m][c] += more[j][m][c];
-          float *to = sums + m * 16 * pitch + (n + j) * 8;
-          *(float2 *)to = make_float2(sum[j][m][0], sum[j][m][1]);
-          *(float2 *)(to + 8 * pitch) = make_float2(sum[j][m][2], sum[j][m][3]);
+        for (int m = 0; m < TILES; m++) {
+          product(sum[j][m], a[m][i][0], b.x, b.y);
+          product(TILES * at_once < 4 ? more[j][m] : sum[j][m], a[m][i][1], b.z, b.w);       /* few sums: two chains */
         }
-    }
+      }
+#pragma unroll
+    for (int j = 0; j < at_once; j++)
+#pragma unroll
+      for (int m = 0; m < TILES && n + 8 * j < p.batch_share; m++) {
+        if (TILES * at_once < 4)
+#pragma unroll
+          for (int c = 0; c < 4; c++) sum[j][m][c] += more[j][m][c];
+        float *to = sums + m * 16 * pitch + 8 * j;
+        *(float2 *)to = make_float2(sum[j][m][0], sum[j][m][1]);
+        *(float2 *)(to + 8 * pitch) = make_float2(sum[j][m][2], sum[j][m][3]);
+      }
   }
   static __device__ __forceinline__ void product(float (&d)[4], const uint32_t (&x)[4], uint32_t b0, uint32_t b1)
   {
@@ -112,7 +117,7 @@ template <int half, int N> __device__ __forceinline__ void rnn_fold(float (&sum)
 
 template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, QUADS times 4 numbers of each a thread */
   typedef float number;
-  static constexpr int lines = LINES;
+  static constexpr int lines = LINES, group = 8 / QUADS, pieces = 8;
   float4 w[LINES][QUADS];
 
   static __device__ __forceinline__ float pack(float x) { return x; }
@@ -121,11 +126,11 @@ template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, 
     const int along = CUDA_RNN_GRID_THREADS / p.groups;
     return (quad * along + threadIdx.x % along) * 4;
   }
-  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int group)
+  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int part)
   {
 #pragma unroll
     for (int l = 0; l < LINES; l++) {
-      const int64_t row = of.row(group * LINES + l);
+      const int64_t row = of.row(part * LINES + l);
 #pragma unroll
       for (int i = 0; i < QUADS; i++) {
         const int k = depth_of(p, i);
@@ -133,35 +138,37 @@ template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, 
       }
     }
   }
-  static __device__ __forceinline__ void fetch(const cuda_rnn_grid &p, const float *from, int n, float4 (&x)[QUADS])
+  __device__ __forceinline__ void fetch(const cuda_rnn_grid &p, const float *from, int n, uint32_t to) const
   {
 #pragma unroll
-    for (int i = 0; i < QUADS; i++) {
-      const int k = depth_of(p, i);
-      x[i] = n < p.batch_share && k < p.depth ? __ldcg((const float4 *)(from + (int64_t)n * p.depth + k)) : make_float4(0, 0, 0, 0);
-    }
+    for (int j = 0; j < group; j++)
+#pragma unroll
+      for (int i = 0; i < QUADS; i++) {
+        const int k = depth_of(p, i);
+        const bool there = k < p.depth && n + j < p.batch_share;
+        const uint32_t at = to + (j * QUADS + i) * CUDA_RNN_GRID_THREADS * 16;
+        if (n + j < p.batch_share) copy_async<16>(at, from + (there ? (int64_t)(n + j) * p.depth + k : 0), there ? 16 : 0);
+      }
+    copy_async_commit();
   }
-  __device__ __forceinline__ void multiply(const cuda_rnn_grid &p, const float *from, float *sums) const
+  __device__ __forceinline__ void multiply(const cuda_rnn_grid &p, const uint4 *mine, int n, float *sums) const
   {
     const int lane = threadIdx.x % 32, pitch = cuda_rnn_grid_pitch(p.batch_share);
-    sums += (threadIdx.x / 32 * LINES + lane % LINES) * pitch;
-    float4 x[QUADS], next[QUADS];         /* of a sequence, and of the next one, which is on its way */
-    fetch(p, from, 0, x);
+    sums += (threadIdx.x / 32 * LINES + lane % LINES) * pitch + n;
 #pragma unroll 1
-    for (int n = 0; n < p.batch_share; n++) {
+    for (int j = 0; j < group && n + j < p.batch_share; j++) {
       float sum[LINES] = {};
-      fetch(p, from, n + 1, next);
 #pragma unroll
-      for (int i = 0; i < QUADS; i++)
+      for (int i = 0; i < QUADS; i++) {
+        const float4 x = *(const float4 *)&mine[(j * QUADS + i) * CUDA_RNN_GRID_THREADS];
 #pragma unroll
         for (int l = 0; l < LINES; l++)
-          sum[l] = fmaf(w[l][i].x, x[i].x, fmaf(w[l][i].y, x[i].y, fmaf(w[l][i].z, x[i].z, fmaf(w[l][i].w, x[i].w, sum[l]))));
-#pragma unroll
-      for (int i = 0; i < QUADS; i++) x[i] = next[i];
+          sum[l] = fmaf(w[l][i].x, x.x, fmaf(w[l][i].y, x.y, fmaf(w[l][i].z, x.z, fmaf(w[l][i].w, x.w, sum[l]))));
+      }
       rnn_fold<LINES / 2>(sum, lane);
 #pragma unroll
       for (int half = LINES; half < 32; half *= 2) sum[0] += __shfl_xor_sync(~0u, sum[0], half);
-      if (lane < LINES) sums[n] = sum[0];
+      if (lane < LINES) sums[j] = sum[0];
     }
   }
 };
@@ -177,6 +184,7 @@ template <class W> struct rnn_block {
   uint32_t *met;
   typename W::number *exchange;           /* of this share of the batch */
   int64_t other;                          /* from the first buffer to the second */
+  uint4 *mine;                            /* this thread's pieces: [ring][pieces][thread] */
   float *sums, *slot, *h, *c, *bias;
   int *length;
 
@@ -192,11 +200,14 @@ template <class W> struct rnn_block {
     met = p.met + group;
     other = (int64_t)p.batch_blocks * p.batch_share * p.depth;
     exchange = (typename W::number *)p.exchange[direction] + (int64_t)b0 * p.depth;
-    sums = room, slot = sums + CUDA_RNN_GRID_THREADS / 32 * W::lines * pitch, h = slot + CUDA_RNN_GRID_SLOTS * items, c = h + items;
+    mine = (uint4 *)room + threadIdx.x;
+    sums = room + p.ring * W::pieces * CUDA_RNN_GRID_THREADS * 4, slot = sums + CUDA_RNN_GRID_THREADS / 32 * W::lines * pitch;
+    h = slot + CUDA_RNN_GRID_SLOTS * items, c = h + items;
     bias = c + items, length = (int *)(bias + 2 * net.gates * units);
     for (int b = threadIdx.x; b < p.batch_share; b += CUDA_RNN_GRID_THREADS) length[b] = b < n_batch ? (int)rnn_length(net, b0 + b) : 0;
     const int warp = threadIdx.x / 32;
-    w.load(p, p.weights[direction], p.weights_row[direction], { units, unit0, (int)net.hidden, gradient ? 1 : (int)net.gates, p.unit_shift }, warp / slices);
+    const rnn_lines of = { units, unit0, (int)net.hidden, gradient ? 1 : (int)net.gates, p.unit_shift };
+    w.load(p, p.weights[direction], p.weights_row[direction], of, warp / slices);
     __syncthreads();
   }
 
@@ -222,7 +233,17 @@ template <class W> struct rnn_block {
   __device__ __forceinline__ void wait() { blocks_wait(met, p.unit_blocks, ++turn); }
   __device__ __forceinline__ void multiply(int buffer)
   {
-    w.multiply(p, exchange + buffer * other, sums);
+    constexpr int step = W::pieces * CUDA_RNN_GRID_THREADS;
+    const typename W::number *from = exchange + buffer * other;
+    for (int i = 0; i < p.ring; i++) w.fetch(p, from, i * W::group, shared_address(mine + i * step));
+#pragma unroll 1
+    for (int n = 0, at = 0; n < p.batch_share; n += W::group) {
+      if (p.ring == 4) copy_async_wait<3>();
+      else copy_async_wait<1>();
+      w.multiply(p, mine + at * step, n, sums);
+      w.fetch(p, from, n + p.ring * W::group, shared_address(mine + at * step));      /* what was there has been read, by this thread */
+      at = at + 1 == p.ring ? 0 : at + 1;
+    }
     __syncthreads();
   }
 };
@@ -231,7 +252,7 @@ template <class W> struct rnn_block {
 
 /* ---- forward ------------------------------------------------------------------------------------------- */
 
-/* The sums of x of step s, to slots 0 to 3. */
+/* The sums of x of step s are on their way to slots 0 to 3; what multiply waits for comes later. */
 template <class W> __device__ __forceinline__ void rnn_fetch(const rnn_block<W> &k, int s)
 {
   const cuda_rnn &net = k.net;
@@ -239,14 +260,11 @@ template <class W> __device__ __forceinline__ void rnn_fetch(const rnn_block<W> 
     const int b = k.sequence_of(i);
     if (!k.there(i) || s >= k.length[b]) continue;
     const float *from = (const float *)net.sums + (k.time(b, s) * net.batch + k.b0 + b) * net.rows + k.unit0 + k.unit_of(i);
-    float x[4];
 #pragma unroll
     for (int g = 0; g < 4; g++)
-      if (g < net.gates) x[g] = from[g * net.hidden];
-#pragma unroll
-    for (int g = 0; g < 4; g++)
-      if (g < net.gates) k.kept(g, i) = x[g];
+      if (g < net.gates) copy_async<4>(shared_address(&k.kept(g, i)), from + g * net.hidden, 4);
   }
+  copy_async_commit();
 }
 
 /* What a step leaves to others than the next step. */
@@ -265,9 +283,10 @@ template <class W> __device__ __forceinline__ void rnn_leave(const rnn_block<W> 
   }
 }
 
-template <class W> __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_forward(const __grid_constant__ cuda_rnn_grid p)
+template <class W>
+__global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_forward(const __grid_constant__ cuda_rnn_grid p)
 {
-  extern __shared__ float room[];
+  extern __shared__ __align__(16) float room[];
   rnn_block<W> k(p, false, room);
   const cuda_rnn &net = k.net;
   const int steps = (int)net.steps, gates = (int)net.gates;
@@ -325,11 +344,26 @@ template <class W> __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREAD
 
 /* ---- gradient ------------------------------------------------------------------------------------------ */
 
+__device__ __forceinline__ void rnn_prefetch(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k)
+{
+  if (t.p) prefetch_L2((const char *)t.p + rnn_at(t, i, j, k) * (t.dtype == QN_F32 ? 4 : 2));
+}
+
 /* What forward left of step s, and dy: gates in slots 0 to 3, the cell (or h) of the step, that before it, dy. */
 enum { SLOT_CELL = 4, SLOT_OLD = 5, SLOT_DY = 6 };
 template <class W> __device__ __forceinline__ void rnn_fetch_back(const rnn_block<W> &k, int s)
 {
   const cuda_rnn &net = k.net;
+  RNN_ITEMS(k, i) {                       /* those of the step before are brought nearer */
+    const int b = k.sequence_of(i), at = k.b0 + b, u = k.unit0 + k.unit_of(i);
+    if (!k.there(i) || s == 0 || s - 1 >= k.length[b]) continue;
+    const int64_t t = k.time(b, s - 1);
+#pragma unroll
+    for (int g = 0; g < 4; g++)
+      if (g < net.kept) rnn_prefetch(net.gates_at, t, at, g * net.hidden + u);
+    rnn_prefetch(net.cells_at, s > 1 ? k.time(b, s - 2) : t, at, u);
+    rnn_prefetch(net.dout, t, at, net.first + u);
+  }
   RNN_ITEMS(k, i) {
     const int b = k.sequence_of(i), at = k.b0 + b, u = k.unit0 + k.unit_of(i);
     if (!k.there(i) || s >= k.length[b]) continue;
@@ -370,9 +404,10 @@ template <class W> __device__ __forceinline__ void rnn_leave_back(const rnn_bloc
 }
 
 /* In h: what reaches h beside r (gru); in c: dc. */
-template <class W> __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_backward(const __grid_constant__ cuda_rnn_grid p)
+template <class W>
+__global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_backward(const __grid_constant__ cuda_rnn_grid p)
 {
-  extern __shared__ float room[];
+  extern __shared__ __align__(16) float room[];
   rnn_block<W> k(p, true, room);
   const cuda_rnn &net = k.net;
   const int steps = (int)net.steps, gates = (int)net.gates;
@@ -430,9 +465,9 @@ template <class W> __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREAD
 
 template <class W> static cuda_rnn_grid_kernel rnn_grid_forward_of(int depth, bool simt)
 {
-  return { W::lines, depth, simt, (const void *)rnn_grid_forward<W>, nullptr };
+  return { W::lines, depth, W::pieces, simt, (const void *)rnn_grid_forward<W>, nullptr };
 }
 template <class W> static cuda_rnn_grid_kernel rnn_grid_backward_of(int depth, bool simt)
 {
-  return { W::lines, depth, simt, nullptr, (const void *)rnn_grid_backward<W> };
+  return { W::lines, depth, W::pieces, simt, nullptr, (const void *)rnn_grid_backward<W> };
 }

@@ -14,11 +14,12 @@ typedef struct cuda_rnn_grid {
   int32_t   unit_shift, unit_blocks;      /* units of a block: 1 << unit_shift */
   int32_t   batch_share, batch_blocks;    /* sequences of a block, a multiple of 8 */
   int32_t   groups;                       /* of warps, each with lines of its own (SIMT) */
+  int32_t   ring;                         /* 4 or 2: copies under way at once */
 } cuda_rnn_grid;
 
 typedef struct cuda_rnn_grid_kernel {
   int32_t lines, depth;                   /* lines of weights that a block (SIMT: a group of warps) keeps, the most numbers of each */
-  int32_t simt;
+  int32_t pieces, simt;                   /* pieces: of 16 bytes that a thread copies at a time */
   const void *forward, *backward;         /* one of them; NULL: the other */
 } cuda_rnn_grid_kernel;
 #ifdef __cplusplus
@@ -30,13 +31,15 @@ extern const cuda_rnn_grid_kernel cuda_rnn_grid_f16[], cuda_rnn_grid_bf16[], cud
 #endif
 enum { CUDA_RNN_GRID_THREADS = 256, CUDA_RNN_GRID_SLOTS = 7 };
 
-/* Shared memory: sums of each warp, a pitch that keeps reads of 8 units of 4 sequences apart, slots of each unit and sequence, h, c,
- * biases, lengths. */
+/* Shared memory: copies, sums of each warp (a pitch that keeps reads of 8 units of 4 sequences apart), slots of each unit and sequence,
+ * h, c, biases, lengths. */
 QN_EITHER_SIDE int32_t cuda_rnn_grid_pitch(int32_t share) { return share + 4; }
-static inline int64_t cuda_rnn_grid_shared(int32_t lines, int32_t share, int32_t units, int32_t gates)
+static inline int64_t cuda_rnn_grid_shared(const cuda_rnn_grid *g, int32_t lines, int32_t pieces, int32_t gates)
 {
-  const int64_t items = (int64_t)share * units;
-  return 4 * (8 * (int64_t)lines * cuda_rnn_grid_pitch(share) + (CUDA_RNN_GRID_SLOTS + 2) * items + 2 * gates * units + share);
+  const int64_t units = 1 << g->unit_shift, share = g->batch_share, items = share * units;
+  const int64_t copies = 16 * (int64_t)g->ring * pieces * CUDA_RNN_GRID_THREADS;
+  const int64_t sums = 8 * (int64_t)lines * cuda_rnn_grid_pitch((int32_t)share);
+  return copies + 4 * (sums + (CUDA_RNN_GRID_SLOTS + 2) * items + 2 * gates * units + share);
 }
 
 /* What prepare decides: the kernel, how the work is cut, workspace. */

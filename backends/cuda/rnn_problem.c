@@ -195,7 +195,8 @@ qn_status cuda_rnn_copy(const qn_request *r, qn_prepared *out, cuda_rnn_problem 
   return s ? s : (add_demands(out, p, r->host->part_answer(*to), 1, 3000), QN_OK);
 }
 
-qn_status cuda_rnn_multiply(const cuda_rnn_problem *p, const qn_launch *launch, int64_t k, int which, const void *a, const void *b, void *y)
+qn_status cuda_rnn_multiply(const cuda_rnn_problem *p, const qn_launch *launch, int64_t k, int which, const void *a, const void *b,
+                            void *y)
 {
   void *ptr[] = { (void *)(uintptr_t)a, (void *)(uintptr_t)b, y };
   return cuda_host->part_run(p->part[k * p->parts_each + which], launch, ptr, (char *)launch->workspace + p->scratch, launch->counters);

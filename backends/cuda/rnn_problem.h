@@ -56,7 +56,11 @@ qn_status cuda_rnn_finish(const cuda_rnn *p, const void *one, const void *other,
 
 /* ---- the host's part --------------------------------------------------------------------------------- */
 
-typedef struct cuda_rnn_operand { int32_t value; uint32_t dtype, align; int64_t dim[4], stride[4]; } cuda_rnn_operand;   /* value -1: absent */
+typedef struct cuda_rnn_operand {
+  int32_t  value;                         /* -1: absent */
+  uint32_t dtype, align;
+  int64_t  dim[4], stride[4];
+} cuda_rnn_operand;
 
 enum { RNN_X, RNN_Y, RNN_H0, RNN_C0, RNN_LENGTHS, RNN_SEED, RNN_OFFSET, RNN_HT, RNN_CT, RNN_GATES, RNN_CELLS, RNN_INNER,
        RNN_DY, RNN_DX, RNN_DH0, RNN_DC0, RNN_SINGLES };
@@ -91,7 +95,8 @@ static inline qn_value cuda_rnn_weight(const cuda_rnn_operand *w, bool turned)  
 qn_status cuda_rnn_product(const qn_request *r, qn_prepared *out, cuda_rnn_problem *p, qn_part **part, qn_value a, qn_value b, qn_value y,
                            double times);
 qn_status cuda_rnn_copy(const qn_request *r, qn_prepared *out, cuda_rnn_problem *p, qn_part **part, qn_value x, qn_value y);
-qn_status cuda_rnn_multiply(const cuda_rnn_problem *p, const qn_launch *launch, int64_t k, int which, const void *a, const void *b, void *y);
+qn_status cuda_rnn_multiply(const cuda_rnn_problem *p, const qn_launch *launch, int64_t k, int which, const void *a, const void *b,
+                            void *y);
 /* Places `n` elements in workspace; at last what the products need. */
 uint64_t cuda_rnn_take(qn_prepared *out, int64_t n, uint32_t dtype);
 static inline void cuda_rnn_take_scratch(qn_prepared *out, cuda_rnn_problem *p)

@@ -19,9 +19,9 @@ struct single {
 };
 
 /* sum[a][b] += rows g hidden + u of weights by n numbers of each sequence; a = g, but of gru's n `last`. */
-template <int dtype, int N> __device__ __forceinline__ void add_product(float (&sum)[4][N], const cuda_rnn &net, const void *weights,
-                                                                      int64_t row_step, int64_t u, int last, const void *of, int64_t of_step,
-                                                                      int b0, int n)
+template <int dtype, int N>
+__device__ __forceinline__ void add_product(float (&sum)[4][N], const cuda_rnn &net, const void *weights, int64_t row_step, int64_t u,
+                                            int last, const void *of, int64_t of_step, int b0, int n)
 {
   constexpr int V = vector_per_16<dtype>;
 #pragma unroll 2
@@ -119,9 +119,11 @@ static qn_status refused(const qn_request *r, const cuda_rnn_problem *p, qn_prep
   if (h0.value >= 0) fits = fits && whole(h0, q.hidden, h_stride[1], h0.stride[2]) && (p->n == 1 || whole(h0, q.hidden, h_stride[0], 1));
   for (int64_t k = 0; k < p->n && fits; k++) {
     const cuda_rnn_operand &w = p->list[RNN_W][k], &rec = p->list[RNN_R][k];
-    fits = whole(w, k < p->directions ? p->inputs : q.width, w.stride[0], w.stride[1]) && whole(rec, q.hidden, rec.stride[0], rec.stride[1]);
+    fits = whole(w, k < p->directions ? p->inputs : q.width, w.stride[0], w.stride[1]) &&
+           whole(rec, q.hidden, rec.stride[0], rec.stride[1]);
   }
-  if (!fits) return qn_refuse(out, "16-byte loads of x, h0 and weights", "x", "rows of numbers side by side, aligned", "%s", "another layout");
+  if (!fits)
+    return qn_refuse(out, "16-byte loads of x, h0 and weights", "x", "rows of numbers side by side, aligned", "%s", "another layout");
   return QN_OK;
 }
 

@@ -5,25 +5,31 @@
 enum { THREADS = 256 };
 
 template <class T> __device__ __forceinline__ T &number(void *p, int64_t i) { return ((T *)p)[i]; }
-template <class T> __device__ __forceinline__ T packed(const cuda_rnn &p, const void *of, int64_t i) { return element_load<T>(of, i, p.dtype); }
+template <class T> __device__ __forceinline__ T packed(const cuda_rnn &p, const void *of, int64_t i)
+{
+  return element_load<T>(of, i, p.dtype);
+}
 template <class T> __device__ __forceinline__ void pack(const cuda_rnn &p, void *to, int64_t i, T v) { element_store(to, i, p.dtype, v); }
 
-#define FOR_ALL(e, n) for (int64_t e = blockIdx.x * (int64_t)THREADS + threadIdx.x; e < (n); e += gridDim.x * (int64_t)THREADS)
+/* Rows are shared out along y, the n numbers of each along x. */
+#define FOR_ALL(i, j, rows, n)                                                   \
+  for (int64_t i = blockIdx.y; i < (rows); i += gridDim.y)                       \
+    for (int64_t j = blockIdx.x * (int64_t)THREADS + threadIdx.x; j < (n); j += gridDim.x * (int64_t)THREADS)
 
 /* ---- forward ------------------------------------------------------------------------------------------- */
 
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_begin(const __grid_constant__ cuda_rnn p)
 {
-  FOR_ALL(e, p.batch * p.state) pack(p, p.h, e, rnn_get<T>(p.h0, e / p.state, e % p.state));
-  if (p.cell == QN_RNN_LSTM) FOR_ALL(e, p.batch * p.hidden) number<T>(p.c, e) = rnn_get<T>(p.c0, e / p.hidden, e % p.hidden);
+  FOR_ALL(b, j, p.batch, p.state) pack(p, p.h, b * p.state + j, rnn_get<T>(p.h0, b, j));
+  if (p.cell == QN_RNN_LSTM) FOR_ALL(b, j, p.batch, p.hidden) number<T>(p.c, b * p.hidden + j) = rnn_get<T>(p.c0, b, j);
 }
 
 /* Of gru with the reset before: r and z in place of their products, r h. */
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_reset(const __grid_constant__ cuda_rnn p, int64_t s)
 {
   const int64_t H = p.hidden;
-  FOR_ALL(e, p.batch * H) {
-    const int64_t b = e / H, j = e % H, length = rnn_length(p, b), place = rnn_time(p, length, s) * p.batch + b;
+  FOR_ALL(b, j, p.batch, H) {
+    const int64_t e = b * H + j, length = rnn_length(p, b), place = rnn_time(p, length, s) * p.batch + b;
     T gate[2];
     for (int g = 0; g < 2; g++) {
       T &product = number<T>(p.product, b * p.rows + g * H + j);
@@ -37,8 +43,8 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_reset(c
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_cell(const __grid_constant__ cuda_rnn p, int64_t s)
 {
   const int64_t H = p.hidden;
-  FOR_ALL(e, p.batch * H) {
-    const int64_t b = e / H, j = e % H, length = rnn_length(p, b), t = rnn_time(p, length, s), place = t * p.batch + b;
+  FOR_ALL(b, j, p.batch, H) {
+    const int64_t e = b * H + j, length = rnn_length(p, b), t = rnn_time(p, length, s), place = t * p.batch + b;
     if (s >= length) {
       if (!p.projects) rnn_give(p, t, b, j, T(0));
       for (int64_t g = 0; g < p.kept; g++) rnn_put(p.gates_at, t, b, g * H + j, T(0));
@@ -80,8 +86,8 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_cell(co
 
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_project(const __grid_constant__ cuda_rnn p, int64_t s)
 {
-  FOR_ALL(e, p.batch * p.state) {
-    const int64_t b = e / p.state, j = e % p.state, length = rnn_length(p, b);
+  FOR_ALL(b, j, p.batch, p.state) {
+    const int64_t e = b * p.state + j, length = rnn_length(p, b);
     const T h = s < length ? number<T>(p.inner, e) : T(0);
     if (s < length) pack(p, p.h, e, h);
     rnn_give(p, rnn_time(p, length, s), b, j, h);
@@ -90,8 +96,8 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_project
 
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_end(const __grid_constant__ cuda_rnn p)
 {
-  if (p.ht.p) FOR_ALL(e, p.batch * p.state) rnn_put(p.ht, e / p.state, e % p.state, 0, packed<T>(p, p.h, e));
-  if (p.ct.p) FOR_ALL(e, p.batch * p.hidden) rnn_put(p.ct, e / p.hidden, e % p.hidden, 0, number<T>(p.c, e));
+  if (p.ht.p) FOR_ALL(b, j, p.batch, p.state) rnn_put(p.ht, b, j, 0, packed<T>(p, p.h, b * p.state + j));
+  if (p.ct.p) FOR_ALL(b, j, p.batch, p.hidden) rnn_put(p.ct, b, j, 0, number<T>(p.c, b * p.hidden + j));
 }
 
 /* ---- gradient ------------------------------------------------------------------------------------------ */
@@ -110,8 +116,8 @@ template <class T> __device__ __forceinline__ T h_before(const cuda_rnn &p, int6
 
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_slopes_state(const __grid_constant__ cuda_rnn p, int64_t s)
 {
-  FOR_ALL(e, p.batch * p.state) {
-    const int64_t b = e / p.state, j = e % p.state, length = rnn_length(p, b), t = rnn_time(p, length, s);
+  FOR_ALL(b, j, p.batch, p.state) {
+    const int64_t e = b * p.state + j, length = rnn_length(p, b), t = rnn_time(p, length, s);
     const T dh = s < length ? carried<T>(p, b, j, s, length) + rnn_get<T>(p.dout, t, b, p.first + j) : T(0);
     pack(p, p.slope_state, (t * p.batch + b) * p.state + j, dh);
     pack(p, p.step, e, dh);
@@ -121,8 +127,8 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_slopes_
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_slopes(const __grid_constant__ cuda_rnn p, int64_t s)
 {
   const int64_t H = p.hidden;
-  FOR_ALL(e, p.batch * H) {
-    const int64_t b = e / H, j = e % H, length = rnn_length(p, b), t = rnn_time(p, length, s), row = (t * p.batch + b) * p.rows + j;
+  FOR_ALL(b, j, p.batch, H) {
+    const int64_t e = b * H + j, length = rnn_length(p, b), t = rnn_time(p, length, s), row = (t * p.batch + b) * p.rows + j;
     T gate[4] = {}, of_h = 0;
     if (s < length) {
       T dh = p.projects ? number<T>(p.inner, e) : carried<T>(p, b, j, s, length) + rnn_get<T>(p.dout, t, b, p.first + j);
@@ -155,8 +161,8 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_slopes(
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_slopes_reset(const __grid_constant__ cuda_rnn p, int64_t s)
 {
   const int64_t H = p.hidden;
-  FOR_ALL(e, p.batch * H) {
-    const int64_t b = e / H, j = e % H, length = rnn_length(p, b), t = rnn_time(p, length, s);
+  FOR_ALL(b, j, p.batch, H) {
+    const int64_t e = b * H + j, length = rnn_length(p, b), t = rnn_time(p, length, s);
     if (s >= length) continue;
     const T r = rnn_get<T>(p.gates_at, t, b, j), by_rh = number<T>(p.inner, e);
     const T slope = by_rh * h_before<T>(p, b, j, s, length) * (r * (1 - r));
@@ -168,28 +174,23 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_slopes_
 
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_slopes_end(const __grid_constant__ cuda_rnn p)
 {
-  if (p.dh0.p)
-    FOR_ALL(e, p.batch * p.state) {
-      const int64_t b = e / p.state, j = e % p.state;
-      rnn_put(p.dh0, b, j, 0, carried<T>(p, b, j, -1, rnn_length(p, b)));
-    }
+  if (p.dh0.p) FOR_ALL(b, j, p.batch, p.state) rnn_put(p.dh0, b, j, 0, carried<T>(p, b, j, -1, rnn_length(p, b)));
   if (p.dc0.p)
-    FOR_ALL(e, p.batch * p.hidden) {
-      const int64_t b = e / p.hidden, j = e % p.hidden;
-      rnn_put(p.dc0, b, j, 0, rnn_length(p, b) ? number<T>(p.c, e) : rnn_get<T>(p.ct, b, j));
-    }
+    FOR_ALL(b, j, p.batch, p.hidden)
+      rnn_put(p.dc0, b, j, 0, rnn_length(p, b) ? number<T>(p.c, b * p.hidden + j) : rnn_get<T>(p.ct, b, j));
 }
 
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_lay(const __grid_constant__ cuda_rnn p, int what, void *to,
                                                                              int64_t columns)
 {
-  FOR_ALL(e, p.steps * p.batch * columns) {
-    const int64_t s = e / columns / p.batch, b = e / columns % p.batch, i = e % columns, length = rnn_length(p, b);
+  FOR_ALL(place, i, p.steps * p.batch, columns) {
+    const int64_t s = place / p.batch, b = place % p.batch, length = rnn_length(p, b);
     const int64_t t = rnn_time(p, length, s), at = (t * p.batch + b) * columns + i;
     T v = 0;
     if (what == CUDA_RNN_ONES) v = 1;
     else if (s >= length) v = 0;
-    else if (what == CUDA_RNN_FULL) v = rnn_get<T>(p.gates_at, t, b, 3 * p.hidden + i) * tanh(rnn_bounded(p, rnn_get<T>(p.cells_at, t, b, i)));
+    else if (what == CUDA_RNN_FULL)
+      v = rnn_get<T>(p.gates_at, t, b, 3 * p.hidden + i) * tanh(rnn_bounded(p, rnn_get<T>(p.cells_at, t, b, i)));
     else if (what == CUDA_RNN_BELOW) {
       v = rnn_get<T>(p.below, t, b, i);
       if (p.layer) v = rnn_dropped(p, (p.layer - 1) * p.steps * p.batch * columns + at, v);
@@ -204,52 +205,73 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_lay(con
 template <class T> __global__ static void __launch_bounds__(THREADS)
     rnn_finish(const __grid_constant__ cuda_rnn p, const void *one, const void *other, const __grid_constant__ cuda_rnn_tensor to)
 {
-  FOR_ALL(e, p.steps * p.batch * p.inputs) {
-    const int64_t t = e / p.inputs / p.batch, b = e / p.inputs % p.batch;
+  FOR_ALL(place, i, p.steps * p.batch, p.inputs) {
+    const int64_t t = place / p.batch, b = place % p.batch, e = place * p.inputs + i;
     T v = 0;
     if (t < rnn_length(p, b)) {
       v = ((const T *)one)[e] + (other ? ((const T *)other)[e] : T(0));
       if (p.layer) v = rnn_dropped(p, (p.layer - 1) * p.steps * p.batch * p.inputs + e, v);
     }
-    rnn_put(to, t, b, e % p.inputs, v);
+    rnn_put(to, t, b, i, v);
   }
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
-template <class... A> static qn_status launch(void (*f64)(cuda_rnn, A...), void (*f32)(cuda_rnn, A...), int64_t n, void *stream,
-                                              const cuda_rnn *p, A... more)
+template <class... A> static qn_status launch(void (*f64)(cuda_rnn, A...), void (*f32)(cuda_rnn, A...), int64_t rows, int64_t n,
+                                              void *stream, const cuda_rnn *p, A... more)
 {
   void (*kernel)(cuda_rnn, A...) = p->dtype == QN_F64 ? f64 : f32;
-  kernel<<<(unsigned)qn_min_i64(qn_ceil_div(n, THREADS), 1 << 30), THREADS, 0, (cudaStream_t)stream>>>(*p, more...);
+  const dim3 grid((unsigned)qn_min_i64(qn_ceil_div(n, THREADS), 1 << 30), (unsigned)qn_min_i64(rows, 65535));
+  kernel<<<grid, THREADS, 0, (cudaStream_t)stream>>>(*p, more...);
   return cuda_check(cudaGetLastError(), "rnn_steps");
 }
 #define BOTH(kernel) kernel<double>, kernel<float>
 
-static int64_t states(const cuda_rnn *p) { return p->batch * p->state; }
-static int64_t units(const cuda_rnn *p) { return p->batch * p->hidden; }
+static int64_t widest(const cuda_rnn *p) { return qn_max_i64(p->state, p->hidden); }
 
-qn_status cuda_rnn_begin(const cuda_rnn *p, void *stream) { return launch(BOTH(rnn_begin), qn_max_i64(states(p), units(p)), stream, p); }
-qn_status cuda_rnn_reset(const cuda_rnn *p, int64_t s, void *stream) { return launch(BOTH(rnn_reset), units(p), stream, p, s); }
-qn_status cuda_rnn_cell(const cuda_rnn *p, int64_t s, void *stream) { return launch(BOTH(rnn_cell), units(p), stream, p, s); }
-qn_status cuda_rnn_project(const cuda_rnn *p, int64_t s, void *stream) { return launch(BOTH(rnn_project), states(p), stream, p, s); }
+qn_status cuda_rnn_begin(const cuda_rnn *p, void *stream)
+{
+  return launch(BOTH(rnn_begin), p->batch, widest(p), stream, p);
+}
+qn_status cuda_rnn_reset(const cuda_rnn *p, int64_t s, void *stream)
+{
+  return launch(BOTH(rnn_reset), p->batch, p->hidden, stream, p, s);
+}
+qn_status cuda_rnn_cell(const cuda_rnn *p, int64_t s, void *stream)
+{
+  return launch(BOTH(rnn_cell), p->batch, p->hidden, stream, p, s);
+}
+qn_status cuda_rnn_project(const cuda_rnn *p, int64_t s, void *stream)
+{
+  return launch(BOTH(rnn_project), p->batch, p->state, stream, p, s);
+}
 qn_status cuda_rnn_end(const cuda_rnn *p, void *stream)
 {
-  return p->ht.p || p->ct.p ? launch(BOTH(rnn_end), qn_max_i64(states(p), units(p)), stream, p) : QN_OK;
+  return p->ht.p || p->ct.p ? launch(BOTH(rnn_end), p->batch, widest(p), stream, p) : QN_OK;
 }
-qn_status cuda_rnn_slopes_state(const cuda_rnn *p, int64_t s, void *stream) { return launch(BOTH(rnn_slopes_state), states(p), stream, p, s); }
-qn_status cuda_rnn_slopes(const cuda_rnn *p, int64_t s, void *stream) { return launch(BOTH(rnn_slopes), units(p), stream, p, s); }
-qn_status cuda_rnn_slopes_reset(const cuda_rnn *p, int64_t s, void *stream) { return launch(BOTH(rnn_slopes_reset), units(p), stream, p, s); }
+qn_status cuda_rnn_slopes_state(const cuda_rnn *p, int64_t s, void *stream)
+{
+  return launch(BOTH(rnn_slopes_state), p->batch, p->state, stream, p, s);
+}
+qn_status cuda_rnn_slopes(const cuda_rnn *p, int64_t s, void *stream)
+{
+  return launch(BOTH(rnn_slopes), p->batch, p->hidden, stream, p, s);
+}
+qn_status cuda_rnn_slopes_reset(const cuda_rnn *p, int64_t s, void *stream)
+{
+  return launch(BOTH(rnn_slopes_reset), p->batch, p->hidden, stream, p, s);
+}
 qn_status cuda_rnn_slopes_end(const cuda_rnn *p, void *stream)
 {
-  return p->dh0.p || p->dc0.p ? launch(BOTH(rnn_slopes_end), qn_max_i64(states(p), units(p)), stream, p) : QN_OK;
+  return p->dh0.p || p->dc0.p ? launch(BOTH(rnn_slopes_end), p->batch, widest(p), stream, p) : QN_OK;
 }
 qn_status cuda_rnn_lay(const cuda_rnn *p, int what, void *to, void *stream)
 {
   const int64_t columns = what == CUDA_RNN_ONES ? 1 : what == CUDA_RNN_BELOW ? p->inputs : what == CUDA_RNN_FULL ? p->hidden : p->state;
-  return launch(BOTH(rnn_lay), p->steps * p->batch * columns, stream, p, what, to, columns);
+  return launch(BOTH(rnn_lay), p->steps * p->batch, columns, stream, p, what, to, columns);
 }
 qn_status cuda_rnn_finish(const cuda_rnn *p, const void *one, const void *other, const cuda_rnn_tensor *to, void *stream)
 {
-  return launch(BOTH(rnn_finish), p->steps * p->batch * p->inputs, stream, p, one, other, *to);
+  return launch(BOTH(rnn_finish), p->steps * p->batch, p->inputs, stream, p, one, other, *to);
 }

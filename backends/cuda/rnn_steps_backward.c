@@ -140,7 +140,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
     cuda_rnn_release(out);
     return s;
   }
-  const int64_t places = q->steps * q->batch, units = q->batch * q->hidden, widest = p->layers > 1 ? qn_max_i64(p->inputs, q->width) : p->inputs;
+  const int64_t places = q->steps * q->batch, units = q->batch * q->hidden;
+  const int64_t widest = p->layers > 1 ? qn_max_i64(p->inputs, q->width) : p->inputs;
   bool lay = false, adds = false;
   for (int64_t l = 0; l < p->layers; l++) lay |= lay_below(st, l), adds |= !writes_dx(st, l);
   for (int i = 0; i < 2; i++) {
@@ -225,7 +226,8 @@ static qn_status products(const state *st, const qn_launch *launch, const cuda_r
   }
   if (!s && wanted(p, RNN_DPROJECTION, k)) {
     s = cuda_rnn_lay(q, CUDA_RNN_FULL, base + st->full, stream);
-    if (!s) s = cuda_rnn_multiply(p, launch, k, DPROJECTION, q->slope_state, base + st->full, launch->ptr[p->list[RNN_DPROJECTION][k].value]);
+    if (!s)
+      s = cuda_rnn_multiply(p, launch, k, DPROJECTION, q->slope_state, base + st->full, launch->ptr[p->list[RNN_DPROJECTION][k].value]);
   }
   if (!s && (wanted(p, RNN_DBW, k) || wanted(p, RNN_DBR, k))) s = cuda_rnn_lay(q, CUDA_RNN_ONES, ones, stream);
   if (!s && wanted(p, RNN_DBW, k)) s = cuda_rnn_multiply(p, launch, k, DBW, ones, q->slope_x, launch->ptr[p->list[RNN_DBW][k].value]);
