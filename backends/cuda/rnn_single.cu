@@ -104,7 +104,7 @@ static bool whole(const cuda_rnn_operand &o, int64_t n, int64_t row, int64_t ste
   return o.align >= 16 && n % unit == 0 && row % unit == 0 && step == 1;
 }
 
-static qn_status refused(const qn_request *r, const cuda_rnn_problem *p, qn_prepared *out)
+static qn_status refused(const cuda_rnn_problem *p, qn_prepared *out)
 {
   const cuda_rnn &q = p->net;
   const cuda_rnn_operand &x = p->one[RNN_X], &h0 = p->one[RNN_H0];
@@ -133,7 +133,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (s) return s;
   state *st = (state *)out->state;
   const cuda_rnn &q = st->p.net;
-  s = refused(r, &st->p, out);
+  s = refused(&st->p, out);
   if (s) {
     cuda_rnn_release(out);
     return s;
