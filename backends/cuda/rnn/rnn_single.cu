@@ -142,8 +142,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->traits = QN_TRAIT_DETERMINISTIC;
   for (int64_t k = 0; k < st->p.n; k++) {
     const double inputs = (double)(k < st->p.directions ? st->p.inputs : q.width), groups = (double)qn_ceil_div(q.batch, 8);
-    const double bytes = (double)q.rows * (inputs + (double)q.hidden) * (double)qn_kit_bytes(q.dtype);
-    out->estimate += 3500 + groups * bytes / 2500 + (double)q.rows * (inputs + (double)q.hidden) * (double)q.batch / 12000;
+    const double weights = (double)q.rows * (inputs + (double)q.hidden);
+    out->estimate += 4000 + fmax(groups * weights * (double)qn_kit_bytes(q.dtype) / 2700, weights * (double)q.batch / 9000);
   }
   return QN_OK;
 }

@@ -6,6 +6,7 @@
  * by
  *   steps   any network: the products are the matmul engines', the rest is rnn_steps.cu's
  *   grid    all steps of both directions in one kernel (rnn_grid.cuh), where its registers hold the weights
+ *   slice   the same for few units (rnn_slice.cuh), whose blocks need not wait for one another
  * and then, in products over all places, the matmul engines'
  *   dw = slope_x' inputs      dr = slope_h' states before      dbw, dbr = slopes' ones      dprojection = slope_state' h before it
  *   dx = slope_x w, of both directions added up
@@ -126,15 +127,16 @@ static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st,
   return s;
 }
 
-static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
+enum how { STEPS, GRID, SLICE };
+static qn_status prepare(const qn_request *r, qn_prepared *out, enum how how)
 {
   qn_status s = cuda_rnn_read(r, out, sizeof(state), PARTS);
   if (s) return s;
   state *st = out->state;
   cuda_rnn_problem *p = &st->p;
   const cuda_rnn *q = &p->net;
-  st->grid = grid;
-  if (grid) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
+  const bool grid = st->grid = how != STEPS;
+  if (grid) s = cuda_rnn_grid_plan(r, out, p, how == SLICE, &st->walk);
   for (int64_t k = 0; k < p->n && !s; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
   if (s) {
     cuda_rnn_release(out);
@@ -163,11 +165,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
     st->dout[i] = cuda_rnn_take(out, p->layers > 1 ? places * q->width : 0, q->dtype);
   }
   cuda_rnn_take_scratch(out, p);
-  if (!grid) out->estimate += (double)p->n * (double)q->steps * (2500 + (double)units * 60 / 1000) * (1 + q->before + q->projects);
+  if (!grid) out->estimate += (double)p->n * (double)q->steps * (4000 + (double)units * 40 / 1000) * (1 + q->before + q->projects);
   return QN_OK;
 }
-static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, false); }
-static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, true); }
+static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, STEPS); }
+static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, GRID); }
+static qn_status prepare_slice(const qn_request *r, qn_prepared *out) { return prepare(r, out, SLICE); }
 
 /* ---- run ------------------------------------------------------------------------------------------------ */
 
@@ -288,6 +291,8 @@ static qn_status build_grid(const qn_request *r, qn_prepared *out)
 }
 
 static const qn_engine row[] = {
+  { .name = "slice", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_slice,
+    .build = build_grid, .run = run, .release = cuda_rnn_release },
   { .name = "grid", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_grid,
     .build = build_grid, .run = run, .release = cuda_rnn_release },
   { .name = "steps", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .prepare = prepare_steps,
