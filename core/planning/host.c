@@ -31,9 +31,9 @@ static qn_status host_part_prepare(const qn_request *parent, const qn_request *p
   inner.verdict = NULL;
   if (part->n_ops > QN_MAX_OPS)
     return qn__fail(QN_INTERNAL, "part_prepare: a part of %u ops; there are at most %d", part->n_ops, QN_MAX_OPS);
-  qn__offer o = { .request = *part };
-  const size_t covers_view = offsetof(qn_request, view) + sizeof o.request.view;
-  if (part->struct_size < covers_view) o.request.view = NULL;
+  qn__offer o = {0};
+  const bool has_view = part->struct_size >= offsetof(qn_request, view) + sizeof part->view;
+  memcpy(&o.request, part, has_view ? sizeof *part : offsetof(qn_request, view));
   o.request.struct_size = sizeof o.request;
   o.request.host = &qn__host;
   o.request.device = who->device;
