@@ -443,7 +443,7 @@ static qn_status run(const qn_prepared *outer, const qn_launch *launch)
   const size_t scalars = r->n_values * sizeof(void *);
   item *i;
   qn_status status = QN_OK;
-  for (uint32_t v = 0; v < part->n_used && !status; v++) {
+  for (uint32_t v = 0; v < r->n_values && !status; v++) {
     qn__value_text name;
     if (launch->ptr[v] && !(r->value[v].flags & QN_VALUE_HOST))
       status = check_memory(qn__value_name(&l->plan->graph->view, part->value_of[v], name), launch->ptr[v],
@@ -457,7 +457,7 @@ static qn_status run(const qn_prepared *outer, const qn_launch *launch)
   char *scalar = (char *)ptr + scalars;
   for (uint32_t v = 0; v < r->n_values; v++) {
     const qn_value *value = &r->value[v];
-    ptr[v] = v < part->n_used ? launch->ptr[v] : NULL;
+    ptr[v] = launch->ptr[v];
     if (ptr[v] && value->flags & QN_VALUE_HOST) ptr[v] = memcpy(scalar + 8 * v, ptr[v], qn_dtype_bytes(value->dtype));
     else add_range(i, ptr[v], (uint64_t)qn_extent_bytes(value), value->producer >= 0);
   }
