@@ -3,6 +3,7 @@
 conformdir = $(pkgdatadir)/conformance
 dist_conform_DATA = \
   conformance/cases/cast.q \
+  conformance/cases/collective.q \
   conformance/cases/conv.q \
   conformance/cases/conv_backward_data.q \
   conformance/cases/conv_backward_filter.q \
@@ -30,10 +31,14 @@ dist_conform_DATA = \
   conformance/cases/training.q \
   conformance/cases/transform.q
 
+ranksdir = $(conformdir)/ranks
+dist_ranks_DATA = conformance/cases/ranks/collective.q
+
 conform_sources = \
   conformance/conform.h \
   conformance/parent.c \
   conformance/worker.c \
+  conformance/ranks.c \
   conformance/pipe.c \
   conformance/failures.c \
   conformance/tap.c \
@@ -114,5 +119,13 @@ conformance_mutant_quern_mutant_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
 conformance_mutant_quern_mutant_la_LDFLAGS = $(PLUGIN_LDFLAGS) -rpath $(plugindir)
 conformance_mutant_quern_mutant_la_LIBADD = $(LIBM)
 TESTS += conformance/t_mutants.tap
+
+check_LTLIBRARIES += conformance/mutant/quern_rank_mutant.la
+conformance_mutant_quern_rank_mutant_la_SOURCES = conformance/mutant/rank_mutant.c
+conformance_mutant_quern_rank_mutant_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
+conformance_mutant_quern_rank_mutant_la_LDFLAGS = $(PLUGIN_LDFLAGS) -rpath $(plugindir)
+conformance_mutant_quern_rank_mutant_la_LIBADD = $(LIBM)
 endif
+TESTS += conformance/ranks.tap
+EXTRA_DIST += conformance/ranks.tap
 EXTRA_DIST += conformance/reports

@@ -535,10 +535,11 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
   candidate **order = NULL;
   const candidate *chosen = NULL;
   const char *slash = only ? strchr(only, '/') : NULL;
+  const bool collective = request->op[0].family == QN_FAMILY_COLLECTIVE;        /* all ranks must choose alike: times decide nothing */
   filter f = { slash ? only : NULL, slash ? slash + 1 : only, slash ? (size_t)(slash - only) : 0,
-               only ? 0 : pinned_op(who->terms, &request->op[0]), qn__over_nothing(&request->op[0], request->value) };
+               only ? 0 : pinned_op(who->terms, &request->op[0]), !collective && qn__over_nothing(&request->op[0], request->value) };
   const bool by_time = who->terms->demands.determinism < QN_DET_BATCH;
-  const uint32_t tune = only || !by_time ? QN_TUNE_OFF : who->terms->settings.tune;
+  const uint32_t tune = only || !by_time || collective ? QN_TUNE_OFF : who->terms->settings.tune;
   qn__choice choice;
   bool pinned = f.pin_op != 0, known = tune != QN_TUNE_OFF && qn__tune_lookup(who, request, pinned, &choice);
   bool everyone = only || pinned || known || tune == QN_TUNE_MEASURE || who->verdict;

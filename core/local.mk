@@ -4,7 +4,7 @@ pkginclude_HEADERS += include/quern/quern.h include/quern/ops.h include/quern/ba
                       include/quern/kit.h include/quern/number.h include/quern/library.h include/quern/functions.def
 nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h
 
-pkginclude_HEADERS += include/quern/rnn.h
+pkginclude_HEADERS += include/quern/rnn.h include/quern/group.h include/quern/collective.h
 
 # Generated from the op schema: numbers, tables, typed calls.
 BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h
@@ -52,6 +52,7 @@ core_libcore_la_SOURCES = \
   core/infer_training.c \
   core/infer_quantization.c \
   core/infer_recurrent.c \
+  core/infer_collective.c \
   core/infer_pool.c \
   core/infer_selection.c \
   core/infer_transform.c \
@@ -76,6 +77,9 @@ core_libcore_la_SOURCES = \
   core/record.c \
   core/profile.c \
   core/check.c \
+  core/group.c \
+  core/rendezvous.h \
+  core/rendezvous.c \
   core/trace.c \
   core/explain.c \
   core/domain.c \

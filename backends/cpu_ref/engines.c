@@ -28,6 +28,8 @@
   X(rnn_steps)                                                                            \
   X(rnn_back)                                                                             \
   X(rnn_direct)                                                                           \
+  X(collective_shm)                                                                       \
+  X(collective_direct)                                                                    \
   X(loss_direct)                                                                          \
   X(attention_direct)                                                                     \
   X(attention_parts_direct)                                                               \

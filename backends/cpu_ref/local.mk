@@ -63,6 +63,9 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/backend.c \
   backends/cpu_ref/device.c \
   backends/cpu_ref/engines.c \
+  backends/cpu_ref/shm.h \
+  backends/cpu_ref/shm.c \
+  backends/cpu_ref/collective_shm.c \
   backends/cpu_ref/gemm_core.h \
   backends/cpu_ref/gemm_core.c \
   backends/cpu_ref/gemm_epilogue.h \
@@ -108,6 +111,7 @@ backends_cpu_ref_libdirect_la_SOURCES = \
   backends/cpu_ref/random_direct.c \
   backends/cpu_ref/quantize_direct.c \
   backends/cpu_ref/training_direct.c \
+  backends/cpu_ref/collective_direct.c \
   backends/cpu_ref/pool_direct.c \
   backends/cpu_ref/resample_direct.c \
   backends/cpu_ref/pool_adaptive_direct.c \
