@@ -14,7 +14,8 @@ bench_quern_bench_SOURCES = \
   bench/ordinary.c \
   bench/cliffs.c \
   bench/overhead.c \
-  bench/busy.c
+  bench/busy.c \
+  bench/ranks.c
 bench_quern_bench_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_MODULES='"$(benchmoduledir)"'
 bench_quern_bench_LDADD = $(QUERN_LIBS) $(LIBM)
 

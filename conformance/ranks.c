@@ -3,20 +3,15 @@
  * Every rank makes the inputs of all ranks, element by element from (seed, rank, tensor, index), and from them its own outputs: moved
  * bits as they are, reductions as sums in long double with the bound
  *   e = (P + 1) (u S + half the accumulator's least number) + half an ulp of y
- * S: the sum (or product) of magnitudes; u: the unit of the accumulator, or of the dtype in which the engine stores partial sums;
- * integer fills, maxima and minima exactly. Each engine that takes the case runs it in guarded
+ * S: the sum (or product) of magnitudes; u: the unit of the accumulator, or where the engine stores partial sums in it (numerics.store)
+ * the dtype's; integer fills, maxima and minima exactly. Each engine that takes the case runs it in guarded
  * memory (execute.c) three times: plainly; again, where the device captures recorded and replayed, which must give the same bits if it is
  * deterministic; and with other data, which shows a buffer that is kept from the call before. A point is ok if it is on every rank. */
-#include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 #include "conform.h"
+#include "../info/start_ranks.h"
 
 enum { MOST_RANKS = 64 };
 
@@ -172,7 +167,7 @@ static void refer(struct qc_problem *p, const struct inputs *in, const char *how
       reduce_whole(p, in, at, begin, y);
     else
       reduce_floats(p, in, at, begin, y, !strncmp(how, "int", 3) && a->reduction != QN_JOIN_AVG && !qc_role(n, "scale"),
-                    numerics->store ? numerics->store : y->q.dtype == QN_F64 ? QN_F64 : QN_F32);
+                    numerics->store ? y->q.dtype : y->q.dtype == QN_F64 ? QN_F64 : QN_F32);
   }
 }
 
@@ -302,7 +297,9 @@ static int run_engine(const struct qc_engine *e, const char *line, const char *s
     return 0;
   }
   e = twin_of(e, p->node[0].op->kind);
-  if (!e || !qc_plan_pinned(e, "f32", p->graph, &plan, &status)) {
+  bool finite = false;                  /* it vouches for no other data */
+  if (!e || (!qc_plan_pinned(e, "f32", p->graph, &plan, &status) &&
+             !(finite = qc_plan_pinned(e, "fast", p->graph, &plan, &status)))) {
     if (e && status != QN_UNSUPPORTED)
       wrong(r, "planning failed", qn_last_error());
     qc_problem_free(p);
@@ -314,7 +311,8 @@ static int run_engine(const struct qc_engine *e, const char *line, const char *s
     next = strchr(fill, ',');
     if (next)
       *next++ = 0;
-    run_plan(plan, p, fill, qc_opt.seed, r);
+    if (!finite || !qc_fill_is_special(fill))
+      run_plan(plan, p, fill, qc_opt.seed, r);
   }
   qn_plan_destroy(plan);
   qc_problem_free(p);
@@ -419,7 +417,6 @@ int qc_ranks_worker(void)
 {
   qn_reader *reader;
   char *path = qc_format("%s/ranks/collective.q", qc_opt.cases);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
   qc_opt.device = atoi(getenv("LOCAL_RANK"));
   if (qc_opt.line ? qn_reader_text(qc_opt.line, &reader) : qn_reader_open(path, &reader)) {
     fprintf(stderr, "quern-conform: %s\n", qn_last_error());
@@ -445,57 +442,23 @@ int qc_ranks_worker(void)
 
 /* ---- the program that starts them ------------------------------------------------------------------- */
 
-static void start_rank(int r, const char *place, const char *backend, char **argv)
+/* One backend; 0, 1 or 2 as the program's exit status. */
+static int run_backend(const char *backend, char **argv)
 {
   int n = 0;
   while (argv[n])
     n++;
-  char **more = qc_alloc((size_t)(n + 4) * sizeof *more), text[32];
+  char **more = qc_alloc((size_t)(n + 4) * sizeof *more);
   memcpy(more, argv, (size_t)n * sizeof *more);
   more[n++] = "--worker=rank";
   more[n++] = "--backend";
   more[n++] = strdup(backend);
-  snprintf(text, sizeof text, "%d", r);
-  setenv("RANK", text, 1);
-  setenv("LOCAL_RANK", text, 1);
-  snprintf(text, sizeof text, "%d", qc_opt.ranks);
-  setenv("WORLD_SIZE", text, 1);
-  setenv("QUERN_GROUP", place, 1);
-  if (!getenv("OMP_NUM_THREADS"))
-    setenv("QUERN_THREADS", "1", 0);
-  execv("/proc/self/exe", more);
-  _exit(127);
-}
-
-/* One backend; 0, 1 or 2 as the program's exit status. A rank that dies ends the others, by the group. */
-static int run_backend(const char *backend, char **argv)
-{
-  char folder[256];
-  int worst = 0, state;
-  pid_t pid;
-  snprintf(folder, sizeof folder, "%.200s/quern-ranks-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-  if (!mkdtemp(folder)) {
-    fprintf(stderr, "quern-conform: %s: %s\n", folder, strerror(errno));
-    return 2;
-  }
-  char *place = qc_format("file://%s/meet", folder);
-  fflush(stdout);
-  for (int r = 0; r < qc_opt.ranks; r++)
-    if (!fork())
-      start_rank(r, place, backend, argv);
-  while ((pid = wait(&state)) > 0) {
-    int code = WIFEXITED(state) ? WEXITSTATUS(state) : 2;
-    if (!WIFEXITED(state))
-      fprintf(stderr, "quern-conform: a rank was ended by signal %d\n", WTERMSIG(state));
-    worst = code > worst ? code : worst;
-  }
-  if (worst == 2) {
+  int status = start_ranks("quern-conform", qc_opt.ranks, more);
+  free(more[n - 1]);
+  free(more);
+  if (status == 2)
     printf("Bail out! a rank could not run, or died\n");
-    unlink(place + strlen("file://"));
-  }
-  rmdir(folder);
-  free(place);
-  return worst;
+  return status > 2 ? 2 : status;
 }
 
 int qc_ranks_main(char **backends, int n, char **argv)

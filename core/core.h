@@ -409,6 +409,9 @@ void      qn__profile_end(struct qn_context *ctx);  /* prints the table and free
 /* ---- group.c ------------------------------------------------------------------------------------ */
 
 const qn_ranks *qn__context_ranks(const struct qn_context *ctx);          /* NULL: it has joined no group */
+/* Before what waits for the stream: until its work is done, or the group fails or its deadline passes, which aborts collectives that
+ * wait for other ranks. The device is current. */
+qn_status qn__group_wait(struct qn_context *ctx);
 extern const char *const qn__group_variables[];     /* as a backend's variables */
 /* What qn_host has for engines. */
 qn_status qn__ranks_exchange(const qn_ranks *ranks, const char *what, const void *mine, size_t bytes, void *all);

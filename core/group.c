@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 typedef struct slot { const void *key; void (*leave)(void *own, int failed); void *own; } slot;
@@ -319,6 +320,45 @@ qn_status qn_context_join(qn_context *ctx, qn_group *group)
 }
 
 const qn_ranks *qn__context_ranks(const qn_context *ctx) { return ctx->group ? &ctx->group->ranks : NULL; }
+
+/* Time that collectives have to end once they were aborted. */
+enum { GRACE = 10000 };
+
+qn_status qn__group_wait(qn_context *ctx)
+{
+  const qn_device_ops *ops = ctx->dev->ops;
+  qn_group *g = ctx->group;
+  const int64_t since = qn__now();
+  qn_status status = QN_OK;
+  int done = 0, used = 0;
+  for (int i = 0; g && i < SLOTS; i++) used |= g->slot[i].own != NULL;
+  if (!used || g->ranks.size == 1 || !ops->stream_done) return QN_OK;
+  for (int64_t looked = since, aborted = 0; !done;) {
+    if (ops->stream_done(&ctx->dev->desc, ctx->stream, &done)) return status;   /* the synchronisation that follows tells */
+    const int64_t now = qn__now();
+    if (now - since > 1) nanosleep(&(struct timespec){ 0, 20000 }, NULL);
+    if (done || now - looked < 50) continue;
+    looked = now;
+    if (aborted) {
+      if (now - aborted > GRACE) return status;
+      continue;
+    }
+    status = qn__meeting_watch(&g->meeting);
+    if (!status && now - since > g->ranks.deadline) {
+      char why[200];
+      snprintf(why, sizeof why, "the group has failed: rank %d waited %.3g s, its deadline, for its device, where collectives wait for "
+               "the other ranks", g->ranks.rank, (double)g->ranks.deadline / 1000);
+      status = qn__meeting_fail(&g->meeting, why);
+    }
+    if (!status) continue;
+    aborted = now;
+    char kept[1024];
+    snprintf(kept, sizeof kept, "%s", qn_last_error());
+    empty_slots(g, 1);
+    qn__fail(status, "%s", kept);
+  }
+  return status;
+}
 
 /* ---- what engines call ---------------------------------------------------------------------------- */
 

@@ -2,7 +2,8 @@
  *
  * The caller provides memory for `in` and `out` lines; a tensor has the same name in all graphs (NAME_ is the new value that replaces
  * NAME). $N is the batch, $C1 and $C2 the channels, $F the features after the last pool, $P the parameters, $L the layout,
- * $T the activations' dtype: f32, or with --amp f16 or bf16. Of several ranks $N is one's batch, $R their number, $S = $P / $R. Lines that begin with + apply only with --norm, with - only without; with ~
+ * $T the activations' dtype: f32, or with --amp f16 or bf16. Of several ranks $N is one's batch, $R their number, $S = $P / $R, $E and $Q
+ * the gradients of the early and the late layers. Lines that begin with + apply only with --norm, with - only without; with ~
  * only with --amp, with ! only without. */
 
 static const char picture_text[] =

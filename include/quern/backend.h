@@ -223,7 +223,7 @@ struct qn_backend {
 enum { QN_COPY_TO_DEVICE = 0, QN_COPY_TO_HOST = 1, QN_COPY_ON_DEVICE = 2 };
 
 /* A device provider. All but count and describe need a live device, which core has made current. Functions that a device does not
- * need are NULL, in whole groups: models and describe_model; open; enter and leave; the four of streams; the five of capture
+ * need are NULL, in whole groups: models and describe_model; open; enter and leave; the five of streams; the five of capture
  * and recording; host_call; the two of host memory. */
 typedef struct qn_device_ops {
   uint64_t struct_size;
@@ -254,6 +254,7 @@ typedef struct qn_device_ops {
   qn_status (*host_call)(const qn_device *, void *stream, void (*fn)(void *), void *arg);  /* in stream order */
   qn_status (*alloc_host)(const qn_device *, size_t bytes, void **p);     /* (minor 2) pinned: copies need no staging */
   void      (*free_host)(const qn_device *, void *p);                     /* (minor 2) */
+  qn_status (*stream_done)(const qn_device *, void *stream, int *yes);    /* (minor 3) does not wait */
 } qn_device_ops;
 
 /* What a backend may call. Valid for the life of the process. */
