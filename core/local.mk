@@ -4,7 +4,7 @@ pkginclude_HEADERS += include/quern/quern.h include/quern/ops.h include/quern/ba
                       include/quern/kit.h include/quern/number.h include/quern/library.h include/quern/functions.def
 nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h
 
-pkginclude_HEADERS += include/quern/rnn.h include/quern/group.h include/quern/collective.h
+pkginclude_HEADERS += include/quern/rnn.h
 
 # Generated from the op schema: numbers, tables, typed calls.
 BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h
@@ -30,60 +30,56 @@ core/calls.c: $(OPS_SCHEMA)
 noinst_LTLIBRARIES += core/libcore.la
 core_libcore_la_SOURCES = \
   core/core.h \
-  core/problem.h \
-  core/notation.h \
+  core/language/problem.h \
+  core/language/notation.h \
   core/status.c \
   core/object.c \
-  core/schema.c \
-  core/tensor.c \
-  core/argument.c \
-  core/attribute.c \
-  core/layout.c \
-  core/flops.c \
-  core/infer.c \
-  core/infer_contraction.c \
-  core/infer_elementwise.c \
-  core/infer_normalization.c \
-  core/infer_local.c \
-  core/infer_sampling.c \
-  core/infer_loss.c \
-  core/infer_attention.c \
-  core/infer_random.c \
-  core/infer_training.c \
-  core/infer_quantization.c \
-  core/infer_recurrent.c \
-  core/infer_collective.c \
-  core/infer_pool.c \
-  core/infer_selection.c \
-  core/infer_transform.c \
-  core/graph.c \
-  core/notation.c \
-  core/notation_words.c \
-  core/notation_print.c \
-  core/reader.c \
-  core/settings.c \
-  core/registry.c \
-  core/host.c \
-  core/device.c \
-  core/context.c \
-  core/memory.c \
-  core/choose.c \
-  core/request.c \
-  core/fallback.c \
-  core/planner.c \
-  core/plan.c \
-  core/cache.c \
-  core/run.c \
-  core/record.c \
-  core/profile.c \
-  core/check.c \
-  core/group.c \
-  core/rendezvous.h \
-  core/rendezvous.c \
-  core/trace.c \
-  core/explain.c \
-  core/domain.c \
-  core/tune.c
+  core/language/schema.c \
+  core/language/tensor.c \
+  core/language/argument.c \
+  core/language/attribute.c \
+  core/language/layout.c \
+  core/language/flops.c \
+  core/language/infer.c \
+  core/language/infer_contraction.c \
+  core/language/infer_elementwise.c \
+  core/language/infer_normalization.c \
+  core/language/infer_local.c \
+  core/language/infer_sampling.c \
+  core/language/infer_loss.c \
+  core/language/infer_attention.c \
+  core/language/infer_random.c \
+  core/language/infer_training.c \
+  core/language/infer_quantization.c \
+  core/language/infer_recurrent.c \
+  core/language/infer_pool.c \
+  core/language/infer_selection.c \
+  core/language/infer_transform.c \
+  core/language/graph.c \
+  core/language/notation.c \
+  core/language/notation_words.c \
+  core/language/notation_print.c \
+  core/language/reader.c \
+  core/loading/settings.c \
+  core/loading/registry.c \
+  core/planning/host.c \
+  core/loading/device.c \
+  core/running/context.c \
+  core/running/memory.c \
+  core/planning/choose.c \
+  core/planning/request.c \
+  core/planning/fallback.c \
+  core/planning/planner.c \
+  core/planning/plan.c \
+  core/running/cache.c \
+  core/running/run.c \
+  core/running/record.c \
+  core/planning/profile.c \
+  core/loading/check.c \
+  core/planning/trace.c \
+  core/running/explain.c \
+  core/language/domain.c \
+  core/planning/tune.c
 nodist_core_libcore_la_SOURCES = core/schema_table.c core/calls.c
 core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 if BUILD_PLUGINS
