@@ -35,12 +35,11 @@ extern atomic_long qn__alloc_count, qn__alloc_live;           /* for tests: allo
 extern atomic_long qn__fail_alloc_at;                         /* fault injection: the n-th allocation from now fails; 0: none */
 extern const qn_host qn__host;                      /* host.c: what backends may call */
 /* In the child after fork: reinitialise the locks of status.c, object.c, registry.c, device.c, cache.c, tune.c, profile.c and check.c. */
-struct qn__cache;
 void qn__objects_in_child(void);
 void qn__log_in_child(void);
 void qn__registry_in_child(void);
 void qn__devices_in_child(void);
-void qn__cache_in_child(struct qn__cache *c);
+void qn__caches_in_child(void);
 void qn__tune_in_child(void);
 void qn__profile_in_child(void);
 void qn__check_in_child(void);
@@ -53,6 +52,11 @@ void  qn__object_free(int kind, void *object);      /* the caller has marked it 
 /* QN_BAD_ARGUMENT with the sentence that says so; a function without a status logs it. */
 qn_status qn__destroyed(const char *what);
 void      qn__log_destroyed(const char *what);
+#define QN__FIRST_GENERATION 0x51a7e001             /* unlike what stray pointers point to; fork starts a new one */
+extern atomic_int qn__generation;
+extern bool qn__workers_lost;                       /* forked from a process with threads: CPU engines must use one */
+/* An error if ctx is NULL, destroyed, no context or created before a fork. */
+qn_status qn__context_alive(const struct qn_context *ctx);
 
 /* A growing string; once growing fails, `failed` is set and appends do nothing. */
 typedef struct qn_text { char *s; size_t len, cap; bool failed; } qn_text;
@@ -128,6 +132,7 @@ typedef struct qn__settings {
   uint8_t  origin[QN_SET_COUNT];                    /* QN_FROM_... */
   uint32_t determinism, math, tune, log;
   bool     fallback, any_engine;                    /* any_engine: the pins end in "any" */
+  int32_t  ranks;                                   /* of the group that the context has joined; 0: none */
   int32_t  device, threads;                         /* device -1, threads 0: unset */
   uint64_t workspace_limit;
   qn__pin *pin;
@@ -143,6 +148,7 @@ void      qn__settings_free(qn__settings *s);
 const char *qn__setting_key(int i);
 const char *qn__setting_value(const qn__settings *s, int i);    /* as given, else its default */
 int       qn__setting_index(const char *key);       /* -1: no such key; the error sentence lists the known ones */
+void        qn__tune_default_path(qn_text *t);     /* adds the tune cache's path where none is set; nothing without a home */
 const char *qn__environment(int setting);           /* the value that was read; NULL: unset */
 void        qn__settings_unknown(void);             /* warns, once, of QUERN_ variables that nothing reads */
 
@@ -190,7 +196,7 @@ typedef struct qn__device {
   char            narrowed[16];                     /* the model it is narrowed to; "": none */
   pthread_mutex_t lock;                             /* guards terms */
   qn__terms      *terms;
-  struct qn__cache *cache;
+  struct qn__cache *cache;                          /* of plans; NULL before its first context */
   struct qn__device *next;
 } qn__device;
 /* The device that s asks for; s NULL: the first, not narrowed. */
@@ -208,6 +214,13 @@ qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *
 /* Terms for a description without a device; free with qn__terms_free. */
 qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__terms **out);
 void      qn__terms_free(qn__terms *t);
+
+/* ---- instance.c: what a context has of its device and backends ---------------------------------- */
+
+bool      qn__context_known(const struct qn_context *ctx);      /* may be described: alive, or made before a fork */
+bool      qn__context_capturing(struct qn_context *ctx);
+/* The backend's instance, opened if need be; NULL: it has none. */
+qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, void **instance);
 
 /* ---- choose.c: offers -> part; search.c: the same by time; planner.c: graph -> parts ------------ */
 
@@ -351,7 +364,7 @@ qn_status qn__plan_run(struct qn_context *ctx, const qn_plan *p, void *const *pt
 
 /* ---- cache.c: plans by problem, one cache per device ------------------------------------------ */
 
-struct qn__cache *qn__cache_new(void);
+qn_status qn__cache_open(qn__device *dev);           /* makes the device's, for its first context */
 /* The plan of a key. If there is none, make() is called once, however many threads ask. The caller gets a reference. */
 qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_words, uint64_t hash,
                         qn_status (*make)(void *arg, qn_plan **out), void *arg, qn_plan **out);
@@ -382,20 +395,13 @@ struct qn_context {
   void       **outgrown;  uint64_t *outgrown_bytes; int n_outgrown;   /* kept until the end, since recordings may use them */
   qn_plan     *lately[QN_LATELY][2];
   struct qn__profile *profile;                      /* NULL: nothing was profiled */
+  qn_group    *group;                               /* joined, or NULL */
   struct qn_recording *recording;                   /* in progress, or NULL */
   bool         recorded;                            /* recordings exist and use the arena */
 };
-#define QN__FIRST_GENERATION 0x51a7e001             /* unlike what stray pointers point to; fork starts a new one */
-extern atomic_int qn__generation;
-extern bool qn__workers_lost;                       /* forked from a process with threads: CPU engines must use one */
 qn_status qn__context_ready(struct qn_context *ctx, const qn_plan *p);    /* grows the arena, opens instances; not under capture */
-/* The backend's instance, opened if need be; NULL: it has none. */
-qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, void **instance);
 qn_status qn__context_room(void **block, uint64_t *have, uint64_t need);  /* host memory of at least that size; contents are lost */
-bool      qn__context_capturing(struct qn_context *ctx);
 void      qn__context_forget(struct qn_context *ctx);                     /* empties its table of plans */
-/* An error if ctx is NULL, destroyed, no context or created before a fork. */
-qn_status qn__context_alive(const struct qn_context *ctx);
 static inline bool qn__is_alive(const struct qn_context *ctx)
 {
   return ctx->generation == atomic_load_explicit(&qn__generation, memory_order_relaxed);
@@ -441,12 +447,25 @@ uint64_t  qn__profile_id(void);                     /* of a row of the table: a 
 qn_status qn__profile_replay(struct qn_context *ctx, uint64_t id, int plans, void *native);     /* launches a recording, timed if asked */
 void      qn__profile_end(struct qn_context *ctx);  /* prints the table and frees it; the device is current, its work done */
 
+/* ---- group.c ------------------------------------------------------------------------------------ */
+
+const qn_ranks *qn__context_ranks(const struct qn_context *ctx);          /* NULL: it has joined no group */
+/* Before what waits for the stream: until its work is done, or the group fails or its deadline passes, which aborts collectives that
+ * wait for other ranks. The device is current. */
+qn_status qn__group_wait(struct qn_context *ctx);
+extern const char *const qn__group_variables[];     /* as a backend's variables */
+/* What qn_host has for engines. */
+qn_status qn__ranks_exchange(const qn_ranks *ranks, const char *what, const void *mine, size_t bytes, void *all);
+qn_status qn__ranks_watch(const qn_ranks *ranks);
+qn_status qn__ranks_fail(const qn_ranks *ranks, const char *sentence);
+qn_status qn__ranks_slot(const qn_ranks *ranks, const void *key, void (*leave)(void *own, int failed), void ***out);
+
 /* ---- check.c: the checking device ------------------------------------------------------------- */
 
 qn_status qn__check_backend(qn__backend **out);
 bool      qn__checks(const qn__device *dev);
-/* On that device: wraps each step in one that checks its pointers and keeps the work until someone waits. */
-qn_status qn__check_wrap(const struct qn_context *ctx, qn_plan *p);
+/* On that device: wraps each step in one that checks its pointers and keeps the work, with a reference to the plan, until someone waits. */
+qn_status qn__check_wrap(const struct qn_context *ctx, qn_plan *p, void (*release)(qn_plan *));
 void      qn__check_free(qn_plan *p);
 
 /* ---- tune.c: measurements, remembered and new ------------------------------------------------- */
@@ -459,7 +478,6 @@ bool qn__tune_lookup(const qn__asker *who, const qn__offers *offers, bool pinned
 void qn__tune_remember(const qn__asker *who, const qn__offers *offers, const qn_part *part, bool cut, bool pinned);
 /* Runs n built parts that take the same ops in turn, on private buffers; sets *best, and ns in each. */
 qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best);
-void qn__tune_default_path(qn_text *t);             /* adds the file's path if none is set; nothing if there is no home */
 #define QN__NEAR_TIE 1.03                           /* within 3% of the best counts as equal */
 
 #endif

@@ -69,4 +69,5 @@ const qn_host qn__host = {
   .log = host_log, .error = host_error, .option = host_option, .alloc = qn__alloc, .free = qn__free,
   .part_prepare = host_part_prepare, .part_answer = host_part_answer, .part_build = host_part_build,
   .part_run = host_part_run, .part_release = qn__part_free,
+  .ranks_exchange = qn__ranks_exchange, .ranks_watch = qn__ranks_watch, .ranks_fail = qn__ranks_fail, .ranks_slot = qn__ranks_slot,
 };

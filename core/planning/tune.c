@@ -215,13 +215,6 @@ done:
   qn__free(text.s);
 }
 
-void qn__tune_default_path(qn_text *t)
-{
-  const char *cache = qn__screened("XDG_CACHE_HOME"), *home = qn__screened("HOME");
-  if (cache && *cache == '/') qn__text_add(t, "%s/quern/tune", cache);
-  else if (home && *home == '/') qn__text_add(t, "%s/.cache/quern/tune", home);
-}
-
 /* The table of a context's file, read on first use; NULL: no path, or no memory. Call with the lock held. */
 static table *table_of(const qn__terms *terms)
 {
