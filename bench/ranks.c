@@ -48,7 +48,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Median of five. */
-static double median(const place *p, const qn_plan *plan, void *const *pointer, qn_recording *recording, int n)
+static double middle(const place *p, const qn_plan *plan, void *const *pointer, qn_recording *recording, int n)
 {
   double t[5];
   for (int i = 0; i < 5; i++)
@@ -73,7 +73,7 @@ static double replayed(const place *p, const qn_plan *plan, void *const *pointer
   if (status) return -1;
   for (int i = 0; i < n && !status; i++) status = qn_plan_execute(p->ctx, plan, pointer);
   ended = qn_record_end(p->ctx, &recording);
-  if (!status && !ended && run(p, plan, pointer, recording, n) >= 0) t = median(p, plan, pointer, recording, n);
+  if (!status && !ended && run(p, plan, pointer, recording, n) >= 0) t = middle(p, plan, pointer, recording, n);
   qn_recording_destroy(recording);
   return t;
 }
@@ -97,7 +97,7 @@ static int measure_one(const place *p, const char *op, const char *text, double 
     return fail(line);
   }
   const int many = calls(p, plan, pointer);
-  double live = many > 0 ? median(p, plan, pointer, NULL, many) : -1;
+  double live = many > 0 ? middle(p, plan, pointer, NULL, many) : -1;
   double again = live > 0 && strcmp(qn_context_describe(p->ctx)->kind, "cpu") ? replayed(p, plan, pointer, many) : -1;
   if (live > 0 && !p->rank) {
     char engine[64] = "";

@@ -90,6 +90,10 @@ EXTRA_DIST += tests/install.sh tests/foreign.c
 TESTS += tests/cli.sh
 EXTRA_DIST += tests/cli.sh
 
+# An example beside its formulas; known words where its weights have been fetched.
+TESTS += tests/pronounce.sh
+EXTRA_DIST += tests/pronounce.sh tests/pronounce.py
+
 # The CUDA compiler's remarks on the kernels.
 if HAVE_CUDA
 TESTS += tests/cuda_kernels.sh
@@ -100,6 +104,7 @@ EXTRA_DIST += tests/cuda_kernels.sh
 check_PROGRAMS += tests/t_launches
 TESTS += tests/t_launches
 tests_t_launches_SOURCES = $(conform_sources) tests/t_launches.c tests/fake_cuda.h tests/tap.h
+tests_t_launches_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/conformance
 tests_t_launches_LDADD = $(LDADD) $(LIBM) -ldl
 if HAVE_CUDA
 check_LTLIBRARIES += tests/launches/quern_cuda.la
