@@ -39,6 +39,7 @@ core_libcore_la_SOURCES = \
   core/language/argument.c \
   core/language/attribute.c \
   core/language/layout.c \
+  core/language/view.c \
   core/language/flops.c \
   core/language/infer.c \
   core/language/infer_contraction.c \
@@ -65,11 +66,18 @@ core_libcore_la_SOURCES = \
   core/loading/registry.c \
   core/planning/host.c \
   core/loading/device.c \
+  core/loading/instance.c \
   core/running/context.c \
   core/running/memory.c \
+  core/planning/choose.h \
   core/planning/choose.c \
+  core/planning/rank.c \
+  core/planning/search.c \
   core/planning/request.c \
   core/planning/fallback.c \
+  core/planning/planner.h \
+  core/planning/edges.c \
+  core/planning/region.c \
   core/planning/planner.c \
   core/planning/plan.c \
   core/running/cache.c \

@@ -151,10 +151,7 @@ static qn__device *devices;
 void qn__devices_in_child(void)
 {
   pthread_mutex_init(&lock, NULL);
-  for (qn__device *d = devices; d; d = d->next) {
-    pthread_mutex_init(&d->lock, NULL);
-    qn__cache_in_child(d->cache);
-  }
+  for (qn__device *d = devices; d; d = d->next) pthread_mutex_init(&d->lock, NULL);
 }
 
 qn_status qn__device_model(const qn__backend *provider, const char *model, qn_device *desc)
@@ -194,10 +191,6 @@ static qn_status make(qn__backend *provider, int ordinal, const char *model, qn_
   d->desc.struct_size = sizeof d->desc;
   if ((status = ops->describe(ordinal, &d->desc)) || (model && (status = narrow(d, model)))) goto fail;
   if (ops->open && (status = ops->open(&d->desc))) goto fail;
-  if (!(d->cache = qn__cache_new())) {
-    status = qn__fail(QN_NO_MEMORY, "no memory for a cache of plans");
-    goto fail;
-  }
   pthread_mutex_init(&d->lock, NULL);
   d->next = devices;
   *out = devices = d;

@@ -422,6 +422,13 @@ qn_status qn__settings_read(qn__settings *s, const char *const options[])
   return QN_OK;
 }
 
+void qn__tune_default_path(qn_text *t)
+{
+  const char *cache = qn__screened("XDG_CACHE_HOME"), *home = qn__screened("HOME");
+  if (cache && *cache == '/') qn__text_add(t, "%s/quern/tune", cache);
+  else if (home && *home == '/') qn__text_add(t, "%s/.cache/quern/tune", home);
+}
+
 /* The value; where none was given and the default is made of other things, what these make it in this context. */
 static const char *in_force(const qn_context *ctx, const qn__settings *s, int i, qn_text *t)
 {

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "core.h"
 #include <ctype.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +29,17 @@ static qn_status host_part_prepare(const qn_request *parent, const qn_request *p
   qn__asker inner = *who;
   inner.depth++;
   inner.verdict = NULL;
-  inner.literal = NULL;                   /* the part has its own values */
-  qn_request r = *part;
-  r.struct_size = sizeof r;
-  r.host = &qn__host;
-  r.device = who->device;
-  r.demands = &who->terms->demands;
-  r.core = &inner;
-  qn_status status = qn__part_choose(&inner, &r, engine, 0, out);
+  if (part->n_ops > QN_MAX_OPS)
+    return qn__fail(QN_INTERNAL, "part_prepare: a part of %u ops; there are at most %d", part->n_ops, QN_MAX_OPS);
+  qn__offer o = {0};
+  const bool has_view = part->struct_size >= offsetof(qn_request, view) + sizeof part->view;
+  memcpy(&o.request, part, has_view ? sizeof *part : offsetof(qn_request, view));
+  o.request.struct_size = sizeof o.request;
+  o.request.host = &qn__host;
+  o.request.device = who->device;
+  o.request.demands = &who->terms->demands;
+  o.request.core = &inner;
+  qn_status status = qn__part_choose(&inner, &(qn__offers){ .n = 1, .offer = { &o } }, engine, -1, 0, out);
   if (!status) (*out)->request.core = NULL;
   return status;
 }

@@ -179,6 +179,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 static const qn_engine row[] = {
   { "first_layer", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES,
-    nullptr, cuda_chain_also, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
+    nullptr, &cuda_chain_pattern, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 CUDA_ENGINES(conv_first) = { row, sizeof row / sizeof *row };

@@ -169,7 +169,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 #define ROW(op_) { .name = "mma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
                    .variants = names, \
-                   .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare, \
+                   .pattern = op_ == QN_OP_CONV_FORWARD ? &cuda_chain_pattern : NULL, .prepare = prepare, \
                    .build = cuda_conv_kernel_build, .run = cuda_conv_kernel_run, .release = cuda_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 CUDA_ENGINES(conv_mma) = { rows, sizeof rows / sizeof *rows };

@@ -356,11 +356,11 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 #define ROWS(op_) \
   { .name = "3xtf32", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
     .variants = variant_names, \
-    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, \
+    .pattern = op_ == QN_OP_CONV_FORWARD ? &cuda_chain_pattern : NULL, \
     .prepare = prepare_three, .build = build, .run = run, .release = cuda_release }, \
   { .name = "tf32", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
     .variants = variant_names, \
-    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, \
+    .pattern = op_ == QN_OP_CONV_FORWARD ? &cuda_chain_pattern : NULL, \
     .prepare = prepare_one, .build = build, .run = run, .release = cuda_release }
 static const qn_engine rows[] = { ROWS(QN_OP_CONV_FORWARD), ROWS(QN_OP_CONV_BACKWARD_DATA), ROWS(QN_OP_CONV_BACKWARD_FILTER) };
 CUDA_ENGINES(conv_tf32) = { rows, sizeof rows / sizeof *rows };

@@ -421,7 +421,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 }
 
 #define ROW(op_) { .name = "unfold", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-                   .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare, .build = build, .run = run, \
+                   .pattern = op_ == QN_OP_CONV_FORWARD ? &cuda_chain_pattern : NULL, .prepare = prepare, .build = build, .run = run, \
                    .release = release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 CUDA_ENGINES(conv_unfold) = { rows, sizeof rows / sizeof *rows };
