@@ -224,6 +224,7 @@ qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, voi
 
 /* ---- choose.c: offers -> part; search.c: the same by time; planner.c: graph -> parts ------------ */
 
+typedef struct qn__offers qn__offers;
 /* On whose behalf planning is done: a context, or a device model (then nothing is built). */
 typedef struct qn__asker {
   const qn_device *device;
@@ -236,6 +237,8 @@ typedef struct qn__asker {
   bool  timed;                                      /* measure what is chosen, even if there is no choice */
   bool  draft;                                      /* nothing is built or measured: what would be chosen? */
   uint64_t *uses;                                   /* NULL, or collects the instances that parts need, as bits */
+  /* While an engine is asked: qn__part_choose, for host.c, which is on a lower floor. */
+  qn_status (*delegate)(const struct qn__asker *, const qn__offers *, const char *only, int32_t needs, int part_no, qn_part **out);
 } qn__asker;
 
 /* What the rows with one pattern are asked about: the region that it admits around an anchor. */
@@ -247,7 +250,7 @@ typedef struct qn__offer {
 
 /* The offers around one anchor. offer[0] is for rows without a pattern, and for those whose pattern is not among them. */
 enum { QN__PATTERNS = 16 };
-typedef struct qn__offers { int n; const qn_pattern *pattern[QN__PATTERNS]; qn__offer *offer[QN__PATTERNS]; } qn__offers;
+struct qn__offers { int n; const qn_pattern *pattern[QN__PATTERNS]; qn__offer *offer[QN__PATTERNS]; };
 
 /* An engine bound to some ops of a graph: the request that it accepted, and its answer. */
 struct qn_part {
@@ -264,7 +267,7 @@ struct qn_part {
 };
 enum { QN_USE_NONE, QN_USE_READ, QN_USE_WRITTEN, QN_USE_INSIDE };       /* inside: between ops taken, without memory */
 static inline bool qn__takes(const qn_part *p, uint32_t op) { return p->prepared.taken >> op & 1; }
-void      qn__part_free(qn_part *p);                /* NULL is a no-op */
+void      qn__part_free(qn_part *p);                /* host.c; NULL is a no-op */
 /* The best engine that the asker's terms allow; it is built, except for a model, in delegation (where part_build does it) or as a draft.
  * only: "backend/engine", "engine" or NULL. needs: -1, or an op of the graph: if the best does not take it, *out is NULL. */
 qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const char *only, int32_t needs, int part_no, qn_part **out);

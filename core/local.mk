@@ -64,7 +64,7 @@ core_libcore_la_SOURCES = \
   core/language/reader.c \
   core/loading/settings.c \
   core/loading/registry.c \
-  core/planning/host.c \
+  core/loading/host.c \
   core/loading/device.c \
   core/loading/instance.c \
   core/running/context.c \

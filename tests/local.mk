@@ -91,6 +91,10 @@ tests_t_calls_LDADD = $(LDADD) $(LIBM)
 TESTS += tests/install.sh
 EXTRA_DIST += tests/install.sh tests/foreign.c
 
+# Core's folders use each other in one direction.
+TESTS += tests/floors.sh
+EXTRA_DIST += tests/floors.sh
+
 # The programs on bad input.
 TESTS += tests/cli.sh
 EXTRA_DIST += tests/cli.sh

@@ -97,6 +97,7 @@ static bool ask_once(const qn__asker *who, const char *variant, candidate *c)
   c->demand = false;
   memset(a, 0, sizeof *a);
   inner.threads = demands.threads;
+  inner.delegate = qn__part_choose;
   r.n_ops = offered(c);
   if (c->offered) r.n_values = qn__values_of(&r, r.n_ops);
   r.core = &inner;
@@ -225,14 +226,6 @@ static qn_status ask_all(const qn__asker *who, const qn__offers *offers, const f
 }
 
 /* ---- binding -------------------------------------------------------------------------------------------------- */
-
-void qn__part_free(qn_part *p)
-{
-  if (!p) return;
-  if (p->prepared.engine && p->engine->release) p->engine->release(&p->prepared);
-  qn__free(p->memory);
-  qn__free(p);
-}
 
 qn_status qn__bind(const qn__asker *who, candidate *c, qn_part **out)
 {

@@ -39,7 +39,7 @@ static qn_status host_part_prepare(const qn_request *parent, const qn_request *p
   o.request.device = who->device;
   o.request.demands = &who->terms->demands;
   o.request.core = &inner;
-  qn_status status = qn__part_choose(&inner, &(qn__offers){ .n = 1, .offer = { &o } }, engine, -1, 0, out);
+  qn_status status = who->delegate(&inner, &(qn__offers){ .n = 1, .offer = { &o } }, engine, -1, 0, out);
   if (!status) (*out)->request.core = NULL;
   return status;
 }
@@ -62,6 +62,14 @@ static qn_status host_part_run(const qn_part *part, const qn_launch *launch, voi
   inner.workspace = workspace;
   inner.counters = counters;
   return part->engine->run(&part->prepared, &inner);
+}
+
+void qn__part_free(qn_part *p)
+{
+  if (!p) return;
+  if (p->prepared.engine && p->engine->release) p->engine->release(&p->prepared);
+  qn__free(p->memory);
+  qn__free(p);
 }
 
 const qn_host qn__host = {
