@@ -277,6 +277,7 @@ inline void ptx_cp_async_bulk_tensor_4d_shared_cluster_global_tile_mbarrier_comp
   });
   emulated_mbarrier_add(bar, 0, -bytes);
 }
+inline void ptx_cp_async_bulk_prefetch_tensor_4d_L2_global_tile(const CUtensorMap *, int, int, int, int) {}
 inline void ptx_cp_async_bulk_tensor_4d_global_shared_cta_tile_bulk_group(const CUtensorMap *map, int c0, int c1, int c2, int c3,
                                                                           uint32_t from)
 {
