@@ -45,6 +45,7 @@ dist_workload_DATA = \
   bench/workloads/anchors_f32.q \
   bench/workloads/anchors_matmul.q \
   bench/workloads/field_patches.q \
+  bench/workloads/field_cpu.q \
   bench/workloads/gemm.q \
   bench/workloads/loss.q \
   bench/workloads/ctc.q \

@@ -358,6 +358,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   }
   d.conv.flat = flat;
   p->n_ops = 1 + (uint32_t)d.follow.taken;
+  p->estimate = (double)d.conv.y_is.dim[0] * (double)(d.conv.y_is.dim[1] * d.conv.window.pixels) * (double)(plane_taps + 8) *
+                CPU_VECTOR_NS / 8;
   return cpu_keep(p, &d, sizeof d);
 }
 #endif

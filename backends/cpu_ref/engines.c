@@ -7,6 +7,7 @@
   X(matmul_gemm)                                                                          \
   X(matmul_blocked)                                                                       \
   X(matmul_direct)                                                                        \
+  X(conv_channels)                                                                       \
   X(conv_subpixel)                                                                        \
   X(conv_gemm)                                                                            \
   X(conv_gemm_filter)                                                                     \

@@ -54,7 +54,8 @@ cpu_ref_copies = \
   backends/cpu_ref/attention_tiles.c \
   backends/cpu_ref/attention_tiles_backward.c \
   backends/cpu_ref/attention_decode.c \
-  backends/cpu_ref/conv_depthwise.c
+  backends/cpu_ref/conv_depthwise.c \
+  backends/cpu_ref/conv_channels.c
 
 # The backend's table and device, and shared code.
 noinst_LTLIBRARIES += backends/cpu_ref/libbase.la
