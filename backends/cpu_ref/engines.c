@@ -10,6 +10,8 @@
   X(conv_channels)                                                                       \
   X(conv_subpixel)                                                                        \
   X(conv_gemm)                                                                            \
+  X(conv_channels_filter)                                                                \
+  X(conv_depthwise_filter)                                                               \
   X(conv_gemm_filter)                                                                     \
   X(conv_direct)                                                                          \
   X(softmax_rows)                                                                         \

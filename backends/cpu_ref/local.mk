@@ -55,7 +55,9 @@ cpu_ref_copies = \
   backends/cpu_ref/attention_tiles_backward.c \
   backends/cpu_ref/attention_decode.c \
   backends/cpu_ref/conv_depthwise.c \
-  backends/cpu_ref/conv_channels.c
+  backends/cpu_ref/conv_channels.c \
+  backends/cpu_ref/conv_channels_filter.c \
+  backends/cpu_ref/conv_depthwise_filter.c
 
 # The backend's table and device, and shared code.
 noinst_LTLIBRARIES += backends/cpu_ref/libbase.la
@@ -73,6 +75,7 @@ backends_cpu_ref_libbase_la_SOURCES = \
   backends/cpu_ref/matmul_blocked.h \
   backends/cpu_ref/matmul_blocked.c \
   backends/cpu_ref/conv_window.h \
+  backends/cpu_ref/conv_strip.h \
   backends/cpu_ref/conv_window.c \
   backends/cpu_ref/conv_gemm.h \
   backends/cpu_ref/conv_gemm.c \
