@@ -38,6 +38,7 @@
   X(conv_by_group)             \
   X(conv_unfold)               \
   X(conv_channels_last)        \
+  X(conv_as_image)             \
   X(conv_direct)               \
   X(attention_wgmma)           \
   X(attention_mma)             \

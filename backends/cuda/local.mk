@@ -26,6 +26,7 @@ backends_cuda_quern_cuda_la_SOURCES = \
   backends/cuda/chain.c \
   backends/cuda/chain.h \
   backends/cuda/chain_fold.cu \
+  backends/cuda/conv_as_image.c \
   backends/cuda/conv_by_group.c \
   backends/cuda/conv_channels_last.c \
   backends/cuda/conv_depthwise.cu \

@@ -4,7 +4,7 @@
 EMULATED = \
   affine_grid.cu attention_direct.cu attention_mma.c attention_mma_backward.c attention_mma_backward_bf16.cu \
   attention_mma_backward_f16.cu attention_mma_bf16.cu attention_mma_f16.cu attention_parts_direct.cu attention_wgmma.c \
-  attention_wgmma_bf16.cu attention_wgmma_f16.cu chain.c chain_fold.cu conv_depthwise.cu conv_depthwise_filter.cu \
+  attention_wgmma_bf16.cu attention_wgmma_f16.cu chain.c chain_fold.cu conv_as_image.c conv_depthwise.cu conv_depthwise_filter.cu \
   conv_depthwise_planes.cu conv_depthwise_planes_filter.cu conv_direct.cu conv_follow.c conv_kernel.c conv_layout.cu conv_simt.cu \
   conv_simt_filter.cu conv_unfold.c conv_unfold.cu conv_windows.c ctc_direct.cu ctc_two_ended.cu direct.cu elements_direct.cu \
   loss_direct.cu loss_rows.cu lrn.cu lrn_planes.cu lrn_taps.cu lrn_windows.cu matmul_direct.cu matmul_mma_bf16.cu matmul_mma_f16.cu \
