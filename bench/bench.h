@@ -42,6 +42,7 @@ typedef struct case_list { bench_case *at; int n, cap; } case_list;
 int  cases_from_file(case_list *list, const char *path, bool merge);
 int  cases_from_text(case_list *list, const char *text);
 void cases_free(case_list *list);
+bool case_wanted(const bench_case *c, const char *filter);        /* its name or text contains the filter; NULL: all do */
 
 /* ---- flops.c: a problem's cost, from its shapes ---------------------------------------------- */
 
@@ -117,6 +118,11 @@ void ordinary_line(int i, uint64_t *state, char *line, size_t bytes);
 int  cliffs_draw(case_list *list, const side *s, int n, uint64_t seed);
 /* Sorts the rows and prints the worst, with the refusals of the engines that did not take them. */
 void cliffs_report(row *rows, int n_rows, const side *s);
+
+/* ---- selected.c: who is selected, without a device ---------------------------------------------- */
+
+/* backend: "" for the default; model: NULL for the live device. Returns the exit status. */
+int selected_report(const case_list *list, const char *filter, const char *backend, const char *model, const char *const extra[]);
 
 /* ---- busy.c ---------------------------------------------------------------------------------------- */
 

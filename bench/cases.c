@@ -121,6 +121,11 @@ int cases_from_text(case_list *list, const char *text)
   return read_all(list, reader, "--case", false);
 }
 
+bool case_wanted(const bench_case *c, const char *filter)
+{
+  return !filter || strstr(c->name, filter) || strstr(c->text, filter);
+}
+
 void cases_free(case_list *list)
 {
   for (int i = 0; i < list->n; i++) {

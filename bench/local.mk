@@ -13,6 +13,7 @@ bench_quern_bench_SOURCES = \
   bench/plot.c \
   bench/ordinary.c \
   bench/cliffs.c \
+  bench/selected.c \
   bench/overhead.c \
   bench/busy.c
 bench_quern_bench_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_MODULES='"$(benchmoduledir)"'
@@ -38,48 +39,7 @@ endif
 
 # The workloads are data for users to run quern-bench on.
 workloaddir = $(pkgdatadir)/workloads
-dist_workload_DATA = \
-  bench/workloads/alexnet.q \
-  bench/workloads/alexnet_backward.q \
-  bench/workloads/anchors.q \
-  bench/workloads/anchors_f32.q \
-  bench/workloads/anchors_matmul.q \
-  bench/workloads/field_patches.q \
-  bench/workloads/field_cpu.q \
-  bench/workloads/gemm.q \
-  bench/workloads/loss.q \
-  bench/workloads/ctc.q \
-  bench/workloads/field_softmax.q \
-  bench/workloads/field_pool.q \
-  bench/workloads/field_norm.q \
-  bench/workloads/field_matmul.q \
-  bench/workloads/attention.q \
-  bench/workloads/field_conv.q \
-  bench/workloads/field_depthwise.q \
-  bench/workloads/field_grouped.q \
-  bench/workloads/cpu.q \
-  bench/workloads/mobilenet.q \
-  bench/workloads/mobilenet_backward.q \
-  bench/workloads/normalization.q \
-  bench/workloads/pointwise.q \
-  bench/workloads/pool_adaptive.q \
-  bench/workloads/pool_backward.q \
-  bench/workloads/pooling.q \
-  bench/workloads/quantize.q \
-  bench/workloads/random.q \
-  bench/workloads/reduce.q \
-  bench/workloads/lrn.q \
-  bench/workloads/rnn.q \
-  bench/workloads/sampling.q \
-  bench/workloads/resample.q \
-  bench/workloads/resnet50.q \
-  bench/workloads/resnet50_backward.q \
-  bench/workloads/select.q \
-  bench/workloads/softmax.q \
-  bench/workloads/training.q \
-  bench/workloads/transform.q \
-  bench/workloads/vgg.q \
-  bench/workloads/vgg_backward.q
+dist_workload_DATA = $(wildcard $(srcdir)/bench/workloads/*.q)
 
 # A report of one backend on one machine; scripts that compare with PyTorch, for those who have it; one that writes workloads of what
 # networks in the field run.

@@ -19,7 +19,7 @@ static const char doc[] =
   "standard output cannot be written.";
 
 enum { KEY_VS = 1000, KEY_CASE, KEY_CSV, KEY_PLOT, KEY_OVERHEAD, KEY_THREADS, KEY_TIME, KEY_MATH, KEY_REPLAY, KEY_LAUNCHES,
-       KEY_FIRST, KEY_FILTER, KEY_MODEL, KEY_TUNE, KEY_CLIFFS, KEY_SEED };
+       KEY_FIRST, KEY_FILTER, KEY_MODEL, KEY_TUNE, KEY_CLIFFS, KEY_SEED, KEY_SELECTED };
 
 static const struct argp_option option_table[] = {
   { "backend",      'b',          "SIDE", 0, "what to measure (default: what QUERN_BACKEND says)", 0 },
@@ -39,6 +39,8 @@ static const struct argp_option option_table[] = {
     "first measure every willing engine and variant of --backend, and remember the fastest in FILE", 0 },
   { "cliffs",       KEY_CLIFFS,   "N",    0,
     "measure N random ordinary problems, and list those furthest from what the device can do, with the refusals of other engines", 0 },
+  { "selected",     KEY_SELECTED, NULL,   0,
+    "measure nothing: count which engines are selected on the device, or on the one of --device-model, and who would be next", 0 },
   { "seed",         KEY_SEED,     "N",    0, "of --cliffs (default 1)", 0 },
   { "launches",     KEY_LAUNCHES, NULL,   0, "execute one by one, launch cost included, not as a recording", 0 },
   { "overhead",     KEY_OVERHEAD, NULL,   0, "measure the cost of dispatch, with an engine that does nothing", 0 },
@@ -52,7 +54,7 @@ typedef struct settings {
   const char *csv, *plot, *filter, *first, *tune;
   char        threads[32], math[32], model[48];
   measure_options measure;
-  bool        overhead;
+  bool        overhead, selected;
   long        cliffs, seed;
   int         bad;                      /* exit status after a bad file or line; else 0 */
 } settings;
@@ -82,6 +84,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
   case KEY_MODEL:    snprintf(s->model, sizeof s->model, "device_model=%s", text); break;
   case KEY_LAUNCHES: s->measure.launches = true; break;
   case KEY_OVERHEAD: s->overhead = true; break;
+  case KEY_SELECTED: s->selected = true; break;
   case KEY_FIRST:    s->first = text; break;
   case KEY_CLIFFS:
   case KEY_SEED:
@@ -132,15 +135,10 @@ static void progress(const settings *s, int i, const bench_case *c)
     fprintf(stderr, "\r\033[K");
 }
 
-static bool selected(const settings *s, const bench_case *c)
-{
-  return !s->filter || strstr(c->name, s->filter) || strstr(c->text, s->filter);
-}
-
-static bool any_selected(const settings *s)
+static bool any_wanted(const settings *s)
 {
   for (int i = 0; i < s->cases.n; i++)
-    if (selected(s, &s->cases.at[i]))
+    if (case_wanted(&s->cases.at[i], s->filter))
       return true;
   return false;
 }
@@ -177,7 +175,7 @@ static int run_cases(settings *s, side *const sides[], int n, const char *const 
   }
   printf("device: %s\n", qn_context_device(sides[0]->ctx));
   for (int i = 0; i < s->cases.n; i++) {
-    if (!selected(s, &s->cases.at[i]))
+    if (!case_wanted(&s->cases.at[i], s->filter))
       continue;
     problem_cost cost = cost_of(qn_graph_inspect(s->cases.at[i].graph));
     ceiling_for(&limits, sides[0], &cost, extra);
@@ -185,7 +183,7 @@ static int run_cases(settings *s, side *const sides[], int n, const char *const 
   report_head((const side *const *)sides, n);
   for (int i = 0; i < s->cases.n; i++) {
     const bench_case *c = &s->cases.at[i];
-    if (!selected(s, c))
+    if (!case_wanted(c, s->filter))
       continue;
     const qn_graph_view *g = qn_graph_inspect(c->graph);
     const qn_node *op = anchor(g);
@@ -236,7 +234,7 @@ int main(int argc, char **argv)
     fprintf(stderr, "quern-bench: nothing to measure: give --workload FILE, --case LINE or --cliffs N (or --overhead)\n");
     s.bad = 2;
   }
-  if (!s.bad && !s.cliffs && !any_selected(&s)) {
+  if (!s.bad && !s.cliffs && !any_wanted(&s)) {
     fprintf(stderr, "quern-bench: nothing to measure: no name or line of %d problems contains \"%s\"\n", s.cases.n, s.filter);
     s.bad = 2;
   }
@@ -250,6 +248,11 @@ int main(int argc, char **argv)
     extra[n_extra++] = s.threads;
   if (s.math[0])
     extra[n_extra++] = s.math;
+  if (s.selected) {
+    int rc = selected_report(&s.cases, s.filter, s.side[0] ? s.side[0] : "", s.model[0] ? strchr(s.model, '=') + 1 : NULL, extra);
+    cases_free(&s.cases);
+    return rc;
+  }
   if (s.model[0])
     extra[n_extra++] = s.model;
 

@@ -549,6 +549,20 @@ def recurrent(op, a, t):
     return lambda: (None, torch.autograd.grad(y, given, t["dy"], retain_graph=True))        # of another forward than Quern's: not compared
 
 
+def cudnn_attention_backward(q, k, v, dy, rule):
+    """What autograd calls where PyTorch's attention goes to cuDNN, by its name: autograd cannot be recorded. None if cuDNN refuses."""
+    mask, causal, scale = rule["attn_mask"], rule["is_causal"], rule["scale"]
+    try:
+        y, lse, starts_q, starts_k, most_q, most_k, seed, offset, _ = torch.ops.aten._scaled_dot_product_cudnn_attention(
+            q, k, v, mask, True, 0.0, causal, False, scale=scale)
+        call = lambda: torch.ops.aten._scaled_dot_product_cudnn_attention_backward(
+            dy, q, k, v, y, lse, seed, offset, mask, starts_q, starts_k, most_q, most_k, 0.0, causal, scale=scale)
+        call()
+        return y, call
+    except RuntimeError:
+        return None
+
+
 def attention(op, a, t):
     """Causal from the top left, grouped heads, a bias or a mask; PyTorch has one call for these and none for the rest."""
     roles = {"q", "k", "v", "y", "lse", "bias", "mask", "dy", "dq", "dk", "dv"}
@@ -562,9 +576,13 @@ def attention(op, a, t):
                 enable_gqa=q.shape[1] != k.shape[1])
     if op == "attention_forward":
         return lambda: F.scaled_dot_product_attention(q, k, v, **rule)
-    with torch.enable_grad():
-        leaves = [x.detach().requires_grad_() for x in (q, k, v)]
-        y = F.scaled_dot_product_attention(*leaves, **rule)
+    call = cudnn_attention_backward(q, k, v, t["dy"], rule) if q.is_cuda else None
+    if not call:
+        with torch.enable_grad():
+            leaves = [x.detach().requires_grad_() for x in (q, k, v)]
+            y = F.scaled_dot_product_attention(*leaves, **rule)
+        call = y, lambda: torch.autograd.grad(y, leaves, t["dy"], retain_graph=True)
+    y = call[0]
     t["y"].copy_(y)
     for b in range(q.shape[0]):                                     # lse, head by head: its scores may be large
         for h in range(q.shape[1]):
@@ -575,7 +593,7 @@ def attention(op, a, t):
             if rule["is_causal"]:
                 s = s.masked_fill(torch.ones_like(s, dtype=torch.bool).triu(1), -math.inf)
             t["lse"][b, h] = s.logsumexp(-1)
-    return lambda: torch.autograd.grad(y, leaves, t["dy"], retain_graph=True)
+    return call[1]
 
 
 PEERS = {f.__name__: f for f in (attention, pointwise, softmax, pooling, resampling, reduction, normalization, local, sampling, quantization,

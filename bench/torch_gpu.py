@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """torch_gpu.py -- PyTorch's CUDA kernels beside Quern's, in turn in one run.
 
-  torch_gpu.py [--lib libquern.so] [--math f32|tf32] [--rounds 7] [--filter REGEX] FILE.q ...
+  torch_gpu.py [--lib libquern.so] [--math f32|tf32] [--rounds 7] [--filter REGEX] [--attention cudnn,flash] FILE.q ...
 
 Reads the single-op problems of workload files. Both sides replay a recording (a CUDA graph) over so many sets of random tensors that the
 caches are cold; PyTorch's convolutions take cuDNN's fastest measured engine. What PyTorch cannot record it does call by call, and the row
 says so. Prints medians, their ratio (above 1: Quern is faster), how far the results lie apart as a share of the largest, and geometric
-means. --math says what f32 may become on both sides."""
+means. --math says what f32 may become on both sides; --attention names PyTorch's attentions in the order in which they are
+tried."""
 import argparse, math, os, re, statistics, sys, time
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch_calls import Quern, apart, build, copy_of, problems
 
 # CTC copies lengths from the host; autograd uses streams of its own.
@@ -38,10 +40,13 @@ def measure(quern, line, words, rounds, cache=150e6):
 
     theirs, run, graph = copy_of(first[1]()), eager, torch.cuda.CUDAGraph()
     if problem[0] not in EAGER:
-        run = graph.replay
         eager()                                             # cuDNN measures, cuBLAS allocates its workspace
-        with torch.cuda.graph(graph):
-            eager()
+        try:
+            with torch.cuda.graph(graph):
+                eager()
+            run = graph.replay
+        except RuntimeError:                                # autograd's streams
+            torch.cuda.synchronize()
     plan, engine = quern.plan(line)
     torch.cuda.synchronize()
     recording = quern.record(plan, [s[0] for s in sets])
@@ -67,6 +72,7 @@ def main():
     parser.add_argument("--math", choices=("f32", "tf32"), default="f32")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--filter", default="")
+    parser.add_argument("--attention", default="cudnn,flash,efficient,math", help="PyTorch's attention: the first of these that takes a problem")
     parser.add_argument("files", nargs="+")
     o = parser.parse_args()
     os.environ["QUERN_MATH"] = o.math
@@ -75,6 +81,8 @@ def main():
     torch.set_grad_enabled(False)
     torch.set_default_device("cuda")
     quern, groups, skipped = Quern(o.lib, 1), {}, 0
+    backends = [getattr(SDPBackend, {"cudnn": "CUDNN_ATTENTION", "flash": "FLASH_ATTENTION", "efficient": "EFFICIENT_ATTENTION"}.get(w, w.upper()))
+                for w in o.attention.split(",")]
     print(f"PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}, {torch.cuda.get_device_name()}, math {o.math}")
     print(f"{'problem':44} {'engine':32} {'Quern us':>9} {'PyTorch us':>10}  speed   apart")
     for path in o.files:
@@ -82,7 +90,8 @@ def main():
             if not (re.search(o.filter, name) or re.search(o.filter, line)):
                 continue
             try:
-                r = measure(quern, line, words, o.rounds)
+                with sdpa_kernel(backends, set_priority=True):
+                    r = measure(quern, line, words, o.rounds)
             except (RuntimeError, KeyError, NotImplementedError, TypeError) as e:
                 print(f"{name:44} {str(e)[:100]}")
                 r = None

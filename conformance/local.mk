@@ -1,88 +1,62 @@
 # quern-conform, its cases, and the backend of seeded bugs.
 
 conformdir = $(pkgdatadir)/conformance
-dist_conform_DATA = \
-  conformance/cases/cast.q \
-  conformance/cases/conv.q \
-  conformance/cases/conv_backward_data.q \
-  conformance/cases/conv_backward_filter.q \
-  conformance/cases/edges.q \
-  conformance/cases/graph.q \
-  conformance/cases/long.q \
-  conformance/cases/loss.q \
-  conformance/cases/ctc.q \
-  conformance/cases/matmul.q \
-  conformance/cases/normalization.q \
-  conformance/cases/pointwise.q \
-  conformance/cases/pool.q \
-  conformance/cases/pool_adaptive.q \
-  conformance/cases/pool_backward.q \
-  conformance/cases/quantize.q \
-  conformance/cases/random.q \
-  conformance/cases/reduce.q \
-  conformance/cases/refused.txt \
-  conformance/cases/lrn.q \
-  conformance/cases/sampling.q \
-  conformance/cases/resample.q \
-  conformance/cases/rnn.q \
-  conformance/cases/select.q \
-  conformance/cases/softmax.q \
-  conformance/cases/training.q \
-  conformance/cases/transform.q
+dist_conform_DATA = $(wildcard $(srcdir)/conformance/cases/*.q) conformance/cases/refused.txt
 
 conform_sources = \
   conformance/conform.h \
-  conformance/parent.c \
-  conformance/worker.c \
-  conformance/pipe.c \
-  conformance/failures.c \
-  conformance/tap.c \
-  conformance/memory.c \
-  conformance/stack.c \
-  conformance/line.c \
-  conformance/cases.c \
-  conformance/random.c \
-  conformance/random_families.c \
-  conformance/random_graph.c \
-  conformance/number.c \
-  conformance/fill.c \
-  conformance/problem.c \
-  conformance/oracle.c \
-  conformance/bound.c \
-  conformance/bound_sums.c \
-  conformance/bound_contraction.c \
-  conformance/bound_winograd.c \
-  conformance/bound_pointwise.c \
-  conformance/bound_reduction.c \
-  conformance/bound_lrn.c \
-  conformance/bound_recurrent.c \
-  conformance/bound_sampling.c \
-  conformance/bound_resampling.c \
-  conformance/bound_softmax.c \
-  conformance/bound_normalization.c \
-  conformance/bound_loss.c \
-  conformance/bound_random.c \
-  conformance/bound_attention.c \
-  conformance/bound_training.c \
-  conformance/buffer.c \
-  conformance/execute.c \
-  conformance/compare.c \
-  conformance/run.c \
-  conformance/engine.c \
-  conformance/check_batch.c \
-  conformance/check_other.c \
-  conformance/check_rungs.c \
-  conformance/grad.c
+  conformance/suite/parent.c \
+  conformance/suite/worker.c \
+  conformance/suite/pipe.c \
+  conformance/suite/failures.c \
+  conformance/suite/tap.c \
+  conformance/suite/memory.c \
+  conformance/suite/stack.c \
+  conformance/suite/line.c \
+  conformance/suite/cases.c \
+  conformance/suite/random.c \
+  conformance/suite/random_families.c \
+  conformance/suite/random_graph.c \
+  conformance/suite/number.c \
+  conformance/suite/fill.c \
+  conformance/suite/problem.c \
+  conformance/suite/oracle.c \
+  conformance/bound/bound.c \
+  conformance/bound/bound_sums.c \
+  conformance/bound/bound_contraction.c \
+  conformance/bound/bound_winograd.c \
+  conformance/bound/bound_pointwise.c \
+  conformance/bound/bound_reduction.c \
+  conformance/bound/bound_lrn.c \
+  conformance/bound/bound_recurrent.c \
+  conformance/bound/bound_sampling.c \
+  conformance/bound/bound_resampling.c \
+  conformance/bound/bound_softmax.c \
+  conformance/bound/bound_normalization.c \
+  conformance/bound/bound_loss.c \
+  conformance/bound/bound_random.c \
+  conformance/bound/bound_attention.c \
+  conformance/bound/bound_training.c \
+  conformance/suite/buffer.c \
+  conformance/suite/execute.c \
+  conformance/suite/compare.c \
+  conformance/suite/run.c \
+  conformance/suite/engine.c \
+  conformance/suite/check_batch.c \
+  conformance/suite/check_other.c \
+  conformance/suite/check_rungs.c \
+  conformance/suite/grad.c
 
 bin_PROGRAMS += conformance/quern-conform
-conformance_quern_conform_SOURCES = $(conform_sources) conformance/main.c
-conformance_quern_conform_CPPFLAGS = $(AM_CPPFLAGS) -DQC_CASES_DIR='"$(conformdir)"'
+conformance_quern_conform_SOURCES = $(conform_sources) conformance/suite/main.c
+conformance_quern_conform_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/conformance -DQC_CASES_DIR='"$(conformdir)"'
 conformance_quern_conform_LDADD = $(LDADD) $(LIBM)
 
 # The judge's own test.
 check_PROGRAMS += conformance/t_judge
 TESTS += conformance/t_judge
 conformance_t_judge_SOURCES = $(conform_sources) conformance/t_judge.c
+conformance_t_judge_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/conformance
 conformance_t_judge_LDADD = $(LDADD) $(LIBM)
 
 TESTS += conformance/cpu_ref.tap

@@ -336,7 +336,7 @@ function emit_call(o,    r, g, attr, of)
 function emit_calls(    o)
 {
   header("calls.c -- the typed calls of ops.h.")
-  print "#include \"problem.h\""
+  print "#include \"language/problem.h\""
   for (o = 0; o < n_ops; o++) emit_call(o)
 }
 

@@ -24,7 +24,7 @@ select_rows                scatter_rows                     60  rows of so many 
 '
 
 n=0 failed=0
-for said in "${top_builddir-.}"/backends/cuda/.libs/*.o.ptxas; do
+for said in "${top_builddir-.}"/backends/cuda/*/.libs/*.o.ptxas; do
   n=$((n + 1))
   name=$(basename "$said" .o.ptxas)
   if [ ! -e "$said" ]; then

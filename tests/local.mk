@@ -14,7 +14,7 @@ tests_t_kit_LDADD = $(LIBM)
 
 # The dispatcher, with engines that compute nothing.
 if BUILD_PLUGINS
-check_LTLIBRARIES += tests/quern_fake.la tests/quern_streams.la tests/quern_rider.la
+check_LTLIBRARIES += tests/quern_fake.la tests/quern_streams.la tests/quern_rider.la tests/quern_probe.la
 tests_quern_fake_la_SOURCES = tests/fake_backend.c
 tests_quern_fake_la_LDFLAGS = $(PLUGIN_LDFLAGS) -rpath $(abs_builddir)
 tests_quern_fake_la_LIBADD =
@@ -26,8 +26,13 @@ tests_quern_rider_la_SOURCES = tests/fake_backend.c
 tests_quern_rider_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_RIDER
 tests_quern_rider_la_LDFLAGS = $(tests_quern_fake_la_LDFLAGS)
 tests_quern_rider_la_LIBADD =
-check_PROGRAMS += tests/t_core tests/t_trace tests/t_streams tests/t_tune
-TESTS += tests/t_core tests/t_trace tests/t_streams tests/t_tune
+tests_quern_probe_la_SOURCES = tests/probe_backend.c
+tests_quern_probe_la_LDFLAGS = $(tests_quern_fake_la_LDFLAGS)
+tests_quern_probe_la_LIBADD =
+check_PROGRAMS += tests/t_core tests/t_trace tests/t_streams tests/t_tune tests/t_regions
+TESTS += tests/t_core tests/t_trace tests/t_streams tests/t_tune tests/t_regions
+tests_t_regions_SOURCES = tests/t_regions.c tests/tap.h
+tests_t_regions_CPPFLAGS = $(AM_CPPFLAGS) -DQN_FAKE_PLUGINS='"$(abs_top_builddir)/tests/.libs/"'
 tests_t_core_SOURCES = tests/t_core.c tests/fake.h tests/tap.h
 tests_t_core_CPPFLAGS = $(AM_CPPFLAGS) -DQN_FAKE_PLUGINS='"$(abs_top_builddir)/tests/.libs/"'
 tests_t_trace_SOURCES = tests/t_trace.c tests/fake.h tests/tap.h
@@ -90,6 +95,10 @@ EXTRA_DIST += tests/install.sh tests/foreign.c
 TESTS += tests/cli.sh
 EXTRA_DIST += tests/cli.sh
 
+# An example beside its formulas; known words where its weights have been fetched.
+TESTS += tests/pronounce.sh
+EXTRA_DIST += tests/pronounce.sh tests/pronounce.py
+
 # The CUDA compiler's remarks on the kernels.
 if HAVE_CUDA
 TESTS += tests/cuda_kernels.sh
@@ -100,6 +109,7 @@ EXTRA_DIST += tests/cuda_kernels.sh
 check_PROGRAMS += tests/t_launches
 TESTS += tests/t_launches
 tests_t_launches_SOURCES = $(conform_sources) tests/t_launches.c tests/fake_cuda.h tests/tap.h
+tests_t_launches_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/conformance
 tests_t_launches_LDADD = $(LDADD) $(LIBM) -ldl
 if HAVE_CUDA
 check_LTLIBRARIES += tests/launches/quern_cuda.la

@@ -1,6 +1,6 @@
 /* t_arguments.c -- valid and invalid arguments of a call: pointers, overlapping views, attributes of another size. */
 #include <string.h>
-#include "problem.h"
+#include "language/problem.h"
 #include "tap.h"
 
 /* ---- a call's arguments ------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* t_infer.c -- each op's rules: the outputs inferred, the problems refused and their error sentences. */
 #include <string.h>
-#include "problem.h"
+#include "language/problem.h"
 #include "problems.h"
 #include "tap.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "../conformance/conform.h"
+#include "conform.h"
 #include "fake_cuda.h"
 #include "tap.h"
 

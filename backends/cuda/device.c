@@ -2,7 +2,7 @@
  *
  * The runtime is linked statically and opens the driver on first use, so that this loads without a GPU and then counts no
  * devices. Core makes the device current (enter) around all calls except count and describe. */
-#include "shared_memory.h"
+#include "kit/shared_memory.h"
 #include <ctype.h>
 #include <pthread.h>
 

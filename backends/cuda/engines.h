@@ -1,6 +1,6 @@
 /* engines.h -- how a file of the CUDA backend publishes its engines, best first within an op:
  *   CUDA_ENGINES(conv_direct) = { row, number of rows };
- * engines.c lists the files. */
+ * engines.def lists the files. */
 #ifndef QN_CUDA_ENGINES_H
 #define QN_CUDA_ENGINES_H
 #include <quern/backend.h>

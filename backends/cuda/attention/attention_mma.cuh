@@ -1,0 +1,351 @@
+/* attention_mma.cuh -- attention by mma.sync, from compute capability 8.0 on: y = softmax(mask(softcap(scale q k') + bias)) v.
+ *
+ * A block of four warps takes 64 rows: queries of one sequence, with the heads of a group side by side, since they share their keys (so
+ * few queries fill the Tensor Cores too). Keys and values come by cp.async in blocks of BN, two stages; S = q k' and its softmax are in
+ * registers, O += P v with P from registers (attention_scores.cuh). Rows are addressed one by one: ragged sequences and
+ * pages cost nothing.
+ *
+ * `splits`: the keys of a tile are shared by that many blocks; the last one to end joins their parts in order.
+ *
+ * A weight of 0 times NaN is NaN, so a row that is not finite is computed again by a warp that reads only what it sees. */
+#pragma once
+#include "attention_mma.h"
+#include "attention_scores.cuh"
+#include "kit/sm80.cuh"
+
+template <int kind_, int D_, int BN_, bool PLAIN_> struct attention_many_shape {
+  static constexpr int kind = kind_, D = D_, BN = BN_;
+  static constexpr bool PLAIN = PLAIN_;
+  static constexpr int row = D * 2, stage = BN * row, shared = CUDA_ATTENTION_ROWS * row + 4 * stage + 2 * BN;
+};
+
+/* ---- geometry ---------------------------------------------------------------------------------------------------------- */
+
+__device__ __forceinline__ int64_t attention_integer(const void *p, int64_t at, int i64)
+{
+  return i64 ? ((const int64_t *)p)[at] : ((const int32_t *)p)[at];
+}
+__device__ __forceinline__ int attention_clamped(int64_t x, int most) { return (int)(x < 0 ? 0 : x > most ? most : x); }
+/* The first token of sequence b; of `all`, how many it has. */
+__device__ __forceinline__ int attention_first(const void *starts, int64_t stride, int i64, int b, int all, int &n)
+{
+  n = all;
+  if (!starts) return 0;
+  const int first = attention_clamped(attention_integer(starts, b * stride, i64), all);
+  n = max(0, attention_clamped(attention_integer(starts, (b + 1) * stride, i64), all) - first);
+  return first;
+}
+
+/* A sequence's head of keys: where it begins, how far it goes. */
+struct attention_sequence {
+  int b, g, q0, k0, queries, keys, shift;
+  __device__ __forceinline__ attention_sequence(const cuda_attention_many &a, int b_, int g_) : b(b_), g(g_)
+  {
+    q0 = attention_first(a.q_starts, a.q_starts_stride, a.q_starts_i64, b, a.queries, queries);
+    k0 = attention_first(a.kv_starts, a.kv_starts_stride, a.kv_starts_i64, b, a.keys, keys);
+    queries = attention_length(a.q_lengths, b * a.q_lengths_stride, a.q_lengths_i64, queries);
+    keys = attention_length(a.kv_lengths, b * a.kv_lengths_stride, a.kv_lengths_i64, keys);
+    shift = a.top_left ? 0 : keys - queries;
+  }
+};
+
+/* Row r of a sequence: query i of head h. low to high: the keys that lengths and the window admit. */
+struct attention_line {
+  int i, h, low, high;
+  __device__ __forceinline__ attention_line(const cuda_attention_many &a, const attention_sequence &s, int r)
+  {
+    i = r / a.group, h = s.g * a.group + r % a.group;
+    const int at = i + s.shift;
+    high = i >= s.queries ? -1 : a.right < 0 ? s.keys - 1 : min(s.keys - 1, at + a.right);
+    low = a.left < 0 ? 0 : max(0, at - a.left);
+  }
+  template <class T> __device__ __forceinline__ int64_t at(const attention_sequence &s, const T (&stride)[3], bool ragged) const
+  {
+    return (ragged ? 0 : s.b) * stride[0] + h * stride[1] + (int64_t)(s.q0 + i) * stride[2];
+  }
+};
+
+/* Where key j lies; false: on no page that exists. */
+__device__ __forceinline__ bool attention_key(const cuda_attention_many &a, const attention_sequence &s, int j, const int64_t (&stride)[3],
+                                              int64_t &at)
+{
+  if (!a.pages) {
+    at = (a.kv_starts ? 0 : s.b) * stride[0] + s.g * stride[1] + (int64_t)(s.k0 + j) * stride[2];
+    return true;
+  }
+  const int64_t page = attention_integer(a.pages, s.b * a.pages_stride[0] + j / a.page * a.pages_stride[1], a.pages_i64);
+  at = page * stride[0] + s.g * stride[1] + j % a.page * stride[2];
+  return page >= 0 && page < a.n_pages;
+}
+__device__ __forceinline__ int64_t attention_spread(const cuda_attention_spread &t, int b, int h, int64_t i, int64_t j)
+{
+  return b * t.stride[0] + h * t.stride[1] + i * t.stride[2] + j * t.stride[3];
+}
+
+/* The score of key j from the product of query and key; -Inf if mask or blocks hide it. */
+static __device__ __noinline__ float attention_score(const cuda_attention_many &a, const attention_sequence &s, const attention_line &line,
+                                                     int j, float x, bool &hidden)
+{
+  x *= a.scale;
+  if (a.softcap > 0) x = a.softcap * tanhf(x / a.softcap);
+  if (a.bias.p) {
+    const int64_t at = attention_spread(a.bias, s.b, line.h, s.q0 + line.i, s.k0 + j);
+    x += a.bias.dtype == QN_F32 ? ((const float *)a.bias.p)[at]
+       : a.bias.dtype == QN_BF16 ? bf16_to_float(((const uint16_t *)a.bias.p)[at]) : f16_to_float(((const uint16_t *)a.bias.p)[at]);
+  }
+  if (a.slopes) x = fmaf(-a.slopes[s.b * a.slopes_stride[0] + line.h * a.slopes_stride[1]], (float)abs(line.i + s.shift - j), x);
+  hidden = a.mask.p && !((const uint8_t *)a.mask.p)[attention_spread(a.mask, s.b, line.h, s.q0 + line.i, s.k0 + j)];
+  if (a.blocks.p) {
+    const int block = j / a.block_kv;
+    const uint8_t bits = ((const uint8_t *)a.blocks.p)[attention_spread(a.blocks, s.b, line.h, line.i / a.block_q, block / 8)];
+    hidden |= !(bits >> block % 8 & 1);
+  }
+  return hidden ? -INFINITY : x;
+}
+
+/* ---- one row again, by a warp, in plain f32 ------------------------------------------------------------------------------ */
+
+template <class T>
+__device__ __noinline__ void attention_many_again(const cuda_attention_many &a, const attention_sequence &s, const attention_line &line)
+{
+  const int lane = threadIdx.x % 32;
+  const uint16_t *q = a.q + line.at(s, a.q_stride, a.q_starts);
+  float x[T::D / 32], sum[T::D / 32] = {}, m = -INFINITY, l = 0;
+#pragma unroll
+  for (int i = 0; i < T::D / 32; i++) x[i] = lane + 32 * i < a.d ? attention_value<T::kind>(q[lane + 32 * i]) : 0;
+  auto score = [&](int j, bool &hidden) {
+    int64_t at;
+    hidden = !attention_key(a, s, j, a.k_stride, at);
+    if (!hidden) attention_score(a, s, line, j, 0, hidden);
+    if (hidden) return -INFINITY;
+    float p = 0;
+#pragma unroll
+    for (int i = 0; i < T::D / 32; i++)
+      if (lane + 32 * i < a.d) p = fmaf(x[i], attention_value<T::kind>(a.k[at + lane + 32 * i]), p);
+    return attention_score(a, s, line, j, warp_sum(p), hidden);
+  };
+  bool hidden;
+#pragma unroll 1
+  for (int j = line.low; j <= line.high; j++) {
+    const float t = score(j, hidden);
+    m = m != m || t <= m ? m : t;                           /* a NaN stays */
+  }
+#pragma unroll 1
+  for (int j = line.low; j <= line.high && m != -INFINITY; j++) {
+    const float t = score(j, hidden);
+    int64_t at;
+    if (hidden || !attention_key(a, s, j, a.v_stride, at)) continue;
+    const float p = expf(t - m);
+    l += p;
+#pragma unroll
+    for (int i = 0; i < T::D / 32; i++)
+      if (lane + 32 * i < a.dv) sum[i] = fmaf(p, attention_value<T::kind>(a.v[at + lane + 32 * i]), sum[i]);
+  }
+  const float sink = a.sink ? a.sink[line.h * a.sink_stride] : -INFINITY, top = m != m || m >= sink ? m : sink;
+  const float all = m == -INFINITY ? 0 : l * expf(m - top), more = sink == -INFINITY ? 0 : expf(sink - top);
+  const float by = m == -INFINITY ? 0 : expf(m - top) / (all + more);
+  const int64_t at = line.at(s, a.y_stride, a.q_starts);
+#pragma unroll
+  for (int i = 0; i < T::D / 32; i++)
+    if (lane + 32 * i < a.dv) attention_store(a, at, lane + 32 * i, m == -INFINITY ? 0 : sum[i] * by, T::kind == MMA_BF16);
+  if (lane) return;
+  if (a.lse) a.lse[line.at(s, a.lse_stride, a.q_starts)] = top == -INFINITY ? top : top + logf(all + more);
+  if (a.max) a.max[line.at(s, a.max_stride, a.q_starts)] = m;
+}
+
+/* ---- parts ---------------------------------------------------------------------------------------------------------------- */
+
+/* Stores what this thread has of its block's part; true in the last block of the tile, with all parts joined in order. */
+template <int N> __device__ __forceinline__ bool attention_join(const cuda_attention_many &a, int tile, int split, attention_softmax &st,
+                                                                float (&sum)[N])
+{
+  constexpr int words = (N + 4) * CUDA_ATTENTION_THREADS;
+  __shared__ bool last;
+  float4 *mine = (float4 *)(a.parts + ((int64_t)tile * a.splits + split) * words) + threadIdx.x;
+  mine[0] = make_float4(st.m[0], st.m[1], st.l[0], st.l[1]);
+#pragma unroll
+  for (int i = 0; i < N / 4; i++)
+    mine[(i + 1) * CUDA_ATTENTION_THREADS] = make_float4(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3]);
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(a.tickets + tile, 1) == a.splits - 1;
+    if (last) a.tickets[tile] = 0;
+  }
+  __syncthreads();
+  if (!last) return false;
+  __threadfence();
+  const float4 *part = (const float4 *)(a.parts + (int64_t)tile * a.splits * words) + threadIdx.x;
+  float m[2] = { -1e30f, -1e30f };
+  for (int p = 0; p < a.splits; p++) {
+    const float4 has = __ldcg(part + (int64_t)p * (words / 4));
+    m[0] = fmaxf(m[0], has.x), m[1] = fmaxf(m[1], has.y);
+  }
+  st.m[0] = m[0], st.m[1] = m[1], st.l[0] = st.l[1] = 0;
+#pragma unroll
+  for (int i = 0; i < N; i++) sum[i] = 0;
+  for (int p = 0; p < a.splits; p++) {
+    const float4 *of = part + (int64_t)p * (words / 4), has = __ldcg(of);
+    const float by[2] = { fn_exp2((has.x - m[0]) * a.unit), fn_exp2((has.y - m[1]) * a.unit) };
+    st.l[0] = fmaf(has.z, by[0], st.l[0]), st.l[1] = fmaf(has.w, by[1], st.l[1]);
+#pragma unroll
+    for (int i = 0; i < N / 4; i++) {
+      const float4 v = __ldcg(of + (i + 1) * CUDA_ATTENTION_THREADS);
+      sum[4 * i] = fmaf(v.x, by[0], sum[4 * i]), sum[4 * i + 1] = fmaf(v.y, by[0], sum[4 * i + 1]);
+      sum[4 * i + 2] = fmaf(v.z, by[1], sum[4 * i + 2]), sum[4 * i + 3] = fmaf(v.w, by[1], sum[4 * i + 3]);
+    }
+  }
+  return true;
+}
+
+/* ---- the kernel ------------------------------------------------------------------------------------------------------------ */
+
+/* Shared memory: rows of D elements in chunks of 16 bytes, chunk c of row r at c ^ r % 8. */
+template <class T> __device__ __forceinline__ uint32_t attention_chunk(uint32_t base, int r, int c)
+{
+  return base + r * T::row + ((c ^ (r & 7)) << 4);
+}
+
+template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::D > 128 ? 1 : 2)
+    attention_mma(const __grid_constant__ cuda_attention_many a)
+{
+  constexpr int D = T::D, BN = T::BN, chunks = D / 8;
+  extern __shared__ __align__(128) unsigned char shared[];
+  const uint32_t q0 = shared_address(shared), k0 = q0 + CUDA_ATTENTION_ROWS * T::row, v0 = k0 + 2 * T::stage;
+  unsigned char *there = shared + CUDA_ATTENTION_ROWS * T::row + 4 * T::stage;     /* of a stage's keys: those on a page that exists */
+  const int tile = blockIdx.x / a.splits, split = blockIdx.x % a.splits, sequence = tile / a.tiles, m = a.tiles - 1 - tile % a.tiles,
+            warp = threadIdx.x / 32, lane = threadIdx.x % 32, key_heads = a.heads / a.group;
+  const attention_sequence s(a, sequence / key_heads, sequence % key_heads);
+  const int row0 = m * CUDA_ATTENTION_ROWS, end = min(row0 + CUDA_ATTENTION_ROWS, s.queries * a.group),
+            rows = (a.q_starts ? s.queries : a.queries) * a.group;
+
+  /* Blocks of keys that any row may see; this block's share of them. */
+  int first = 0, last = -1;
+  if (row0 < end) {
+    const attention_line upper(a, s, row0), lower(a, s, end - 1);
+    if (lower.high >= upper.low) first = upper.low / BN, last = lower.high / BN;
+  }
+  if (a.splits > 1) {
+    const int each = (last - first + a.splits) / a.splits;  /* of last - first + 1, rounded up */
+    first += split * each, last = min(last, first + each - 1);
+  }
+
+  auto load = [&](uint32_t to, const uint16_t *from, int64_t at, bool is, int width, int r, int c) {
+    const int bytes = is ? max(0, min(16, (width - c * 8) * 2)) : 0;
+    copy_async<16>(attention_chunk<T>(to, r, c), bytes ? from + at + c * 8 : from, bytes);
+  };
+  auto load_keys = [&](int n, int stage) {
+    for (int i = threadIdx.x; i < BN * chunks; i += CUDA_ATTENTION_THREADS) {
+      const int r = i / chunks, c = i % chunks, j = n * BN + r;
+      int64_t of_k = 0, of_v = 0;
+      bool is = j < s.keys && attention_key(a, s, j, a.k_stride, of_k);
+      if (is) attention_key(a, s, j, a.v_stride, of_v);
+      load(k0 + stage * T::stage, a.k, of_k, is, a.d, r, c);
+      load(v0 + stage * T::stage, a.v, of_v, is, a.dv, r, c);
+      if (!T::PLAIN && c == 0) there[stage * BN + r] = is;
+    }
+  };
+  for (int i = threadIdx.x; i < CUDA_ATTENTION_ROWS * chunks; i += CUDA_ATTENTION_THREADS) {
+    const int r = i / chunks, c = i % chunks;
+    const bool is = row0 + r < end;
+    load(q0, a.q, is ? attention_line(a, s, row0 + r).at(s, a.q_stride, a.q_starts) : 0, is, a.d, r, c);
+  }
+  if (first <= last) load_keys(first, 0);
+  copy_async_commit();
+
+  float sum[D / 2], by[2];
+  attention_softmax st;
+  const int row = row0 + warp * 16 + lane / 4;
+  const attention_line line[2] = { attention_line(a, s, row), attention_line(a, s, row + 8) };
+  const int column = lane % 4 * 2, high[2] = { line[0].high - column, line[1].high - column },
+            low[2] = { line[0].low - column, line[1].low - column };
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const float sink = a.sink && split == 0 ? a.sink[line[h].h * a.sink_stride] : -INFINITY;
+    st.m[h] = sink == -INFINITY ? -1e30f : sink / (a.unit * 0.69314718056f);
+    st.l[h] = sink == -INFINITY || lane % 4 ? 0 : 1;
+  }
+#pragma unroll
+  for (int i = 0; i < D / 2; i++) sum[i] = 0;
+
+  for (int n = first, stage = 0; n <= last; n++, stage ^= 1) {
+    if (n < last) load_keys(n + 1, stage ^ 1);
+    copy_async_commit();
+    copy_async_wait<1>();
+    __syncthreads();
+    /* S = q k' */
+    float x[BN / 2];
+#pragma unroll
+    for (int i = 0; i < BN / 2; i++) x[i] = 0;
+#pragma unroll
+    for (int k = 0; k < D / 16; k++) {
+      uint32_t q[4];
+      load_matrices<false>(q, attention_chunk<T>(q0, warp * 16 + lane % 16, 2 * k + lane / 16));
+#pragma unroll
+      for (int j = 0; j < BN / 16; j++) {
+        uint32_t b[4];
+        load_matrices<false>(b, attention_chunk<T>(k0 + stage * T::stage, j * 16 + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+        attention_product<T::kind>(x + 8 * j, q, b[0], b[1]);
+        attention_product<T::kind>(x + 8 * j + 4, q, b[2], b[3]);
+      }
+    }
+    /* Softmax */
+    if (!T::PLAIN) {
+#pragma unroll
+      for (int i = 0; i < BN / 2; i++) {
+        const int at = column + i / 4 * 8 + i % 2, j = n * BN + at, h = i / 2 % 2;
+        if (j > line[h].high || j < line[h].low) continue;            /* masked below */
+        bool hidden = !there[stage * BN + at];
+        x[i] = hidden ? -INFINITY : attention_score(a, s, line[h], j, x[i], hidden);
+      }
+    }
+    const int up[2] = { high[0] - n * BN, high[1] - n * BN }, down[2] = { low[0] - n * BN, low[1] - n * BN };
+    if (min(up[0], up[1]) < BN || max(down[0], down[1]) > -column) attention_mask(x, down, up);
+    attention_maximum(x, st, a.unit, by);
+    attention_exponentials(x, st, a.unit, by);
+    attention_rescale(sum, by);
+    /* O += P v */
+    uint32_t p[BN / 4];
+    attention_pack<T::kind>(x, p);
+#pragma unroll
+    for (int k = 0; k < BN / 16; k++)
+#pragma unroll
+      for (int j = 0; j < D / 16; j++) {
+        uint32_t b[4];
+        load_matrices<true>(b, attention_chunk<T>(v0 + stage * T::stage, k * 16 + lane % 16, 2 * j + lane / 16));
+        attention_product<T::kind>(sum + 8 * j, p + 4 * k, b[0], b[1]);
+        attention_product<T::kind>(sum + 8 * j + 4, p + 4 * k, b[2], b[3]);
+      }
+    __syncthreads();                      /* this stage is loaded next */
+  }
+  copy_async_wait<0>();
+  if (a.splits > 1 && !attention_join(a, tile, split, st, sum)) return;
+
+  /* Results, and rows that are not finite again. */
+  unsigned again[2];
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const bool sees = line[h].high >= line[h].low, is = row + 8 * h < rows;
+    float l = st.l[h], probe = 0;
+    l += __shfl_xor_sync(~0u, l, 1), l += __shfl_xor_sync(~0u, l, 2);
+#pragma unroll
+    for (int j = 0; j < D / 8; j++) probe = fmaf(sum[4 * j + 2 * h], 0.f, fmaf(sum[4 * j + 2 * h + 1], 0.f, probe));
+    probe += __shfl_xor_sync(~0u, probe, 1), probe += __shfl_xor_sync(~0u, probe, 2);
+    const bool bad = is && sees && !(probe == 0 && l >= 1e-30f && l < INFINITY && fabsf(st.m[h]) < 1e30f);
+    again[h] = __ballot_sync(~0u, bad && lane % 4 == 0);
+    const int64_t at = line[h].at(s, a.y_stride, a.q_starts);
+    attention_put<T::kind, D>(a, at, sum, h, 1 / l, is && sees && !bad);
+    for (int c = lane % 4; c < a.dv && is && !sees; c += 4) attention_store(a, at, c, 0, T::kind == MMA_BF16);
+    if (!is || bad || lane % 4) continue;
+    const float sink = a.sink && line[h].i < s.queries ? a.sink[line[h].h * a.sink_stride] : -INFINITY, natural = a.unit * 0.69314718056f;
+    if (a.lse) a.lse[line[h].at(s, a.lse_stride, a.q_starts)] = sees ? fmaf(st.m[h], natural, logf(l)) : sink;
+    if (a.max) a.max[line[h].at(s, a.max_stride, a.q_starts)] = sees ? st.m[h] * natural : -INFINITY;
+  }
+#pragma unroll 1
+  for (int i = 0; i < 16; i++)
+    if (again[i / 8] >> i % 8 * 4 & 1) attention_many_again<T>(a, s, attention_line(a, s, row0 + warp * 16 + i));
+}
+
+#define ATTENTION_MANY(kind, d, bn) \
+  { d, bn, attention_many_shape<kind, d, bn, true>::shared, (const void *)attention_mma<attention_many_shape<kind, d, bn, true>>, \
+    (const void *)attention_mma<attention_many_shape<kind, d, bn, false>> },

@@ -1,0 +1,367 @@
+/* conv_tf32.c -- f32 convolution and its gradients as implicit products on sm_90 Tensor Cores (wgmma), in tf32 (one product) or
+ * 3xtf32 (three products of high and low parts, f32 precision). Any layout; two spatial dims, one group.
+ *
+ *   forward          y[(n,p), k]      = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[r, c, k]
+ *   backward data    dx[(n,x), c]     = the same of dy, dilated by the stride, and the filters reversed
+ *   backward filter  dw[(r, c), k]    = sum over pixels (n,p) of x[n, p stride + r dilation - pad, c] dy[(n,p), k]
+ *
+ * Workspace holds the operands in the layout that the product needs: the gathered one (x, dy) channels last, unless it already
+ * is, or with few channels its unfolded windows; the other one (w, dy) packed in shared memory order. A gradient by the filter is
+ * computed in partial sums, added in order. */
+#include "program/chain.h"
+#include "conv_tf32.h"
+#include "engines.h"
+
+static const char *const variant_names[] = { "128x64", "128x128", NULL };
+
+typedef enum mode { FORWARD, DATA, FILTER } mode;
+
+/* The request, and the product it becomes. */
+typedef struct problem {
+  mode     mode;
+  bool     split;
+  const qn_conv  *c;
+  const qn_value *x, *w, *y;              /* or their gradients */
+  int      gathered, other, written;      /* value numbers */
+  const qn_value *from;                   /* the gathered tensor */
+  bool     unfolds, spreads, packs;       /* it is copied: as unfolded windows; dilated by the stride; in any form */
+  int64_t  seen[2];                       /* H, W of it or its copy */
+  int64_t  taps, depth, chunks;           /* taps summed one by one; channels of a tap, and chunks of these */
+  int64_t  rows, columns, blocks, steps, tiles_m;     /* of the product; blocks: of 64 rows (FILTER); steps: along k */
+} problem;
+
+typedef struct state {
+  cuda_conv_tf32 product;
+  cuda_chain chain;
+  const cuda_conv_tf32_kernel *kernel;
+  const cuda_driver *driver;
+  mode     mode;
+  bool     split, packs, unfolds;         /* split: the other operand into high and low parts; packs, unfolds: see problem */
+  int32_t  gathered, other, grid, step[2];        /* value numbers; strides H, W by which dy is dilated */
+  uint64_t at_packed, at_parts, at_rows;  /* offsets in workspace (the gathered copy is at 0); at_rows: of the fold */
+  cuda_conv_pixels pixels, gradient;
+  cuda_conv_unfold unfold;
+  cuda_conv_filters filters;
+  /* the gathered tensor's TMA map: C, W, H, N */
+  int64_t  dim[4], stride[3];
+  int32_t  lower[2], upper[2], pace[2];   /* W, H */
+} state;
+
+static cuda_conv_pixels pixels_of(const qn_value *v)
+{
+  return (cuda_conv_pixels){ v->stride[0], v->stride[1], v->stride[2], v->stride[3],
+                             (int32_t)v->dim[0], (int32_t)v->dim[1], (int32_t)v->dim[2], (int32_t)v->dim[3] };
+}
+
+/* Channels contiguous, everything else in units of 16 bytes: TMA can read it in place. */
+static bool in_place(const qn_value *v)
+{
+  bool ok = v->align >= 16 && (v->stride[1] == 1 || v->dim[1] == 1);
+  for (int d = 0; d < 4; d++)
+    if (d != 1 && v->dim[d] > 1) ok = ok && v->stride[d] % 4 == 0 && v->stride[d] > 0;
+  return ok;
+}
+
+static qn_status check(const problem *p, qn_prepared *out)
+{
+  const qn_conv *c = p->c;
+  const qn_value *x = p->x, *w = p->w, *y = p->y;
+  if (x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", x->rank - 2);
+  if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
+  const uint32_t other = x->dtype != QN_F32 ? x->dtype : w->dtype != QN_F32 ? w->dtype : y->dtype;
+  if (other != QN_F32) return qn_refuse(out, "dtypes", "x", "f32, and of the others", "%s", qn_kit_name(other));
+  for (int d = 0; d < 2; d++) {
+    int64_t reach = (w->dim[2 + d] - 1) * c->dilation[d];
+    if (c->stride[d] > 8 || reach > 120 || c->pad_before[d] > 120 || c->pad_after[d] > 120)
+      return qn_refuse(out, "strides to 8, windows and padding to 120", "w", "smaller", "%lld", (long long)reach);
+  }
+  double pixels = (double)x->dim[0] * (double)((x->dim[2] + 8) * (x->dim[3] + 8) + y->dim[2] * y->dim[3] * c->stride[0] * c->stride[1]);
+  if (pixels > 2e9 || x->dim[1] > 1 << 20 || y->dim[1] > 1 << 20) return qn_refuse(out, "fewer than 2^31 pixels", "x", "", "%s", "more");
+  return QN_OK;
+}
+
+/* ---- the problem as a product ------------------------------------------------------------------------------ */
+
+static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const mode mode = op->op == QN_OP_CONV_FORWARD ? FORWARD : op->op == QN_OP_CONV_BACKWARD_DATA ? DATA : FILTER;
+  const int x = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_X
+                            : mode == DATA  ? QN_ROLE_CONV_BACKWARD_DATA_DX
+                                            : QN_ROLE_CONV_BACKWARD_FILTER_X);
+  const int w = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_W
+                            : mode == DATA  ? QN_ROLE_CONV_BACKWARD_DATA_W
+                                            : QN_ROLE_CONV_BACKWARD_FILTER_DW);
+  const int y = qn_role(op, mode == FORWARD ? QN_ROLE_CONV_FORWARD_Y
+                            : mode == DATA  ? QN_ROLE_CONV_BACKWARD_DATA_DY
+                                            : QN_ROLE_CONV_BACKWARD_FILTER_DY);
+  if (r->device->arch_major != 9 || r->device->arch_minor != 0)
+    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  p->mode = mode;
+  p->c = op->attr;
+  p->x = &r->value[x], p->w = &r->value[w], p->y = &r->value[y];
+  p->gathered = mode == DATA ? y : x, p->other = mode == FILTER ? y : w, p->written = mode == FORWARD ? y : mode == DATA ? x : w;
+  p->from = &r->value[p->gathered];
+  return check(p, out);
+}
+
+static qn_status make_product(problem *p, qn_prepared *out)
+{
+  const qn_conv *c = p->c;
+  const int64_t taps = p->w->dim[2] * p->w->dim[3], channels = p->from->dim[1];
+  const int64_t pixels_x = p->x->dim[0] * p->x->dim[2] * p->x->dim[3], pixels_y = p->y->dim[0] * p->y->dim[2] * p->y->dim[3];
+  p->unfolds = p->mode != DATA && channels <= 8 && taps > 1 && channels * taps <= 1024;
+  p->spreads = p->mode == DATA && (c->stride[0] > 1 || c->stride[1] > 1);
+  p->packs = p->unfolds || p->spreads || !in_place(p->from);
+  for (int d = 0; d < 2; d++)
+    p->seen[d] = p->spreads ? (p->from->dim[2 + d] - 1) * c->stride[d] + 1 : p->unfolds ? p->y->dim[2 + d] : p->from->dim[2 + d];
+  p->taps = p->unfolds ? 1 : taps;
+  p->depth = p->unfolds ? channels * taps : channels;
+  p->chunks = qn_ceil_div(p->depth, p->mode == FILTER ? 64 : 32);
+  p->blocks = p->taps * p->chunks;
+  p->columns = p->mode == DATA ? p->x->dim[1] : p->y->dim[1];
+  p->rows = p->mode == FORWARD ? pixels_y : p->mode == DATA ? pixels_x : p->blocks * 64;
+  p->tiles_m = qn_ceil_div(p->rows, CUDA_TF32_ROWS);
+  p->steps = p->mode == FILTER ? qn_ceil_div(pixels_y, CUDA_TF32_DEPTH) : p->blocks;
+  if (p->steps > INT32_MAX || p->steps == 0 || p->tiles_m > INT32_MAX / CUDA_TF32_ROWS)
+    return qn_refuse(out, "something to sum, and not too much", "x", "", "%s", "");
+  return QN_OK;
+}
+
+/* ---- which tile, and how many parts ------------------------------------------------------------------------- */
+
+typedef struct choice { int variant; int64_t parts; double ns; } choice;
+
+/* Nanoseconds of the product, from measured clocks of a k step and a tile's end. */
+static double cost(const cuda_conv_tf32_kernel *k, mode mode, bool split, int64_t units, int64_t share, int multiprocessors)
+{
+  /* [filter][split][128 columns] */
+  static const double step[2][2][2] = { { { 1000, 1075 }, { 1620, 2020 } }, { { 1250, 1490 }, { 1750, 2540 } } };
+  double rounds = (double)qn_ceil_div(units, multiprocessors);
+  return (3000 + rounds * ((double)share * step[mode == FILTER][split][k->bn == 128] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
+}
+
+static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_tf32_kernel *kernels, choice *best, qn_prepared *out)
+{
+  const bool filter = p->mode == FILTER;
+  *best = (choice){ -1, 1, 0 };
+  for (int i = 0; variant_names[i]; i++) {
+    if (r->variant && strcmp(r->variant, variant_names[i])) continue;
+    const int64_t tiles = p->tiles_m * qn_ceil_div(p->columns, kernels[i].bn);
+    const int64_t most = filter ? qn_min_i64(qn_max_i64(4 * r->device->units / tiles, 1), p->steps) : 1;
+    for (int64_t parts = 1; parts <= most; parts++) {
+      const int64_t share = qn_ceil_div(p->steps, parts);
+      if (share * (parts - 1) >= p->steps) continue;
+      const double join = filter ? (double)(parts * p->rows * p->columns) * 8 / 3000 : 0;
+      const double ns = cost(&kernels[i], p->mode, p->split, tiles * parts, share, r->device->units) + join;
+      if (best->variant < 0 || ns < best->ns) *best = (choice){ i, parts, ns };
+    }
+  }
+  if (best->variant < 0) return qn_refuse(out, "one of its variants", "", "128x64 or 128x128", "%s", r->variant ? r->variant : "");
+  return QN_OK;
+}
+
+/* ---- prepare ------------------------------------------------------------------------------------------------ */
+
+/* Do the pixels of an image merge into one dim? */
+static bool in_rows(const qn_value *to)
+{
+  return to->dim[2] <= 1 || to->dim[3] <= 1 || to->stride[2] == to->stride[3] * to->dim[3];
+}
+
+static uint64_t share_workspace(const problem *p, const choice *best, int64_t columns, state *st)
+{
+  const uint64_t copy = p->packs ? (uint64_t)(p->from->dim[0] * p->seen[0] * p->seen[1] * qn_round_up(p->depth, 4)) * 4 : 0;
+  const uint64_t packed = (uint64_t)(p->steps * columns) * 128 * (p->split ? 2 : 1);
+  const uint64_t parts = p->mode == FILTER ? (uint64_t)(best->parts * p->columns * p->tiles_m * CUDA_TF32_ROWS) * 4 : 0;
+  st->at_packed = (uint64_t)qn_round_up((int64_t)copy, 256);
+  st->at_parts = st->at_packed + packed;
+  st->at_rows = st->at_parts + parts;
+  return copy;
+}
+
+static void describe_packing(const problem *p, state *st)
+{
+  const qn_conv *c = p->c;
+  const qn_value *w = p->w, *y = p->y;
+  const int row = p->mode == DATA ? 1 : 0;                  /* rows of the packed filters: K, or C */
+  st->pixels = pixels_of(p->from);
+  st->gradient = pixels_of(y);
+  for (int d = 0; d < 2; d++) st->step[d] = p->spreads ? (int32_t)c->stride[d] : 1;
+  st->unfold = (cuda_conv_unfold){ (int32_t)y->dim[2],      (int32_t)y->dim[3],     (int32_t)w->dim[2],        (int32_t)w->dim[3],
+                                   (int32_t)c->stride[0],   (int32_t)c->stride[1],  (int32_t)c->pad_before[0], (int32_t)c->pad_before[1],
+                                   (int32_t)c->dilation[0], (int32_t)c->dilation[1] };
+  st->filters = (cuda_conv_filters){ .row_stride = w->stride[row],
+                                     .col_stride = w->stride[1 - row],
+                                     .r_stride = w->stride[2],
+                                     .s_stride = w->stride[3],
+                                     .rows = (int32_t)w->dim[row],
+                                     .cols = (int32_t)w->dim[1 - row],
+                                     .taps = (int32_t)(w->dim[2] * w->dim[3]),
+                                     .taps_w = (int32_t)w->dim[3],
+                                     .unfolded = p->unfolds,
+                                     .reversed = p->mode == DATA };
+}
+
+/* Windows over the gathered tensor or its copy; TMA maps have W before H. */
+static qn_status describe_map(const problem *p, state *st, qn_prepared *out)
+{
+  const qn_conv *c = p->c;
+  for (int d = 0; d < 2; d++) {
+    const int at = 1 - d;
+    const int64_t reach = (p->w->dim[2 + at] - 1) * c->dilation[at],
+                  before = p->mode == DATA ? reach - c->pad_before[at] : c->pad_before[at];
+    st->lower[d] = p->unfolds ? 0 : (int32_t)-before;
+    st->upper[d] = p->unfolds ? 0 : (int32_t)(p->mode == DATA ? p->x->dim[2 + at] - p->seen[at] - before : c->pad_after[at] - reach);
+    st->pace[d] = p->unfolds || p->mode == DATA ? 1 : (int32_t)c->stride[at];
+    if (st->upper[d] < -128 || st->upper[d] > 127) return qn_refuse(out, "windows that end within 128 of the edge", "x", "", "%s", "");
+  }
+  st->dim[0] = p->packs ? qn_round_up(p->depth, 4) : p->depth, st->dim[1] = p->seen[1], st->dim[2] = p->seen[0],
+  st->dim[3] = p->from->dim[0];
+  st->stride[0] = p->packs ? st->dim[0] : p->from->stride[3];
+  st->stride[1] = p->packs ? st->dim[0] * p->seen[1] : p->from->stride[2];
+  st->stride[2] = p->packs ? st->dim[0] * p->seen[1] * p->seen[0] : p->from->stride[0];
+  for (int d = 0; d < 3; d++)                               /* the stride of a dim of 1 is arbitrary */
+    if (st->dim[d + 1] == 1) st->stride[d] = d ? st->stride[d - 1] * st->dim[d] : qn_round_up(st->dim[0], 4);
+  return QN_OK;
+}
+
+static void describe_product(const problem *p, const choice *best, const qn_value *to, state *st)
+{
+  const qn_value *grid = p->mode == DATA ? p->x : p->y;     /* whose pixels the windows belong to */
+  cuda_conv_tf32 *g = &st->product;
+  g->m = (int32_t)(p->mode == FILTER ? p->tiles_m * CUDA_TF32_ROWS : p->rows);
+  g->n = (int32_t)p->columns;
+  g->tiles_m = (int32_t)p->tiles_m, g->tiles_n = (int32_t)qn_ceil_div(p->columns, st->kernel->bn);
+  g->parts = (int32_t)best->parts;
+  g->k_steps = (int32_t)p->steps;
+  g->share = (int32_t)qn_ceil_div(p->steps, best->parts);
+  g->taps_w = p->unfolds ? 1 : (int32_t)p->w->dim[3];
+  g->chunks = (int32_t)p->chunks;
+  g->blocks = (int32_t)p->blocks;
+  g->image_w = (int32_t)grid->dim[3];
+  g->image_hw = (int32_t)(grid->dim[2] * grid->dim[3]);
+  g->stride_w = st->pace[0], g->stride_h = st->pace[1];
+  g->start_w = st->lower[0], g->start_h = st->lower[1];
+  g->dilation_w = p->unfolds ? 0 : (int32_t)p->c->dilation[1], g->dilation_h = p->unfolds ? 0 : (int32_t)p->c->dilation[0];
+  g->steps = st->chain.steps;
+  if (p->mode == FILTER) {                                  /* parts: [part][column][row] */
+    g->along = 1;
+    g->image_rows = g->m;
+    g->out_dtype = QN_F32;
+    g->out_stride[0] = 1, g->out_stride[1] = g->m;
+    g->part_stride = g->m * p->columns;
+  } else {
+    g->image_rows = (int32_t)(to->dim[2] * to->dim[3]);
+    g->out_dtype = to->dtype;
+    g->out_stride[0] = to->dim[3] > 1 ? to->stride[3] : to->stride[2], g->out_stride[1] = to->stride[1], g->out_stride[2] = to->stride[0];
+    g->along = g->out_stride[0] == 1 && !(to->stride[1] == 1 && to->dim[1] > 1);
+  }
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
+{
+  problem p = { .split = split };
+  choice best;
+  state st = { 0 };
+  const cuda_conv_tf32_kernel *kernels = split ? cuda_conv_tf32_three : cuda_conv_tf32_one;
+  qn_status status = read_problem(r, &p, out);
+  if (status) return status;
+  const int bias = p.mode == FORWARD ? qn_role(&r->op[0], QN_ROLE_CONV_FORWARD_BIAS) : -1;
+  if ((status = cuda_chain_begin_conv(&st.chain, r, p.written, bias, out))) return status;
+  if (p.mode != FILTER) cuda_chain_follow(&st.chain, r, &(cuda_out_dims){ { 3, 1, 0, -1 }, CUDA_BY_DIMS });
+  const qn_value *to = &r->value[st.chain.out];
+  if (p.mode != FILTER && !in_rows(to)) {
+    if (st.chain.n_ops == 1)
+      return qn_refuse(out, "H and W as one dim", p.mode == DATA ? "dx" : "y", "a stride of H that is W times that of W", "%lld",
+                       (long long)to->stride[2]);
+    qn_request alone = *r;
+    alone.n_ops = 1;
+    return prepare(&alone, out, split);
+  }
+  if ((status = make_product(&p, out)) || (status = choose(r, &p, kernels, &best, out))) return status;
+  st.kernel = &kernels[best.variant];
+  st.mode = p.mode;
+  st.split = split, st.packs = p.packs, st.unfolds = p.unfolds;
+  st.gathered = p.gathered, st.other = p.other;
+
+  const int64_t tiles_n = qn_ceil_div(p.columns, st.kernel->bn), units = p.tiles_m * tiles_n * best.parts;
+  const uint64_t copy = share_workspace(&p, &best, tiles_n * st.kernel->bn, &st), packed = st.at_parts - st.at_packed;
+  const uint64_t workspace = st.at_rows + cuda_chain_bytes(&st.chain);
+  if (workspace > r->demands->workspace_limit)
+    return qn_refuse(out, "workspace for operands laid out anew", "", "a limit above it", "%llu", (unsigned long long)workspace);
+  if (units > INT32_MAX || copy / 4 / 2048 > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "", "", "%s", "more");
+  st.grid = (int32_t)qn_min_i64(units, r->device->units);
+
+  describe_packing(&p, &st);
+  if ((status = describe_map(&p, &st, out))) return status;
+  describe_product(&p, &best, to, &st);
+
+  out->n_ops = st.chain.n_ops;
+  out->variant = variant_names[best.variant];
+  out->workspace = workspace;
+  const double rate = p.mode == FILTER && p.unfolds ? 2.2 : 1;            /* few columns of many sums, as measured */
+  out->estimate = best.ns * rate + (double)copy / 1700 + (double)packed / 2500 + (p.packs ? 2500 : 1500) + (p.mode == FILTER ? 1500 : 0);
+  out->math = split ? QN_MATH_F32 : QN_MATH_TF32;
+  out->numerics = (qn_numerics){ .accumulator = split ? QN_ACC_3XTF32 : QN_ACC_TF32 };
+  return cuda_keep(out, &st, sizeof st);
+}
+
+static qn_status prepare_one(const qn_request *r, qn_prepared *out) { return prepare(r, out, false); }
+static qn_status prepare_three(const qn_request *r, qn_prepared *out) { return prepare(r, out, true); }
+
+static qn_status build(const qn_request *r, qn_prepared *out)
+{
+  state *st = out->state;
+  (void)r;
+  qn_status s = cuda_driver_get(&st->driver);
+  if (s) return s;
+  cuuint64_t dim[4], stride[3];
+  for (int i = 0; i < 4; i++) dim[i] = (cuuint64_t)st->dim[i];
+  for (int i = 0; i < 3; i++) stride[i] = (cuuint64_t)(st->stride[i] * 4);
+  cuuint32_t pace[4] = { 1, (cuuint32_t)st->pace[0], (cuuint32_t)st->pace[1], 1 };
+  CUresult e = st->driver->tensor_map_im2col(&st->product.a, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, (void *)0x10000, dim, stride, st->lower,
+                                             st->upper, 32, st->mode == FILTER ? CUDA_TF32_DEPTH : CUDA_TF32_ROWS, pace,
+                                             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (e != CUDA_SUCCESS) return cuda_host->error(QN_INTERNAL, "cuda: conv_tf32: the driver refused a tensor map");
+  return cuda_check(cudaFuncSetAttribute(st->kernel->function[st->mode == FILTER], cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         st->kernel->shared),
+                    "cudaFuncSetAttribute");
+}
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const state *st = p->state;
+  cuda_conv_tf32 g = st->product;
+  char *workspace = launch->workspace;
+  float *packed = (float *)(workspace + st->at_packed), *parts = (float *)(workspace + st->at_parts);
+  void *gathered = launch->ptr[st->gathered];
+  const float *other = launch->ptr[st->other];
+  qn_status s = QN_OK;
+  if (st->unfolds) s = cuda_conv_pack_windows(launch->workspace, gathered, &st->pixels, &st->unfold, launch->stream);
+  else if (st->packs) s = cuda_conv_pack_pixels(launch->workspace, gathered, &st->pixels, st->step[0], st->step[1], launch->stream);
+  if (!s && st->mode == FILTER) s = cuda_conv_pack_gradient(packed, other, &st->gradient, st->kernel->bn, st->split, launch->stream);
+  else if (!s) s = cuda_conv_pack_filters(packed, other, &st->filters, st->kernel->bn, st->split, launch->stream);
+  if (s) return s;
+  st->driver->tensor_map_address(&g.a, st->packs ? launch->workspace : gathered);
+  g.b = packed;
+  g.out = st->mode == FILTER ? parts : launch->ptr[st->chain.out];
+  if ((s = cuda_chain_start(&g.steps, &st->chain, launch, workspace + st->at_rows))) return s;
+  s = cuda_conv_tf32_launch(&g, st->kernel, st->mode == FILTER, st->grid, launch->stream);
+  if (!s && st->mode == FILTER)
+    s = cuda_conv_join_filters(launch->ptr[st->chain.out], parts, &st->filters, g.parts, g.m, g.chunks * 64, launch->stream);
+  return s;
+}
+
+#define ROWS(op_) \
+  { .name = "3xtf32", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
+    .variants = variant_names, \
+    .pattern = op_ == QN_OP_CONV_FORWARD ? &cuda_chain_pattern : NULL, \
+    .prepare = prepare_three, .build = build, .run = run, .release = cuda_release }, \
+  { .name = "tf32", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
+    .variants = variant_names, \
+    .pattern = op_ == QN_OP_CONV_FORWARD ? &cuda_chain_pattern : NULL, \
+    .prepare = prepare_one, .build = build, .run = run, .release = cuda_release }
+static const qn_engine rows[] = { ROWS(QN_OP_CONV_FORWARD), ROWS(QN_OP_CONV_BACKWARD_DATA), ROWS(QN_OP_CONV_BACKWARD_FILTER) };
+CUDA_ENGINES(conv_tf32) = { rows, sizeof rows / sizeof *rows };

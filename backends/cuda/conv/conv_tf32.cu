@@ -1,0 +1,247 @@
+/* conv_tf32.cu -- kernel of conv_tf32: 128 gathered rows by BN packed columns, tf32 wgmma.
+ *
+ * A producer warp fills a ring of stages of 32 k: windows of the gathered tensor (TMA im2col), and the packed operand, high and
+ * low part, stored in shared memory order. Two consumer warpgroups of 64 rows load the gathered operand from shared memory to
+ * registers, where it is transposed if its rows are channels (gradient by the filter), and split:
+ *
+ *   x = high + low, high the 11 leading bits, low the rest      x w = high high' + high low' + low high' (+ low low', left out)
+ *
+ * Infinity must not meet a low part of 0: where x is infinite, 1 stands for it beside low parts, and where the packed operand is
+ * infinite its low part is that and its high part 1. */
+#include "conv_tf32.h"
+#include "cuda_backend.h"
+#include "program/steps.cuh"
+#include "kit/wgmma.cuh"
+
+template <int BN, int products> struct conv_tf32_shape {
+  static constexpr int a_bytes = CUDA_TF32_ROWS * 128, half_b = BN * 128, b_bytes = half_b * (products == 3 ? 2 : 1);
+  static constexpr int stage_bytes = a_bytes + b_bytes, staging = 2 * 9216;
+  static constexpr int room = (232448 - 1024 - 512 - staging) / stage_bytes, stages = room > 8 ? 8 : room;
+  static constexpr int shared = stages * stage_bytes + staging + 1024 + 512;
+};
+
+/* Plain bulk copy; addresses and size in units of 16 bytes. */
+__device__ __forceinline__ void bulk_load(uint32_t to, const void *from, uint32_t bytes, uint32_t bar)
+{
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+               :: "r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
+}
+
+struct conv_unit { int m, n, part, first, last; };          /* tile coordinates; range of k steps of the partial sum */
+
+__device__ __forceinline__ conv_unit conv_unit_at(const cuda_conv_tf32 &g, int i)
+{
+  conv_unit u;
+  int tiles = g.tiles_m * g.tiles_n;
+  u.part = i / tiles;
+  i -= u.part * tiles;
+  u.m = i / g.tiles_n;                                      /* neighbouring blocks gather the same rows */
+  u.n = i - u.m * g.tiles_n;
+  u.first = u.part * g.share;
+  u.last = min(u.first + g.share, g.k_steps);
+  return u;
+}
+
+/* Fetches a stage's rows: 128 pixels of 32 channels at a tap; or (filter) two blocks of 64 channels at a tap each, 32 pixels. */
+template <bool filter>
+__device__ __forceinline__ void conv_gather(const cuda_conv_tf32 &g, const conv_unit &u, int step, uint32_t to, uint32_t bar)
+{
+  int pixel = filter ? step * CUDA_TF32_DEPTH : u.m * CUDA_TF32_ROWS, n = pixel / g.image_hw, rest = pixel - n * g.image_hw;
+  int h = rest / g.image_w, w = (rest - h * g.image_w) * g.stride_w + g.start_w;
+  h = h * g.stride_h + g.start_h;
+#pragma unroll
+  for (int i = 0; i < (filter ? 2 : 1); i++) {
+    int at = filter ? min(u.m * 2 + i, g.blocks - 1) : step, tap = at / g.chunks, r = tap / g.taps_w, s = tap - r * g.taps_w;
+    int c = (at - tap * g.chunks) * (filter ? 64 : 32);
+#pragma unroll
+    for (int j = 0; j < (filter ? 2 : 1); j++)
+      tma_load_im2col(to + i * 8192 + j * 4096, &g.a, c + j * 32, w, h, n, s * g.dilation_w, r * g.dilation_h, bar);
+  }
+}
+
+/* This thread's fragments of 64 rows by 32 k, for four instructions, from swizzled rows of 128 bytes. */
+template <bool filter> __device__ __forceinline__ void conv_fragments(float (&a)[4][4], uint32_t from)
+{
+  int warp = threadIdx.x % 128 / 32, g = threadIdx.x % 32 / 4, q = threadIdx.x % 4;
+#pragma unroll
+  for (int k = 0; k < 4; k++)
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      uint32_t at;
+      if (filter) {             /* memory rows are pixels; k = q is pixel 2q and k = q + 4 the next, which matches the packing */
+        int pixel = k * 8 + 2 * q + i / 2, c = warp % 2 * 16 + g + i % 2 * 8;
+        at = warp / 2 * 4096 + pixel * 128 + (((c >> 2) ^ (pixel & 7)) << 4) + (c & 3) * 4;
+      } else {
+        at = (warp * 16 + g + i % 2 * 8) * 128 + (((k * 2 + i / 2) ^ g) << 4) + q * 4;
+      }
+      asm volatile("ld.shared.f32 %0, [%1];" : "=f"(a[k][i]) : "r"(from + at) : "memory");
+    }
+}
+
+/* Applies the steps to `count` elements, along rows (along 1) from row `at` of an image on or along columns (along 0) from col
+ * on, and stores them. */
+__device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8], int image, int at, int col, int part, int count)
+{
+  while (true) {
+    int n = g.along ? min(count, g.image_rows - at) : count;
+    float w[8];
+#pragma unroll
+    for (int i = 0; i < 8; i++) w[i] = v[i];
+    steps_apply(g.steps, w, at, col, image, 0, g.along, n);
+    store8(w, g.out, g.out_dtype, at * g.out_stride[0] + col * g.out_stride[1] + image * g.out_stride[2] + part * g.part_stride,
+           g.out_stride[g.along ? 0 : 1], n);
+    count -= n;
+    if (count <= 0) return;
+    image++, at = 0;                      /* the rest belongs to the next image */
+    for (; n > 0; n--)
+#pragma unroll
+      for (int i = 0; i < 7; i++) v[i] = v[i + 1];
+  }
+}
+
+/* Stores slices of 32 columns through shared memory, in the order in which out is contiguous; a thread takes eight elements, twice. */
+template <int BN>
+__device__ __forceinline__ void conv_store(const cuda_conv_tf32 &g, float (&d)[BN / 2], int row0, int col0, int part, float *staging,
+                                           int id)
+{
+  int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
+  int row_pitch = g.along ? 1 : 36, col_pitch = g.along ? 68 : 1;
+  int row[2], col[2], image[2], at[2];
+#pragma unroll
+  for (int i = 0; i < 2; i++) {
+    row[i] = g.along ? t % 8 * 8 : t / 4 + 32 * i;
+    col[i] = g.along ? t / 8 + 16 * i : t % 4 * 8;
+    image[i] = (row0 + row[i]) / g.image_rows;
+    at[i] = row0 + row[i] - image[i] * g.image_rows;
+  }
+  float *to = staging + (warp * 16 + lane / 4) * row_pitch + lane % 4 * 2 * col_pitch;
+#pragma unroll 1
+  for (int s = 0; s < BN / 32; s++) {
+    int col_s = col0 + s * 32;
+    if (col_s >= g.n) break;
+    group_sync(id, 128);
+#pragma unroll
+    for (int k = 0; k < BN / 32; k++)                       /* k == s, with constant register indices */
+      if (k == s) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+          const float *p = d + (k * 4 + j) * 4;
+          to[j * 8 * col_pitch] = p[0];
+          to[(j * 8 + 1) * col_pitch] = p[1];
+          to[j * 8 * col_pitch + 8 * row_pitch] = p[2];
+          to[(j * 8 + 1) * col_pitch + 8 * row_pitch] = p[3];
+        }
+      }
+    group_sync(id, 128);
+    float v[2][8];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const float4 *from = (const float4 *)(staging + row[i] * row_pitch + col[i] * col_pitch);
+      float4 lo = from[0], hi = from[1];
+      v[i][0] = lo.x, v[i][1] = lo.y, v[i][2] = lo.z, v[i][3] = lo.w, v[i][4] = hi.x, v[i][5] = hi.y, v[i][6] = hi.z, v[i][7] = hi.w;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      int r = row0 + row[i], c = col_s + col[i];
+      if (r < g.m && c < g.n) conv_emit(g, v[i], image[i], at[i], c, part, min(8, g.along ? g.m - r : g.n - c));
+    }
+  }
+}
+
+template <int BN, int products, bool filter> __global__ void __launch_bounds__(384, 1) conv_tf32(const __grid_constant__ cuda_conv_tf32 g)
+{
+  typedef conv_tf32_shape<BN, products> shape;
+  extern __shared__ unsigned char shared_raw[];
+  unsigned char *shared = (unsigned char *)(((uintptr_t)shared_raw + 1023) & ~(uintptr_t)1023);
+  uint32_t ring = shared_address(shared), full = ring + shape::stages * shape::stage_bytes + shape::staging,
+           empty = full + 8 * shape::stages;
+  if (threadIdx.x == 0) {
+    tma_prefetch_map(&g.a);
+    for (int i = 0; i < shape::stages; i++) {
+      barrier_init(full + 8 * i, 1);
+      barrier_init(empty + 8 * i, 8);
+    }
+    barrier_init_fence();
+  }
+  __syncthreads();
+  grid_dependents_launch();
+  grid_dependency_wait();
+
+  int units = g.tiles_m * g.tiles_n * g.parts, warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0), stage = 0, phase = 0;
+  if (warpgroup == 0) {
+    if (threadIdx.x == 0) {
+      for (int i = blockIdx.x; i < units; i += gridDim.x) {
+        conv_unit u = conv_unit_at(g, i);
+        for (int step = u.first; step < u.last; step++) {
+          uint32_t bar = full + 8 * stage, a = ring + stage * shape::stage_bytes;
+          barrier_wait(empty + 8 * stage, phase ^ 1);
+          barrier_expect(bar, shape::stage_bytes);
+          conv_gather<filter>(g, u, step, a, bar);
+          bulk_load(a + shape::a_bytes, (const char *)g.b + ((int64_t)step * g.tiles_n + u.n) * shape::b_bytes, shape::b_bytes, bar);
+          if (++stage == shape::stages) stage = 0, phase ^= 1;
+        }
+      }
+    }
+    return;
+  }
+  int group = warpgroup - 1, lane = threadIdx.x % 32;
+  uint64_t high = mma_descriptor(ring + shape::a_bytes, 16, 1024, 128), low = high + (shape::half_b >> 4);
+  float *staging = (float *)(shared + shape::stages * shape::stage_bytes) + group * 2304;
+  for (int i = blockIdx.x; i < units; i += gridDim.x) {
+    conv_unit u = conv_unit_at(g, i);
+    int count = u.last - u.first, step = 0;
+    float d[BN / 2];
+    do {                                  /* do: a path around the loop would make ptxas serialise the products */
+      float a[4][4];
+      uint32_t top[4][4], beside[4][4], rest[4][4];
+      uint64_t b = stage * (shape::stage_bytes >> 4);
+      barrier_wait(full + 8 * stage, phase);
+      conv_fragments<filter>(a, ring + stage * shape::stage_bytes + group * 8192);
+#pragma unroll
+      for (int k = 0; k < 4; k++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+          uint32_t bits = __float_as_uint(a[k][j]);
+          bool infinite = (bits & 0x7fffffff) == 0x7f800000;
+          top[k][j] = a[k][j] == a[k][j] ? bits & 0xffffe000 : 0x7fffffff;
+          beside[k][j] = infinite ? (bits & 0x80000000) | 0x3f800000 : top[k][j];
+          rest[k][j] = infinite ? 0 : __float_as_uint(a[k][j] - __uint_as_float(top[k][j]));
+        }
+      wgmma_fence();
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        wgmma_tf32(d, top[k], high + b + k * 2, step > 0 || k > 0);
+        if constexpr (products == 3) {
+          wgmma_tf32(d, beside[k], low + b + k * 2, 1);
+          wgmma_tf32(d, rest[k], high + b + k * 2, 1);
+        }
+      }
+      wgmma_commit();
+      wgmma_wait<0>();
+      if (lane == 0) barrier_arrive(empty + 8 * stage);
+      if (++stage == shape::stages) stage = 0, phase ^= 1;
+    } while (++step < count);
+    conv_store<BN>(g, d, u.m * CUDA_TF32_ROWS + group * 64, u.n * BN, u.part, staging, 1 + group);
+  }
+}
+
+#define KERNEL(bn, products) { bn, conv_tf32_shape<bn, products>::shared, \
+  { (const void *)conv_tf32<bn, products, false>, (const void *)conv_tf32<bn, products, true> } }
+const cuda_conv_tf32_kernel cuda_conv_tf32_one[] = { KERNEL(64, 1), KERNEL(128, 1), {} };
+const cuda_conv_tf32_kernel cuda_conv_tf32_three[] = { KERNEL(64, 3), KERNEL(128, 3), {} };
+
+qn_status cuda_conv_tf32_launch(const cuda_conv_tf32 *g, const cuda_conv_tf32_kernel *kernel, bool filter, int grid, void *stream)
+{
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(grid);
+  config.blockDim = dim3(384);
+  config.dynamicSmemBytes = kernel->shared;
+  config.stream = (cudaStream_t)stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  void *args[] = { (void *)g };
+  return cuda_check(cudaLaunchKernelExC(&config, kernel->function[filter], args), "conv_tf32");
+}

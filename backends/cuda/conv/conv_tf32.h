@@ -1,0 +1,54 @@
+/* conv_tf32.h -- shared by host and kernels of conv_tf32. */
+#ifndef QN_CUDA_CONV_TF32_H
+#define QN_CUDA_CONV_TF32_H
+#include <cuda.h>
+#include <quern/backend.h>
+#include "conv_views.h"
+#include "program/steps.h"
+
+enum { CUDA_TF32_ROWS = 128, CUDA_TF32_DEPTH = 32 };        /* of a tile; of a k step */
+
+typedef struct cuda_conv_tf32 {           /* the product's parameter */
+  CUtensorMap a;                          /* the gathered tensor, channels last */
+  const float *b;                         /* packed: [k steps][tiles of columns][high, low][columns][32], swizzled */
+  void    *out;
+  int64_t  out_stride[3], part_stride;    /* row in an image, column, image */
+  uint32_t out_dtype;
+  int32_t  along;                         /* out is contiguous along columns (0) or rows (1), if at all */
+  int32_t  m, n, image_rows;              /* image_rows: rows of an image; the next image's are out_stride[2] on */
+  int32_t  tiles_m, tiles_n, parts, k_steps, share;         /* share: k steps of one partial sum */
+  int32_t  taps_w, chunks;                /* taps of a row; chunks of a tap: 32 channels each, or (filter gradient) 64 */
+  int32_t  blocks;                        /* filter gradient: taps times chunks, 64 rows each */
+  int32_t  image_w, image_hw;             /* pixels of a row, of an image, of the output grid */
+  int32_t  stride_w, stride_h, start_w, start_h, dilation_w, dilation_h;
+  cuda_steps steps;
+} cuda_conv_tf32;
+
+typedef struct cuda_conv_tf32_kernel { int32_t bn, shared; const void *function[2]; } cuda_conv_tf32_kernel;    /* [filter] */
+
+/* Unfolded windows: [pixels][taps][channels] (im2col). */
+typedef struct cuda_conv_unfold {
+  int32_t out_h, out_w, taps_h, taps_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+} cuda_conv_unfold;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* number of products (1: tf32, 3: 3xtf32); closed by bn 0 */
+extern const cuda_conv_tf32_kernel cuda_conv_tf32_one[], cuda_conv_tf32_three[];
+qn_status cuda_conv_tf32_launch(const cuda_conv_tf32 *g, const cuda_conv_tf32_kernel *kernel, bool filter, int grid, void *stream);
+
+/* conv_tf32_layout.cu. to: [n][(h-1) step_h + 1][(w-1) step_w + 1][c rounded up to 4] = from, zeros between. */
+qn_status cuda_conv_pack_pixels(float *to, const float *from, const cuda_conv_pixels *at, int step_h, int step_w, void *stream);
+/* to: [n][out_h][out_w][taps c rounded up to 4] */
+qn_status cuda_conv_pack_windows(float *to, const float *from, const cuda_conv_pixels *at, const cuda_conv_unfold *u, void *stream);
+/* Packs the product's second operand from filters, or from dy (a k step is then 32 pixels). bn: tile width; split: high and low parts. */
+qn_status cuda_conv_pack_filters(float *to, const float *from, const cuda_conv_filters *f, int bn, bool split, void *stream);
+qn_status cuda_conv_pack_gradient(float *to, const float *from, const cuda_conv_pixels *at, int bn, bool split, void *stream);
+/* dw = sum of the parts [filters][rows: tap, channels]. */
+qn_status cuda_conv_join_filters(float *to, const float *parts, const cuda_conv_filters *f, int n_parts, int64_t rows, int64_t rows_of_tap,
+                                 void *stream);
+#ifdef __cplusplus
+}
+#endif
+#endif

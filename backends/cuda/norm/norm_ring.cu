@@ -1,0 +1,274 @@
+/* norm_ring.cu -- layer_norm and rms_norm of very long rows (f16, bf16, f32) on sm_90, up to the shared memory of the whole
+ * device: each element is read once and written once.
+ *
+ * A row belongs to a team of persistent blocks, one per SM; each has the same slice of every row and keeps that slice's
+ * parameters in registers. Shared memory is a ring of STAGES rows' slices: one is written out, AHEAD are already measured, the
+ * rest are being copied. One warp publishes the block's moments to the team, others collect the team's (team.cuh); nobody stalls
+ * as long as that exchange takes less than AHEAD rows. Worker threads copy (cp.async) and read their own words.
+ * Refused: rows that fit one block's slice, other layouts. */
+#include "cuda_backend.h"
+#include "engines.h"
+#include "norm_far.cuh"
+#include "norm_moments.cuh"
+#include "norm_nests.h"
+#include "norm_parameters.cuh"
+#include "kit/shared_memory.h"
+#include "kit/team.cuh"
+#include "kit/vector.cuh"
+
+enum { WORDS = 4, WORKERS = 512, WARPS = WORKERS / 32, HEARERS = 2, STAGES = 6, AHEAD = 4, TURNS = 8 };
+/* SLICE: 16-byte words of a block at most */
+enum { SLICE = WORDS * WORKERS, THREADS = WORKERS + 32 + 32 * HEARERS, MAX_PARTS = 160 };
+enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
+static_assert(TURNS > AHEAD, "what is measured is not written over before all have read it");
+
+struct rings {
+  const void *p[TENSORS];
+  int64_t  step[TENSORS];                 /* from row to row: x and y in words, mean and rstd in elements */
+  int32_t  rows, words, share;            /* words: 16-byte words of a row; share: of a block's slice */
+  int32_t  hearers;                       /* warps that collect; no more than needed, because polling costs memory bandwidth */
+  cuda_team team;
+  float    eps, inverse;                  /* inverse: 1 / row length */
+};
+
+/* Passed between a block's warps; TURNS rows in rotation. Aligned so that what follows starts at bank 0. */
+struct alignas(128) news {
+  float2   of_warp[TURNS][WARPS];         /* per warp: mean and sum of squared distances */
+  float2   statistic[TURNS];              /* mean and rstd of the row */
+  uint64_t measured[TURNS], known[TURNS];
+};
+
+__device__ __forceinline__ uint32_t turn_barrier(uint64_t *of, int i) { return shared_address(of + i % TURNS); }
+__device__ __forceinline__ uint32_t turn_parity(int i) { return i / TURNS & 1; }
+
+/* Words of a block's slice (n words) that one thread has. */
+__device__ __forceinline__ int words_of(int thread, int n) { return thread < n ? (n - thread + WORKERS - 1) / WORKERS : 0; }
+
+/* ---- worker warps: measure and write -------------------------------------------------------------------------------------- */
+
+template <int dtype, bool centred>
+__device__ __forceinline__ void work(const rings &a, news &n, const team_member &team, uint4 *slots, int rows)
+{
+  constexpr int E = vector_per_16<dtype>;
+  const int first = team.rank * a.share + threadIdx.x, count = words_of(threadIdx.x, min(a.share, a.words - team.rank * a.share));
+  const int64_t x_step = a.team.teams * a.step[X], y_step = a.team.teams * a.step[Y];
+  const uint4 *x = (const uint4 *)a.p[X] + team.team * a.step[X] + first;
+  uint4 *y = (uint4 *)a.p[Y] + team.team * a.step[Y] + first;
+  uint4 *slot = slots + threadIdx.x;
+  const auto kept = [&](int stage, int k) { return slot + (stage * WORDS + k) * WORKERS; };
+  const auto fetch = [&](int i, int stage) {
+    if (i < rows)
+#pragma unroll
+      for (int k = 0; k < WORDS; k++)
+        if (k < count) copy_async<16>(shared_address(kept(stage, k)), x + i * x_step + k * WORKERS, 16);
+    copy_async_commit();
+  };
+  for (int i = 0; i < STAGES; i++) fetch(i, i);
+  uint4 scale[WORDS], shift[WORDS];
+  parameter_words<dtype>(scale, a.p[SCALE], 1, first, WORKERS, count);
+  if (centred) parameter_words<dtype>(shift, a.p[SHIFT], 0, first, WORKERS, count);
+
+  const float mine = (float)(count * E), share = count ? 1 / mine : 0, all = warp_sum(mine), all_share = all > 0 ? 1 / all : 0;
+  int to_measure = 0, to_write = 0;       /* stage numbers */
+  const auto measure = [&](int i) {
+    float v[E], from = 0, s1 = 0, s2 = 0;
+    if (centred && count > 0) {
+      vector_open<dtype>(v, 0, *kept(to_measure, 0));
+      from = finite_or_0(v[0]);
+    }
+#pragma unroll
+    for (int k = 0; k < WORDS; k++) {
+      if (k >= count) break;
+      vector_open<dtype>(v, 0, *kept(to_measure, k));
+#pragma unroll
+      for (int e = 0; e < E; e++) {
+        const float d = centred ? v[e] - from : v[e];
+        if (centred) s1 += d;
+        s2 = fmaf(d, d, s2);
+      }
+    }
+    if (++to_measure == STAGES) to_measure = 0;
+    float2 warp = make_float2(0, s2);
+    if (centred) {
+      const float mean = from + s1 * share, squares = s2 - s1 * s1 * share, about = finite_or_0(__shfl_sync(~0u, mean, 0)),
+                  d = mean - about, s = mine * d;
+      s1 = warp_sum(s), s2 = warp_sum(squares + s * d);
+      warp = make_float2(about + s1 * all_share, s2 - s1 * s1 * all_share);
+    } else warp.y = warp_sum(s2);
+    if (threadIdx.x % 32) return;
+    n.of_warp[i % TURNS][threadIdx.x / 32] = warp;
+    barrier_arrive(turn_barrier(n.measured, i));
+  };
+#pragma unroll 1
+  for (int i = -AHEAD; i < rows; i++) {
+    if (i + AHEAD < rows) {
+      copy_async_wait<STAGES - AHEAD - 1>();
+      measure(i + AHEAD);
+    }
+    if (i < 0) continue;
+    barrier_wait(turn_barrier(n.known, i), turn_parity(i));
+    float2 s = n.statistic[i % TURNS];
+    const float unit = centred ? far_unit(s.x, s.y) : 1;
+    uint4 *to = y + i * y_step;
+    parameter_stay(scale);
+    if (centred) parameter_stay(shift);
+#pragma unroll
+    for (int k = 0; k < WORDS; k++) {
+      if (k >= count) break;
+      float v[E], w[E], u[E];
+      vector_open<dtype>(v, 0, *kept(to_write, k));
+      vector_open<dtype>(w, 0, scale[k]);
+      if (centred) vector_open<dtype>(u, 0, shift[k]);
+#pragma unroll
+      for (int e = 0; e < E; e++) v[e] = centred ? fmaf(far_normalized(v[e], unit, s.x, s.y), w[e], u[e]) : v[e] * s.y * w[e];
+      to[k * WORKERS] = vector_close<dtype>(v, 0);
+    }
+    fetch(i + STAGES, to_write);
+    if (++to_write == STAGES) to_write = 0;
+  }
+  copy_async_wait<0>();
+}
+
+/* ---- exchange warps: publish and collect ---------------------------------------------------------------------------------- */
+
+template <int E> __device__ __forceinline__ void tell_rows(const rings &a, news &n, const team_member &team, int rows)
+{
+  const int lane = threadIdx.x % 32, slice = min(a.share, a.words - team.rank * a.share);
+  int words = 0;                          /* words of the worker warp whose moments this lane reads */
+  for (int t = 0; t < 32 && lane < WARPS; t++) words += words_of(lane * 32 + t, slice);
+  const float of = (float)(words * E), inverse = 1 / (float)(slice * E);
+#pragma unroll 1
+  for (int i = 0; i < rows; i++) {
+    barrier_wait(turn_barrier(n.measured, i), turn_parity(i));
+    const float2 m = lane < WARPS ? n.of_warp[i % TURNS][lane] : make_float2(0, 0);
+    const float about = finite_or_0(__shfl_sync(~0u, m.x, 0)), d = m.x - about, s = of * d;
+    const float s1 = warp_sum(s), s2 = warp_sum(m.y + s * d);
+    if (lane == 0) team.tell(i, 0, make_float2(about + s1 * inverse, s2 - s1 * s1 * inverse));
+  }
+}
+
+template <int dtype, bool centred, int N>
+__device__ __forceinline__ void hear_rows(const rings &a, news &n, const team_member &team, int rows, int hearer)
+{
+  constexpr int E = vector_per_16<dtype>;
+  float of[N];                            /* elements of the parts this lane reads */
+#pragma unroll
+  for (int k = 0; k < N; k++) {
+    const int b = threadIdx.x % 32 + 32 * k;
+    of[k] = b < a.team.parts ? (float)(min(a.share, a.words - b * a.share) * E) : 0;
+  }
+#pragma unroll 1
+  for (int i = hearer; i < rows; i += a.hearers) {
+    float2 v[N];
+    team.hear_parts(i, 0, v);
+    const float about = finite_or_0(__shfl_sync(~0u, v[0].x, 0));
+    float s1 = 0, s2 = 0;
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+      const float d = v[k].x - about, s = of[k] * d;
+      s1 += s;
+      s2 += v[k].y + s * d;
+    }
+    s1 = warp_sum(s1), s2 = warp_sum(s2);
+    const int64_t row = team.team + (int64_t)i * a.team.teams;
+    const float squares = s2 - s1 * s1 * a.inverse;
+    float mean = about + s1 * a.inverse, rstd = 1 / sqrtf(squares * a.inverse + a.eps);
+    if (dtype != QN_F16 && far_out(squares)) {
+      const far_statistics far = far_measure({ a.p[X], nullptr, dtype, 1, 0, (int64_t)a.words * E }, row * a.step[X] * E, centred, a.eps,
+                                             32);
+      mean = far.mean, rstd = far.rstd;
+    }
+    if (threadIdx.x % 32) continue;
+    n.statistic[i % TURNS] = make_float2(mean, rstd);
+    barrier_arrive(turn_barrier(n.known, i));
+    if (team.rank == 0 && a.p[MEAN]) ((float *)a.p[MEAN])[row * a.step[MEAN]] = mean;
+    if (team.rank == 0 && a.p[RSTD]) ((float *)a.p[RSTD])[row * a.step[RSTD]] = rstd;
+  }
+}
+
+template <int dtype, bool centred> __global__ void __launch_bounds__(THREADS, 1) norm_ring(const __grid_constant__ rings a)
+{
+  constexpr int E = vector_per_16<dtype>;
+  extern __shared__ uint4 slots[];
+  __shared__ news n;
+  const team_member team(a.team, nullptr);
+  const int rows = (a.rows - team.team + a.team.teams - 1) / a.team.teams, warp = threadIdx.x / 32, hearer = warp - WARPS - 1;
+  if (threadIdx.x < TURNS) {
+    barrier_init(shared_address(n.measured + threadIdx.x), WARPS);
+    barrier_init(shared_address(n.known + threadIdx.x), 1);
+  }
+  __syncthreads();
+  if (warp < WARPS) work<dtype, centred>(a, n, team, slots, rows);
+  else if (warp == WARPS) tell_rows<E>(a, n, team, rows);
+  else if (hearer >= a.hearers) {}
+  else if (a.team.parts <= 32) hear_rows<dtype, centred, 1>(a, n, team, rows, hearer);
+  else if (a.team.parts <= 64) hear_rows<dtype, centred, 2>(a, n, team, rows, hearer);
+  else hear_rows<dtype, centred, MAX_PARTS / 32>(a, n, team, rows, hearer);
+  team.leave();
+}
+
+/* ---- prepare, build, run ---------------------------------------------------------------------------------------------------- */
+
+struct state { rings a; int32_t number[TENSORS]; const void *kernel; };
+enum { SHARED = STAGES * SLICE * 16, ROW_LONG = 65536 };  /* ROW_LONG: elements; shorter rows also fit a cluster */
+
+#define KERNELS(centred) \
+  { (const void *)norm_ring<QN_F32, centred>, (const void *)norm_ring<QN_BF16, centred>, (const void *)norm_ring<QN_F16, centred> }
+static const void *const kernels[2][3] = { KERNELS(false), KERNELS(true) };
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
+  const int8_t role[TENSORS] = { roles.x, roles.y, roles.scale, roles.shift, roles.mean, roles.rstd };
+  state s = {};
+  rings &a = s.a;
+  if (!cuda_has_clusters(r->device))
+    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  for (int t = 0; t < TENSORS; t++) s.number[t] = qn_role_at(&r->op[0], role[t]);
+  const qn_value *x = &r->value[s.number[X]];
+  if (x->dtype != QN_F32 && x->dtype != QN_BF16 && x->dtype != QN_F16)
+    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));
+  const cuda_norm_nests nests = cuda_norm_nests_of(r, s.number, SHIFT + 1, TENSORS);
+  const qn_nest *outer = &nests.outer;
+  const int64_t per_word = x->dtype == QN_F32 ? 4 : 8, words = nests.length / per_word, slices = qn_ceil_div(words, SLICE);
+  if (nests.length % per_word || slices < 2 || slices > qn_min_i64(r->device->units, MAX_PARTS))
+    return qn_refuse(out, "rows of whole 16-byte words, longer than a block's slice, no longer than all of the device's", "x",
+                     "more than 32 KB, up to that for each multiprocessor", "%lld elements", (long long)nests.length);
+  if (outer->rank > 1 || nests.groups > INT32_MAX / 2)
+    return qn_refuse(out, "rows at one step from one another, fewer than 2^30", "x", "other dims that merge", "%d dims", outer->rank);
+  const qn_status status = cuda_norm_word_rows(r, s.number, &nests, a.step, out);
+  if (status) return status;
+  if (SHARED + 8192 > (int64_t)r->device->shared_per_block)
+    return qn_refuse(out, "shared memory of a block", "", "200 KB", "%lld bytes", (long long)r->device->shared_per_block);
+
+  a.rows = (int32_t)nests.groups, a.words = (int32_t)words;
+  a.share = (int32_t)qn_round_up(qn_ceil_div(words, slices), 8);            /* multiples of a 128-byte cache line */
+  a.team.parts = (int32_t)qn_ceil_div(words, a.share);
+  a.team.teams = (int32_t)qn_min_i64(nests.groups, r->device->units / a.team.parts);
+  a.hearers = a.team.parts <= 64 ? 1 : HEARERS;
+  a.team.each = 1, a.team.turns = 2 * TURNS;
+  a.eps = (float)((const qn_norm *)r->op[0].attr)->eps;
+  a.inverse = 1 / (float)nests.length;
+  s.kernel = kernels[r->op[0].op == QN_OP_LAYER_NORM][x->dtype == QN_F32 ? 0 : x->dtype == QN_BF16 ? 1 : 2];
+  out->counters = (uint64_t)cuda_team_counters(&a.team);
+  if (nests.length >= ROW_LONG) out->estimate = 9000 + (double)nests.groups * (double)words * 32 / 4130;
+  return cuda_keep(out, &s, sizeof s);
+}
+
+static qn_status build(const qn_request *, qn_prepared *p) { return cuda_allow_shared(((const state *)p->state)->kernel); }
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const state *s = (const state *)p->state;
+  rings a = s->a;
+  for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
+  a.team.told = launch->counters;
+  void *arguments[] = { &a };
+  return cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), CUDA_TOGETHER, THREADS, SHARED, arguments, launch,
+                              "norm_ring");
+}
+
+#define ROW(op) { "ring", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+                  nullptr, nullptr, prepare, build, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
+CUDA_ENGINES(norm_ring) = { row, sizeof row / sizeof *row };

@@ -1,0 +1,284 @@
+/* pool.cuh -- shared by the pooling engines: window geometry of up to three spatial dims in 32-bit arithmetic, and the grid of work units.
+ *
+ * Windows either have a fixed size and step or are adaptive: in each dim, window o covers floor(o in / out) up to ceil((o + 1) in
+ * / out). Adaptive windows that all have the same size are treated as fixed ones. */
+#pragma once
+#include "cuda_backend.h"
+#include "kit/divisor.h"
+#include "kit/larger.cuh"
+#include "kit/vector.cuh"
+
+struct pool {
+  const void *x, *dy;
+  void    *y, *dx, *indices;
+  uint32_t dtype, index_dtype;
+  int32_t  whole_indices;                 /* a vector of V indices is contiguous and aligned */
+  int32_t  average, adaptive, include_pad;
+  int32_t  channels_last;                 /* channels are contiguous: scalar units (V == 1) run along the channels */
+  float    p;                             /* lp: the exponent */
+  float    inverse[10];                   /* 1 / number of taps; [0] is 0 */
+  uint32_t n, c, units, groups, splits;   /* groups: of V channels; units: of work, each done by `splits` threads */
+  int32_t  band;                          /* outputs of one column that form one unit */
+  int32_t  in[3], out[3], size[3], step[3], dilation[3], before[3], after[3];
+  int64_t  x_stride[5], y_stride[5], dx_stride[5], index_stride[5];       /* N, C, spatial */
+  cuda_divisor by_groups, by_cells[3], by_step[3], by_out[3];   /* by_cells: extents of the grid of units */
+};
+
+/* of a unit; the channel varies fastest where channels are contiguous, else the innermost extent */
+struct place { uint32_t n, c; int o[3]; };
+
+template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32_t unit)
+{
+  place at;
+  uint32_t rest = unit;
+  const bool last = V > 1 || p.channels_last;
+  if (last) {
+    uint32_t q = cuda_quotient(rest, p.by_groups);
+    at.c = (rest - q * p.groups) * V;
+    rest = q;
+  }
+#pragma unroll
+  for (int d = 2; d >= 0; d--) {
+    uint32_t q = cuda_quotient(rest, p.by_cells[d]);
+    at.o[d] = (int)(rest - q * p.by_cells[d].by);
+    rest = q;
+  }
+  if (!last) {
+    uint32_t q = cuda_quotient(rest, p.by_groups);
+    at.c = rest - q * p.groups;
+    rest = q;
+  }
+  at.n = rest;
+  return at;
+}
+
+__device__ __forceinline__ int window_begin(const pool &p, int d, int o)
+{
+  return p.adaptive ? (int)cuda_quotient((uint32_t)o * p.in[d], p.by_out[d]) : o * p.step[d] - p.before[d];
+}
+__device__ __forceinline__ int window_size(const pool &p, int d, int o)
+{
+  return p.adaptive ? (int)cuda_quotient((uint32_t)(o + 1) * p.in[d] + p.out[d] - 1, p.by_out[d]) - window_begin(p, d, o) : p.size[d];
+}
+
+struct window { int begin[3], size[3]; };
+__device__ __forceinline__ window window_of(const pool &p, const int o[3])
+{
+  window w;
+#pragma unroll
+  for (int d = 0; d < 3; d++) w.begin[d] = window_begin(p, d, o[d]), w.size[d] = window_size(p, d, o[d]);
+  return w;
+}
+
+/* Number of taps along dim d that count towards the mean, for a window from `start` on. taps_beside: dilation 1 only. */
+__device__ __forceinline__ int taps_beside(const pool &p, int d, int start, int size)
+{
+  return max(0, min(start + size, p.include_pad ? p.in[d] + p.after[d] : p.in[d]) - (p.include_pad ? start : max(start, 0)));
+}
+__device__ __forceinline__ int taps_of(const pool &p, int d, int start, int size)
+{
+  int n = 0;
+  if (p.dilation[d] == 1) return taps_beside(p, d, start, size);
+  for (int r = 0; r < size; r++) {
+    int at = start + r * p.dilation[d];
+    n += p.include_pad ? at < p.in[d] + p.after[d] : at >= 0 && at < p.in[d];
+  }
+  return n;
+}
+__device__ __forceinline__ float divisor_of(const pool &p, const window &w)
+{
+  float taps = 1;
+#pragma unroll
+  for (int d = 0; d < 3; d++) taps *= (float)taps_of(p, d, w.begin[d], w.size[d]);
+  return taps;
+}
+
+/* Offset in the plane of a tap, given its number in the window. */
+__device__ __forceinline__ int place_in_plane(const pool &p, const window &w, int tap)
+{
+  int q = tap / w.size[2], r2 = tap - q * w.size[2], r0 = q / w.size[1], r1 = q - r0 * w.size[1];
+  return ((w.begin[0] + r0 * p.dilation[0]) * p.in[1] + w.begin[1] + r1 * p.dilation[1]) * p.in[2] + w.begin[2] + r2 * p.dilation[2];
+}
+
+/* The dtype, restricted so that the compiler knows the candidates: four channels are f32. For eight this measured slower. */
+template <int V> __device__ __forceinline__ uint32_t dtype_of(const pool &p)
+{
+  if (V == 8) return p.dtype;
+  return V == 4 || p.dtype == QN_F32 ? QN_F32 : p.dtype == QN_BF16 ? QN_BF16 : QN_F16;
+}
+
+/* Calls the visitor for the taps of a window that lie inside x, in row-major order, with their numbers. Of the rows, only every
+ * p.splits-th from `split` on. */
+template <int V, int whole, class F>
+__device__ __forceinline__ void pool_taps(const pool &p, const place &at, const window &w, int many, int split, F visitor)
+{
+  enum { AT_ONCE = 4 };
+  int64_t base = at.n * p.x_stride[0] + at.c * p.x_stride[1];
+  for (int r0 = 0; r0 < w.size[0]; r0++) {
+    int z = w.begin[0] + r0 * p.dilation[0];
+    for (int r1 = split; r1 < w.size[1]; r1 += p.splits) {
+      int y = w.begin[1] + r1 * p.dilation[1];
+      if ((unsigned)z >= (unsigned)p.in[0] || (unsigned)y >= (unsigned)p.in[1]) continue;
+      int64_t row = base + z * p.x_stride[2] + y * p.x_stride[3];
+      for (int r2 = 0; r2 < w.size[2]; r2 += AT_ONCE) {
+        uint4 q[AT_ONCE];                 /* whole: raw, as loaded */
+        float v[whole ? 1 : AT_ONCE][V];
+        bool inside[AT_ONCE];
+#pragma unroll
+        for (int b = 0; b < AT_ONCE; b++) {
+          int x = w.begin[2] + (r2 + b) * p.dilation[2];
+          inside[b] = r2 + b < w.size[2] && (unsigned)x < (unsigned)p.in[2];
+          if (!inside[b]) continue;
+          if (whole) q[b] = *vector_place<whole ? whole : QN_F32>(p.x, row + x * p.x_stride[4]);
+          else vector_load(v[whole ? 0 : b], p.x, dtype_of<V>(p), row + x * p.x_stride[4], 1, many);
+        }
+#pragma unroll
+        for (int b = 0; b < AT_ONCE; b++) {
+          if (!inside[b]) continue;
+          if (whole) vector_open<whole ? whole : QN_F32>(v[0], 0, q[b]);
+          visitor(v[whole ? 0 : b], (r0 * w.size[1] + r1) * w.size[2] + r2 + b);
+        }
+      }
+    }
+  }
+}
+
+/* The windows o of dim d that may cover position x: first..last. They do where x - window_begin is a multiple of the dilation. */
+__device__ __forceinline__ void windows_over(const pool &p, int d, int x, int *first, int *last)
+{
+  if (p.adaptive) {                       /* the same formula with the roles of x and y exchanged */
+    *first = (int)((uint32_t)x * p.out[d] / p.in[d]);
+    *last = (int)(((uint32_t)(x + 1) * p.out[d] + p.in[d] - 1) / p.in[d]) - 1;
+    return;
+  }
+  int from = x + p.before[d] - (p.size[d] - 1) * p.dilation[d];
+  *first = from <= 0 ? 0 : (int)cuda_quotient(from + p.step[d] - 1, p.by_step[d]);
+  *last = min((int)cuda_quotient(x + p.before[d], p.by_step[d]), p.out[d] - 1);
+}
+
+/* ---- host -------------------------------------------------------------------------------------------------- */
+
+static inline void pool_strides(const qn_value *v, int64_t *stride)
+{
+  for (int d = 0; d < v->rank; d++) stride[d < 2 ? d : d + 5 - v->rank] = v->stride[d];
+}
+
+/* Are all strides but the channel's multiples of v, so that vectors of v channels are aligned? */
+static inline bool pool_steps(const int64_t *stride, int v)
+{
+  for (int d = 0; d < 5; d++)
+    if (d != 1 && stride[d] % v) return false;
+  return true;
+}
+
+/* The core has already checked that all float operands of an op share one dtype. */
+static inline qn_status pool_wants_floats(const qn_value *v, const char *name, qn_prepared *out)
+{
+  if (v->dtype == QN_F32 || v->dtype == QN_F16 || v->dtype == QN_BF16) return QN_OK;
+  return qn_refuse(out, "dtypes", name, "f16, bf16 or f32", "%s", qn_kit_name(v->dtype));
+}
+
+static inline bool pool_is_adaptive(uint32_t op)
+{
+  return op == QN_OP_POOL_ADAPTIVE_MAX || op == QN_OP_POOL_ADAPTIVE_AVERAGE || op == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD ||
+         op == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
+}
+static inline bool pool_is_average(uint32_t op)
+{
+  return op == QN_OP_POOL_AVERAGE || op == QN_OP_POOL_AVERAGE_BACKWARD || op == QN_OP_POOL_ADAPTIVE_AVERAGE ||
+         op == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
+}
+/* The value that holds a forward op's indices, or -1. x and y are roles 0 and 1 of every forward pooling op. */
+static inline int32_t pool_indices(const qn_node *op)
+{
+  return pool_is_average(op->op)  ? -1
+       : op->op == QN_OP_POOL_MAX ? qn_role(op, QN_ROLE_POOL_MAX_INDICES)
+                                  : qn_role(op, QN_ROLE_POOL_ADAPTIVE_MAX_INDICES);
+}
+
+/* For kernels that load packed NCHW planes as vectors. align: the smallest alignment of the tensors accessed that way. */
+static inline qn_status pool_wants_planes(const qn_node *op, const qn_value *x, const qn_value *y, uint32_t align, qn_prepared *out)
+{
+  if (pool_indices(op) >= 0) return qn_refuse(out, "no indices", "indices", "none", "%s", "some");
+  if (!qn_is_packed(x) || !qn_is_packed(y)) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
+  if (align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", align);
+  return QN_OK;
+}
+
+/* Geometry of dim d from attribute entry `from`; false: too large for 32-bit arithmetic. */
+static inline bool pool_dim(pool *p, int d, const qn_pool *attr, int from, int64_t in, int64_t out)
+{
+  int64_t size = attr->window[from] ? attr->window[from] : in, step = attr->stride[from] ? attr->stride[from] : size;
+  int64_t before = attr->pad_before[from], after = attr->pad_after[from], dilation = attr->dilation[from];
+  if (in + before + after >= 1 << 29 || size * dilation > 1 << 29 || step > 1 << 29 || out * step > 1 << 30) return false;
+  p->in[d] = (int32_t)in, p->out[d] = (int32_t)out, p->size[d] = (int32_t)size, p->step[d] = (int32_t)step;
+  p->dilation[d] = (int32_t)dilation, p->before[d] = (int32_t)before, p->after[d] = (int32_t)after;
+  return true;
+}
+/* Adaptive dim: windows of one size, or (p->adaptive) of sizes that differ by at most one from it. */
+static inline bool pool_share(pool *p, int d, int64_t in, int64_t out)
+{
+  if (in >= 1 << 29 || out >= 1 << 29 || (in + 1) * (out + 1) > INT32_MAX) return false;
+  p->in[d] = (int32_t)in, p->out[d] = (int32_t)out, p->size[d] = p->step[d] = (int32_t)qn_ceil_div(in, out);
+  p->adaptive |= in % out != 0;
+  return true;
+}
+
+/* The geometry of a pooling from x to y; false: too large (an offset in a plane must fit 31 bits). */
+static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, const qn_value *y)
+{
+  const qn_pool *attr = pool_is_adaptive(op->op) ? nullptr : (const qn_pool *)op->attr;
+  memset(p, 0, sizeof *p);
+  if (x->dim[0] > INT32_MAX || x->dim[1] > INT32_MAX) return false;
+  p->dtype = x->dtype;
+  p->n = (uint32_t)x->dim[0];
+  p->c = (uint32_t)x->dim[1];
+  p->splits = 1;
+  p->average = pool_is_average(op->op);
+  if (attr) p->include_pad = attr->include_pad != 0, p->p = (float)attr->p;
+  for (int taps = 1; taps < 10; taps++) p->inverse[taps] = 1 / (float)taps;
+  for (int d = 0; d < 3; d++) {
+    int from = d - (5 - x->rank);
+    p->in[d] = p->out[d] = p->size[d] = p->step[d] = p->dilation[d] = 1;
+    if (from >= 0 &&
+        !(attr ? pool_dim(p, d, attr, from, x->dim[2 + from], y->dim[2 + from]) : pool_share(p, d, x->dim[2 + from], y->dim[2 + from])))
+      return false;
+    p->by_out[d] = cuda_divide_by(p->out[d]);
+  }
+  pool_strides(x, p->x_stride);
+  pool_strides(y, p->y_stride);
+  p->channels_last = p->c > 1 && p->x_stride[1] == 1 && p->y_stride[1] == 1;
+  return (double)p->in[0] * p->in[1] * p->in[2] <= INT32_MAX;
+}
+
+/* Folds a leading spatial dim with 1-wide windows into the planes. Indices that are tap numbers (u8) stay valid, indices that are
+ * offsets in the volume (`places`) do not; false: the dim cannot be folded. */
+static inline bool pool_fold(pool *p, bool places)
+{
+  bool several = p->in[0] > 1;
+  if (p->size[0] != 1 || p->before[0] != 0 || p->in[0] != p->out[0] || (several && (places || p->step[0] != 1))) return false;
+  p->in[0] = p->out[0] = 1;
+  return true;
+}
+
+/* Channels per vector (V): 16 bytes of them if every layout allows it, else 1. *whole: the dtype if vectorised, else 0. */
+static inline int pool_channels(const pool *p, const int64_t *const stride[], int n, uint32_t align, uint32_t *whole)
+{
+  int v = p->dtype == QN_F32 ? 4 : 8;
+  bool all = p->c > 1 && p->c % v == 0 && align >= 16;
+  for (int t = 0; t < n; t++) all = all && stride[t][1] == 1 && pool_steps(stride[t], v);
+  *whole = all ? p->dtype : 0;
+  return all ? v : 1;
+}
+
+/* One unit per v channels of each cell of the grid; false: too many units. */
+static inline bool pool_units(pool *p, int v, const int32_t cells[3])
+{
+  p->groups = (uint32_t)qn_ceil_div(p->c, v);
+  p->by_groups = cuda_divide_by(p->groups);
+  double units = (double)p->n * p->groups;
+  for (int d = 0; d < 3; d++)
+    units *= cells[d], p->by_cells[d] = cuda_divide_by(cells[d]), p->by_step[d] = cuda_divide_by((uint32_t)p->step[d]);
+  p->units = units > INT32_MAX ? 0 : (uint32_t)units;
+  return units <= INT32_MAX;
+}

@@ -1,0 +1,352 @@
+/* pool_planes.cu -- pooling, adaptive too, of packed NCHW planes in f16, bf16 and f32: a block stages whole planes, or a band of
+ * rows of one, in shared memory with 16-byte cp.async, and reduces its windows from there.
+ *
+ *   max       y = the largest tap inside x; NaN wins, the first of equals counts; no tap inside: -Inf
+ *   average   y = sum of taps inside x / divisor, 0 where there is none
+ *
+ * small_windows: 2x2 or 3x3, known at compile time. A thread computes STRIP outputs of a column and reduces shared rows once.
+ * other_windows: any window, separably: first each row of x to the columns of outputs (up to 32 lanes share a long row), then the
+ *   rows of each output.
+ * wide_windows: the same at stride 1, SWEEP outputs a thread (pool_sweep.cuh). */
+#include <type_traits>
+#include <cuda_pipeline_primitives.h>
+#include "cuda_backend.h"
+#include "engines.h"
+#include "pool_far.cuh"
+#include "pool_sweep.cuh"
+#include "kit/shared_memory.h"
+
+enum { THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10, WIDE = -1 /* as SIZE */ };
+enum { MAX, MAX_INDEX, AVERAGE };
+
+struct planes : pool {                    /* depth is folded away: in[0] is 1 */
+  int64_t  total;                         /* elements of x */
+  uint32_t count, per_block;              /* planes: in all, of a block */
+  int32_t  bands;                         /* bands of a plane, one block each; p.band: output rows of one */
+  int32_t  lane_bits, part;               /* log2 of the lanes that share a row; part: byte offset of the row results in shared memory */
+  cuda_divisor by_bands, by_rows, by_strips;  /* rows: output rows of a plane */
+  cuda_divisor by_across, by_down;        /* wide: groups of SWEEP along a row, along a column */
+};
+
+/* The reduction of a window so far, and (MAX_INDEX) the number of its maximal tap. */
+template <int mode> struct found {
+  float v;
+  int   tap;
+
+  __device__ found() : v(mode == AVERAGE ? 0.f : -INFINITY), tap(-1) {}
+  __device__ __forceinline__ void take(float a, int at)
+  {
+    if (mode == AVERAGE) v += a;
+    else if (mode == MAX) v = larger(v, a);
+    else if (tap < 0 || a > v || (a != a && v == v)) v = a, tap = at;
+  }
+  /* Merges another partial reduction, whose taps may precede ours. */
+  __device__ __forceinline__ void join(float a, int at)
+  {
+    if (mode != MAX_INDEX) take(a, at);
+    else if (at >= 0 && (tap < 0 || a > v || (a != a && v == v) || ((a == v || (a != a && v != v)) && at < tap))) v = a, tap = at;
+  }
+};
+
+template <class T> __device__ __forceinline__ float tap_value(const T *s, int i);
+struct bf16_bits { uint16_t h; };
+struct f16_bits { uint16_t h; };
+template <> __device__ __forceinline__ float tap_value(const float *s, int i) { return s[i]; }
+template <> __device__ __forceinline__ float tap_value(const bf16_bits *s, int i) { return bf16_to_float(s[i].h); }
+template <> __device__ __forceinline__ float tap_value(const f16_bits *s, int i) { return f16_to_float(s[i].h); }
+__device__ __forceinline__ void tap_store(float *y, float v) { *y = v; }
+__device__ __forceinline__ void tap_store(bf16_bits *y, float v) { y->h = float_to_bf16(v); }
+__device__ __forceinline__ void tap_store(f16_bits *y, float v) { y->h = float_to_f16(v); }
+
+/* The mean of the plane's window, from its sum's share. */
+template <class T> __device__ __forceinline__ float mended(const planes &p, uint32_t plane, int oy, int ox, float mean)
+{
+  if (std::is_same<T, f16_bits>::value || !pool_far<QN_F32>(mean)) return mean;
+  return pool_far_mean(p, (int64_t)plane * p.in[1] * p.in[2], 0, oy, ox);
+}
+
+template <class T, int mode> __device__ __forceinline__ void put(const planes &p, uint32_t plane, int oy, int ox, const found<mode> &f)
+{
+  const int o[3] = { 0, oy, ox };
+  const window w = window_of(p, o);
+  int64_t to = ((int64_t)plane * p.out[1] + oy) * p.out[2] + ox;
+  tap_store((T *)p.y + to, mode == AVERAGE ? mended<T>(p, plane, oy, ox, f.v / fmaxf(divisor_of(p, w), 1)) : f.v);     /* no tap: 0 */
+  if (mode == MAX_INDEX)
+    element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && f.tap >= 0 ? place_in_plane(p, w, f.tap) : f.tap);
+}
+
+/* end: first row not staged. */
+template <class T, int mode, int SIZE, int STEP>
+__device__ __forceinline__ void small_windows(const planes &p, const T *s, uint32_t plane0, int n, int o0, int rows, int end)
+{
+  constexpr int lines = (STRIP - 1) * STEP + SIZE;
+  int strips = (rows + STRIP - 1) / STRIP, units = n * strips * p.out[2];
+  for (int unit = threadIdx.x; unit < units; unit += THREADS) {
+    int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * p.out[2], k = cuda_quotient(q, p.by_strips),
+        oy = o0 + (q - k * strips) * STRIP;
+    int x0 = ox * STEP - p.before[2], y0 = oy * STEP - p.before[1];
+    const T *line = s + (k * p.in[1] + y0) * p.in[2] + x0;
+    bool here[SIZE];
+#pragma unroll
+    for (int c = 0; c < SIZE; c++) here[c] = (unsigned)(x0 + c) < (unsigned)p.in[2];
+    found<mode> f[STRIP];
+#pragma unroll
+    for (int r = 0; r < lines; r++) {
+      found<mode> g;
+      if ((unsigned)(y0 + r) < (unsigned)end)
+#pragma unroll
+        for (int c = 0; c < SIZE; c++)
+          if (here[c]) g.take(tap_value(line, r * p.in[2] + c), c);
+#pragma unroll
+      for (int i = 0; i < STRIP; i++)
+        if (r >= i * STEP && r < i * STEP + SIZE) {
+          if (mode != MAX_INDEX) f[i].take(g.v, 0);
+          else if (g.tap >= 0) f[i].take(g.v, (r - i * STEP) * SIZE + g.tap);
+        }
+    }
+    float v[STRIP];
+    int across = mode == AVERAGE ? taps_beside(p, 2, x0, SIZE) : 0;
+#pragma unroll
+    for (int i = 0; i < STRIP; i++) v[i] = mode == AVERAGE ? f[i].v * p.inverse[across * taps_beside(p, 1, y0 + i * STEP, SIZE)] : f[i].v;
+    if (mode == AVERAGE && !std::is_same<T, f16_bits>::value)
+      pool_mend<QN_F32>(v, min((int)STRIP, o0 + rows - oy), [&](int i) { return mended<T>(p, plane0 + k, oy + i, ox, INFINITY); });
+#pragma unroll
+    for (int i = 0; i < STRIP; i++) {
+      if (oy + i >= o0 + rows) break;
+      if (mode == MAX_INDEX) put<T, mode>(p, plane0 + k, oy + i, ox, f[i]);
+      else tap_store((T *)p.y + ((int64_t)(plane0 + k) * p.out[1] + oy + i) * p.out[2] + ox, v[i]);
+    }
+  }
+}
+
+/* part: results of `lines` rows of x from row `first` of the plane on, for each output column; MAX_INDEX: tap numbers behind them. */
+template <class T, int mode>
+__device__ __forceinline__ void other_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first,
+                                              int lines)
+{
+  const int lanes = 1 << p.lane_bits, lane = threadIdx.x & (lanes - 1), step = THREADS >> p.lane_bits, width = p.out[2],
+            units = n * lines * width;
+  int *taps = (int *)part + units;
+  s += (int64_t)first * p.in[2];
+  for (int begin = 0; begin < units; begin += step) {       /* uniform, so that all lanes take part in the shuffles */
+    int unit = begin + (threadIdx.x >> p.lane_bits);
+    bool here = unit < units;
+    int line = cuda_quotient(unit, p.by_out[2]), ox = unit - line * width, x0 = window_begin(p, 2, ox), apart = p.dilation[2],
+        next = lanes * apart;
+    int before = max(-x0, 0), beyond = p.in[2] - x0;        /* taps before..beyond-1 are inside x */
+    if (apart > 1) before = (before + apart - 1) / apart, beyond = (beyond + apart - 1) / apart;
+    const int end = here ? min(window_size(p, 2, ox), beyond) : 0;
+    int c = before + lane;
+    const T *from = s + line * p.in[2] + x0 + c * apart;
+    found<mode> f;
+#pragma unroll 1
+    for (; c + (BATCH - 1) * lanes < end; c += BATCH * lanes, from += BATCH * next) {
+      float v[BATCH];
+#pragma unroll
+      for (int b = 0; b < BATCH; b++) v[b] = tap_value(from, b * next);
+#pragma unroll
+      for (int b = 0; b < BATCH; b++) f.take(v[b], c + b * lanes);
+    }
+#pragma unroll 1
+    for (; c < end; c += lanes, from += next) f.take(tap_value(from, 0), c);
+    for (int o = lanes / 2; o; o /= 2) f.join(__shfl_xor_sync(~0u, f.v, o), mode == MAX_INDEX ? __shfl_xor_sync(~0u, f.tap, o) : 0);
+    if (!here || lane) continue;
+    part[unit] = f.v;
+    if (mode == MAX_INDEX) taps[unit] = f.tap;
+  }
+  __syncthreads();
+  for (int unit = threadIdx.x; unit < n * rows * width; unit += THREADS) {
+    int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * width, k = cuda_quotient(q, p.by_rows), oy = o0 + q - k * rows;
+    int y0 = window_begin(p, 1, oy), down = window_size(p, 1, oy), across = window_size(p, 2, ox);
+    found<mode> f;
+    for (int r = 0; r < down; r++) {
+      int y = y0 + r * p.dilation[1], at = (k * lines + y - first) * width + ox;
+      if ((unsigned)y >= (unsigned)p.in[1]) continue;
+      if (mode != MAX_INDEX) f.take(part[at], 0);
+      else if (taps[at] >= 0) f.take(part[at], r * across + taps[at]);
+    }
+    put<T, mode>(p, plane0 + k, oy, ox, f);
+  }
+}
+
+template <class T, int mode>
+__device__ __forceinline__ void wide_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first,
+                                             int lines)
+{
+  const int width = p.out[2], across = p.by_across.by, down = p.by_down.by;
+  const float none = mode == AVERAGE ? 0 : -INFINITY;
+  const auto join = [](float a, float b) { return mode == AVERAGE ? a + b : larger(a, b); };
+  s += (int64_t)first * p.in[2];
+  for (int unit = threadIdx.x; unit < n * lines * across; unit += THREADS) {
+    const int line = cuda_quotient(unit, p.by_across), ox = (unit - line * across) * SWEEP;
+    const T *const from = s + line * p.in[2];
+    float f[SWEEP][1];
+    sweep(f, ox - p.before[2], p.size[2], p.in[2], none, [&](float (&v)[1], int x) { v[0] = tap_value(from, x); }, join);
+#pragma unroll
+    for (int k = 0; k < SWEEP; k++)
+      if (ox + k < width) part[line * width + ox + k] = f[k][0];
+  }
+  __syncthreads();
+  for (int unit = threadIdx.x; unit < n * down * width; unit += THREADS) {
+    const int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * width, k = cuda_quotient(q, p.by_down), o = (q - k * down) * SWEEP;
+    const float *const from = part + (k * lines - first) * width + ox;
+    float f[SWEEP][1];
+    sweep(f, o0 + o - p.before[1], p.size[1], first + lines, none, [&](float (&v)[1], int y) { v[0] = from[y * width]; }, join);
+#pragma unroll
+    for (int r = 0; r < SWEEP; r++) {
+      if (o + r >= rows) break;
+      found<mode> g;
+      g.v = f[r][0];
+      put<T, mode>(p, plane0 + k, o0 + o + r, ox, g);
+    }
+  }
+}
+
+template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS) pool_planes(const __grid_constant__ planes p)
+{
+  extern __shared__ uint4 stage[];
+  constexpr int E = 16 / sizeof(T);
+  uint32_t group = p.bands == 1 ? blockIdx.x : cuda_quotient(blockIdx.x, p.by_bands), plane0 = group * p.per_block;
+  int n = (int)min(p.per_block, p.count - plane0), o0 = 0, rows = p.out[1], first = 0, last = n * p.in[1];
+  if (p.bands > 1) {                      /* then per_block is 1 */
+    o0 = (int)(blockIdx.x - group * p.bands) * p.band;
+    rows = min(p.band, p.out[1] - o0);
+    first = min(max(window_begin(p, 1, o0), 0), p.in[1]);
+    int begin = window_begin(p, 1, o0 + rows - 1), size = window_size(p, 1, o0 + rows - 1);
+    last = max(first, min(begin + (size - 1) * p.dilation[1] + 1, p.in[1]));
+  }
+  int64_t plane = (int64_t)plane0 * p.in[1] * p.in[2], from = plane + (int64_t)first * p.in[2], begin = from / E * E;
+  int vectors = (int)((plane + (int64_t)last * p.in[2] - begin + E - 1) / E);
+  const int whole = (int)min((int64_t)vectors, (p.total - begin) / E);
+  const uint4 *x = (const uint4 *)((const T *)p.x + begin);
+  for (int i = threadIdx.x; i < whole; i += THREADS) __pipeline_memcpy_async(&stage[i], &x[i], 16);
+  __pipeline_commit();
+#pragma unroll 1
+  /* the tail of x that is no whole vector */
+  for (int64_t j = whole < vectors ? begin + (int64_t)whole * E + threadIdx.x : p.total; j < p.total; j += THREADS)
+    ((T *)stage)[j - begin] = ((const T *)p.x)[j];
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  const T *s = (const T *)stage + (from - begin) - (int64_t)first * p.in[2];
+  const int lines = p.bands > 1 ? last - first : p.in[1];
+  if constexpr (SIZE == WIDE) wide_windows<T, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
+  else if constexpr (SIZE != 0) small_windows<T, mode, SIZE, STEP>(p, s, plane0, n, o0, rows, first + lines);
+  else other_windows<T, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------- */
+
+typedef const void *kernel;
+struct state { planes p; int32_t x, y, indices; uint32_t blocks, shared; kernel kernel; };
+
+/* 10 SIZE + STEP if small_windows takes it, else 0. */
+static int small_window(const pool &p)
+{
+  bool square = !p.adaptive && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1;
+  int small = 10 * p.size[1] + p.step[1];
+  return square && (small == 32 || small == 31 || small == 22) ? small : 0;
+}
+template <class T, int mode> static kernel choose_window(const planes &p, bool wide)
+{
+  if constexpr (mode != MAX_INDEX)
+    if (wide) return (kernel)pool_planes<T, mode, WIDE, 1>;
+  switch (small_window(p)) {
+  case 32: return (kernel)pool_planes<T, mode, 3, 2>;
+  case 31: return (kernel)pool_planes<T, mode, 3, 1>;
+  case 22: return (kernel)pool_planes<T, mode, 2, 2>;
+  default: return (kernel)pool_planes<T, mode, 0, 0>;
+  }
+}
+template <class T> static kernel choose_mode(const planes &p, bool average, bool index, bool wide)
+{
+  return average ? choose_window<T, AVERAGE>(p, wide) : index ? choose_window<T, MAX_INDEX>(p, false) : choose_window<T, MAX>(p, wide);
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
+  int32_t indices = pool_indices(op);
+  qn_status status = pool_wants_floats(x, "x", out);
+  if (status) return status;
+  if (!qn_is_packed(x) || !qn_is_packed(y) || (indices >= 0 && !qn_is_packed(&r->value[indices])))
+    return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
+  if (x->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align);
+  planes p = {};
+  bool fits = pool_fill(&p, op, x, y);
+  for (int d = 1; d < 3; d++)
+    fits = fits && p.in[d] + p.before[d] + p.after[d] <= 1 << 14 && p.size[d] * p.dilation[d] <= 1 << 14 && p.step[d] <= 1 << 14;
+  if (!fits) return qn_refuse(out, "extents below 2^14", "x", "", "%s", "more");
+  if (!pool_fold(&p, indices >= 0 && r->value[indices].dtype != QN_U8))
+    return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p.size[0]);
+  p.total = qn_elements(x);
+  int64_t count = p.total / ((int64_t)p.in[1] * p.in[2]);
+  if (count > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%lld", (long long)count);
+  p.count = (uint32_t)count;
+  if (indices >= 0) p.index_dtype = r->value[indices].dtype;
+
+  /* Choose planes a block, or output rows a band. given: bytes of row results for a row of x. */
+  int64_t esize = qn_kit_bytes(x->dtype), line = p.in[2] * esize, given = small_window(p) ? 0 : p.out[2] * (indices >= 0 ? 8 : 4);
+  int64_t reach = (int64_t)(p.size[1] + p.adaptive - 1) * p.dilation[1] + 1;
+  int64_t units = 2 * r->device->units, most = qn_min_i64(STAGE_MOST, cuda_room(r)) - 48, lines = p.in[1];
+  p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64((given ? STAGE : STAGE / 2) / (lines * (line + given)), qn_ceil_div(count, units)));
+  const bool average = pool_is_average(op->op);
+  bool wide = sweep_takes(p) && indices < 0;
+  if (wide) p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64(p.per_block, count / (5 * r->device->units)));
+  p.bands = 1, p.band = p.out[1];
+  if (lines * (line + given) > STAGE) {
+    int64_t band = (STAGE / (line + given) - reach) / p.step[1] + 1;
+    if (band < STRIP) {  /* take what fits on this device; the band then depends on the device, so sums must not depend on it */
+      wide = wide && !average;
+      band = qn_min_i64(STRIP, (most / (line + given) - reach) / p.step[1] + 1);
+    }
+    p.band = (int32_t)qn_max_i64(1, qn_min_i64(band, p.out[1]));
+    p.bands = (int32_t)qn_ceil_div(p.out[1], p.band);
+    if (p.bands > 1) lines = (int64_t)(p.band - 1) * p.step[1] + reach;     /* an adaptive step is at most step[1] */
+    if (lines * (line + given) > most)
+      return qn_refuse(out, "a window's lines in shared memory", "x", "96 KB", "%lld", (long long)(lines * (line + given)));
+  }
+  p.part = (int32_t)qn_round_up(p.per_block * lines * line + 32, 16);       /* 32: x may begin and end amid a vector */
+  int64_t shared = p.part + p.per_block * lines * given;
+  while (p.lane_bits < 5 && 16 << p.lane_bits <= p.size[2]) p.lane_bits++;
+  p.by_bands = cuda_divide_by(p.bands);
+  p.by_rows = cuda_divide_by(p.out[1]);
+  p.by_strips = cuda_divide_by(qn_ceil_div(p.band, STRIP));
+  p.by_across = cuda_divide_by(qn_ceil_div(p.out[2], (int64_t)SWEEP)), p.by_down = cuda_divide_by(qn_ceil_div(p.band, (int64_t)SWEEP));
+  double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
+  if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "x", "", "%s", "more");
+  state st = {};
+  st.p = p;
+  st.x = qn_role(op, QN_ROLE_POOL_MAX_X);
+  st.y = qn_role(op, QN_ROLE_POOL_MAX_Y);
+  st.indices = indices;
+  st.blocks = (uint32_t)blocks;
+  st.shared = (uint32_t)shared;
+  st.kernel = x->dtype == QN_F32  ? choose_mode<float>(p, average, indices >= 0, wide)
+            : x->dtype == QN_BF16 ? choose_mode<bf16_bits>(p, average, indices >= 0, wide)
+                                  : choose_mode<f16_bits>(p, average, indices >= 0, wide);
+  return cuda_keep(out, &st, sizeof st);
+}
+
+static qn_status build(const qn_request *, qn_prepared *prepared)
+{
+  const state *st = (const state *)prepared->state;
+  return st->shared > 48 << 10 ? cuda_allow_shared(st->kernel) : QN_OK;
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *st = (const state *)prepared->state;
+  planes p = st->p;
+  p.x = launch->ptr[st->x];
+  p.y = launch->ptr[st->y];
+  p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
+  void *args[] = { &p };
+  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, THREADS, args, st->shared, (cudaStream_t)launch->stream), "pool_planes");
+}
+
+#define ROW(op) { "planes", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
+                  prepare, build, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX),
+                                 ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
+CUDA_ENGINES(pool_planes) = { row, sizeof row / sizeof *row };

@@ -1,0 +1,263 @@
+/* pool_tiles.cu -- gradient of 2x2, stride 2 pooling on NCHW planes (f16, bf16, f32), fused with the pointwise ops that follow
+ * (an activation's gradient) and with a final sum per channel (a bias's gradient).
+ *
+ *   max       dx[x] = dy of its window if the window's maximum is x, by its indices or recomputed from x; else 0
+ *   average   dx[x] = dy of its window / 4
+ *   lp        dx[x] = dy of its window sign(x) (|x| / y)^(p - 1), 0 where y is 0
+ *   y = chain(dx);  sums[c] = the sum of y over images and pixels
+ *
+ * A thread handles 4 neighbouring windows, 8 elements of two rows, in 16-byte accesses. With a sum, a block stays in one channel;
+ * partial sums go to workspace and the last block of a channel adds them in a fixed order.
+ * Refused: rows of windows that are no multiple of 4, and plain gradients that spread takes. */
+#include "program/chain.h"
+#include "engines.h"
+#include "pool.cuh"
+#include "pool_lp.cuh"
+#include "program/steps.cuh"
+#include "kit/sums.cuh"
+#include "kit/vector.cuh"
+
+enum { BY_INDEX, BY_X, AVERAGE, LP, THREADS = 128, WINDOWS = 4 };
+
+struct tiles {
+  const void *x, *dy, *indices, *norm;    /* norm: y of lp pooling */
+  void    *y, *sums;                      /* y NULL: only its sums are wanted; sums NULL: none */
+  float   *partial;                       /* [channel][part] */
+  uint32_t *tickets;                      /* per channel: how many of its parts are done */
+  int32_t  how, width;                    /* width: of dx */
+  float    p;                             /* lp */
+  uint32_t dtype, y_dtype, index_dtype, sum_dtype;
+  /* units (4 windows): of a row, of a plane, of a channel; `line` is what `parts` blocks share, `share` what one takes */
+  uint32_t across, plane, channel, line, share, parts;
+  int64_t  x_stride[3], dy_stride[3], norm_stride[3], index_stride[4], y_stride[4], sum_stride;     /* N, C, H, W */
+  cuda_steps steps;
+};
+
+__device__ __forceinline__ int64_t place(const int64_t *stride, uint32_t n, uint32_t c, uint32_t h)
+{
+  return n * stride[0] + c * stride[1] + h * stride[2];
+}
+
+/* dx of four windows. */
+template <int dtype>
+__device__ __forceinline__ void gradient(float (&g)[2][8], const tiles &t, uint32_t n, uint32_t c, uint32_t oy, uint32_t ox)
+{
+  float dy[WINDOWS];
+  packet<dtype> row[2];
+  if (t.how == BY_X || t.how == LP)
+#pragma unroll
+    for (int r = 0; r < 2; r++) row[r].load(t.x, dtype, place(t.x_stride, n, c, 2 * oy + r) + 2 * ox, 8, 0);
+  vector_load(dy, t.dy, dtype, place(t.dy_stride, n, c, oy) + ox, 1, WINDOWS);
+  if (t.how == BY_X) {
+    float x[2][8];
+    row[0].open(x[0]), row[1].open(x[1]);
+#pragma unroll
+    for (int w = 0; w < WINDOWS; w++) {
+      int chosen = 0;
+      float best = x[0][2 * w];
+#pragma unroll
+      for (int k = 1; k < 4; k++) {       /* the first of equals, the first NaN */
+        float v = x[k / 2][2 * w + k % 2];
+        if (v > best || (v != v && best == best)) best = v, chosen = k;
+      }
+#pragma unroll
+      for (int k = 0; k < 4; k++) g[k / 2][2 * w + k % 2] = chosen == k ? dy[w] : 0;
+    }
+  } else if (t.how == LP) {
+    float norm[WINDOWS], of[8], dy_of[8];
+    vector_load(norm, t.norm, dtype, place(t.norm_stride, n, c, oy) + ox, 1, WINDOWS);
+#pragma unroll
+    for (int i = 0; i < 8; i++) of[i] = norm[i / 2], dy_of[i] = dy[i / 2];
+#pragma unroll
+    for (int r = 0; r < 2; r++) {
+      float x[8];
+      row[r].open(x);
+#pragma unroll
+      for (int i = 0; i < 8; i++) g[r][i] = 0;
+      lp_gradient(g[r], x, of, dy_of, t.p);
+    }
+  } else {
+#pragma unroll
+    for (int w = 0; w < WINDOWS; w++) {
+      int64_t at = t.how == AVERAGE
+                     ? 0
+                     : element_load<int64_t>(t.indices, place(t.index_stride, n, c, oy) + (ox + w) * t.index_stride[3], t.index_dtype);
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        int64_t here = t.index_dtype == QN_U8 ? k : (int64_t)(2 * oy + k / 2) * t.width + 2 * (ox + w) + k % 2;
+        g[k / 2][2 * w + k % 2] = t.how == AVERAGE ? dy[w] / 4 : at == here ? dy[w] : 0;
+      }
+    }
+  }
+}
+
+/* Writes the block's partial sum; the last block of a channel adds all parts. */
+__device__ __forceinline__ void sum_channel(const tiles &t, uint32_t c, uint32_t part, float sum)
+{
+  __shared__ float warps[THREADS / 32];
+  sum = warp_sum(sum);
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  float v = warps[0];
+#pragma unroll
+  for (int w = 1; w < THREADS / 32; w++) v += warps[w];
+  if (t.parts > 1) {
+    uint32_t last = 0;
+    if (threadIdx.x == 0) {
+      t.partial[c * t.parts + part] = v;
+      __threadfence();
+      last = atomicInc(&t.tickets[c], t.parts - 1) == t.parts - 1;         /* wraps to 0 for the next launch */
+      __threadfence();
+    }
+    if (!__shfl_sync(~0u, last, 0)) return;
+    v = 0;
+    for (uint32_t p = threadIdx.x; p < t.parts; p += 32) v += __ldcg(&t.partial[c * t.parts + p]);
+    v = warp_sum(v);
+  }
+  if (threadIdx.x == 0) element_store(t.sums, c * t.sum_stride, t.sum_dtype, v);
+}
+
+template <int dtype> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ tiles t)
+{
+  uint32_t line = blockIdx.x / t.parts, part = blockIdx.x - line * t.parts;
+  uint32_t from = line * t.line + part * t.share, end = min(from + t.share, (line + 1) * t.line);
+  float sum = 0;
+  for (uint32_t unit = from + threadIdx.x; unit < end; unit += THREADS) {
+    uint32_t c = unit / t.channel, rest = unit - c * t.channel, n = rest / t.plane;
+    rest -= n * t.plane;
+    uint32_t oy = rest / t.across, ox = (rest - oy * t.across) * WINDOWS;
+    float g[2][8];
+    gradient<dtype>(g, t, n, c, oy, ox);
+#pragma unroll 1
+    for (int r = 0; r < 2; r++) {         /* not unrolled, to have the steps' code once */
+      float v[8];
+#pragma unroll
+      for (int i = 0; i < 8; i++) v[i] = r ? g[1][i] : g[0][i];
+      steps_apply(t.steps, v, (int)(2 * oy) + r, (int)(2 * ox), (int)c, (int)n, 0, 8);
+      if (t.y) store8(v, t.y, t.y_dtype, place(t.y_stride, n, c, 2 * oy + r) + 2 * ox * t.y_stride[3], t.y_stride[3], 8);
+#pragma unroll
+      for (int i = 0; i < 8; i++) sum += v[i];
+    }
+  }
+  if (t.sums) sum_channel(t, line, part, sum);
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------- */
+
+struct state { tiles t; cuda_chain chain; int32_t dy, x, norm, indices, sums; uint32_t blocks; };
+
+/* Is W contiguous, are the other strides multiples of `unit`, and is it aligned to 16 bytes? */
+static bool rows_fit(const qn_value *v, int64_t unit)
+{
+  bool fits = v->stride[3] == 1;
+  for (int d = 0; d < 3; d++) fits &= v->dim[d] == 1 || v->stride[d] % unit == 0;
+  return fits && v->align >= 16;
+}
+
+/* The value of a reduce_sum per channel that follows the chain, or -1. */
+static int32_t closing_sum(const qn_request *r, const cuda_chain *chain)
+{
+  if (chain->n_ops >= r->n_ops) return -1;
+  const qn_node *op = &r->op[chain->n_ops];
+  if (op->op != QN_OP_REDUCE_SUM || op->arg[0] != chain->out || ((const qn_axes *)op->attr)->mask != 0xd) return -1;
+  return qn_is_float(r->value[op->arg[1]].dtype) ? op->arg[1] : -1;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const qn_pool *attr = (const qn_pool *)op->attr;
+  bool max = op->op == QN_OP_POOL_MAX_BACKWARD, lp = op->op == QN_OP_POOL_LP_BACKWARD;
+  state s = {};
+  s.dy = op->arg[0];                      /* dy is input 0 of all three; dx the only output */
+  s.indices = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) : -1;
+  s.x = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : lp ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_X) : -1;
+  s.norm = lp ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_Y) : -1;
+  int32_t dx_at = op->arg[op->first[op->n_inputs]];
+  const qn_value *dx = &r->value[dx_at], *dy = &r->value[s.dy], *x = s.x >= 0 ? &r->value[s.x] : NULL, *norm = lp ? &r->value[s.norm] : dy;
+  qn_status status = pool_wants_floats(dx, "dx", out);
+  if (status) return status;
+  if (dx->rank != 4) return qn_refuse(out, "two spatial dims", "dx", "2", "%d", dx->rank - 2);
+  for (int d = 0; d < 2; d++) {
+    int64_t window = attr->window[d] ? attr->window[d] : dx->dim[2 + d], step = attr->stride[d] ? attr->stride[d] : window;
+    if (window != 2 || step != 2 || attr->dilation[d] != 1 || attr->pad_before[d] || dx->dim[2 + d] != 2 * dy->dim[2 + d])
+      return qn_refuse(out, "windows of 2 by 2 that tile the plane", "dx", "2", "%lld", (long long)window);
+  }
+  if (lp && attr->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", attr->p);
+  if (dy->dim[3] % WINDOWS) return qn_refuse(out, "windows by four along a row", "dy", "a multiple of 4", "%lld", (long long)dy->dim[3]);
+  if (!rows_fit(dy, WINDOWS) || !rows_fit(norm, WINDOWS) || (x && !rows_fit(x, 8)))
+    return qn_refuse(out, "rows in steps of 16 bytes", x ? "x" : "dy", "nchw", "%s", "other strides");
+  double elements = (double)qn_elements(dx);
+  if (elements > 2e9) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
+
+  /* what can be fused */
+  cuda_out_dims dims = { { 2, 3, 1, 0 }, CUDA_BY_DIMS };
+  cuda_chain_begin(&s.chain, dx_at);
+  cuda_chain_follow(&s.chain, r, &dims);
+  s.sums = closing_sum(r, &s.chain);
+  const qn_value *indices = s.indices >= 0 ? &r->value[s.indices] : dy;
+  if ((s.indices >= 0 || (!max && !lp)) && s.chain.n_ops == 1 && s.sums < 0 && qn_is_packed(dx) && qn_is_packed(dy) &&
+      qn_is_packed(indices) && dx->align >= 16 && dy->align >= 16 && indices->align >= 16)
+    return qn_refuse(out, "ops that follow, or planes that spread does not take", "dx", "an activation's gradient", "%s", "none");
+  const qn_value *y = &r->value[s.chain.out];
+
+  tiles *t = &s.t;
+  t->dtype = dx->dtype;
+  t->how = lp ? LP : !max ? AVERAGE : x ? BY_X : BY_INDEX;
+  t->p = (float)attr->p;
+  t->width = (int32_t)dx->dim[3];
+  t->across = (uint32_t)(dy->dim[3] / WINDOWS);
+  t->plane = t->across * (uint32_t)dy->dim[2];
+  t->channel = t->plane * (uint32_t)dy->dim[0];
+  for (int d = 0; d < 4; d++) {
+    if (d < 3) t->dy_stride[d] = dy->stride[d], t->norm_stride[d] = norm->stride[d], t->x_stride[d] = x ? x->stride[d] : 0;
+    if (s.indices >= 0) t->index_stride[d] = r->value[s.indices].stride[d];
+    t->y_stride[d] = y->stride[d];
+  }
+  t->y_dtype = y->dtype;
+  t->steps = s.chain.steps;
+  if (s.indices >= 0) t->index_dtype = r->value[s.indices].dtype;
+  int64_t channels = dx->dim[1], lines = s.sums >= 0 ? channels : 1, line = t->channel * (s.sums >= 0 ? 1 : channels);
+  int64_t parts = s.sums < 0      ? qn_ceil_div(line, THREADS)
+                : channels > 1024 ? 1
+                                  : qn_max_i64(1, qn_min_i64(8 * r->device->units / channels, qn_ceil_div(line, THREADS)));
+  int64_t share = qn_round_up(qn_ceil_div(line, parts), THREADS);
+  parts = qn_ceil_div(line, share);
+  if (s.sums >= 0 && (uint64_t)(parts * channels) * 4 > r->demands->workspace_limit) share = line, parts = 1;
+  t->line = (uint32_t)line, t->share = (uint32_t)share, t->parts = (uint32_t)parts;
+  s.blocks = (uint32_t)(lines * parts);
+  if (s.sums >= 0) {
+    t->sum_dtype = r->value[s.sums].dtype;
+    t->sum_stride = channels > 1 ? r->value[s.sums].stride[1] : 0;
+    out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
+    if (parts > 1) out->workspace = (uint64_t)(parts * channels) * 4, out->counters = (uint64_t)channels * 4;
+  }
+  out->n_ops = s.chain.n_ops + (s.sums >= 0);
+  return cuda_keep(out, &s, sizeof s);
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *st = (const state *)prepared->state;
+  tiles t = st->t;
+  t.dy = launch->ptr[st->dy];
+  t.x = st->x >= 0 ? launch->ptr[st->x] : nullptr;
+  t.norm = st->norm >= 0 ? launch->ptr[st->norm] : nullptr;
+  t.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
+  t.y = launch->ptr[st->chain.out];
+  t.sums = st->sums >= 0 ? launch->ptr[st->sums] : nullptr;
+  t.partial = (float *)launch->workspace;
+  t.tickets = (uint32_t *)launch->counters;
+  cuda_chain_bind(&t.steps, &st->chain, launch->ptr);
+  cudaStream_t stream = (cudaStream_t)launch->stream;
+  if (t.dtype == QN_F32) pool_tiles<QN_F32><<<st->blocks, THREADS, 0, stream>>>(t);
+  else if (t.dtype == QN_BF16) pool_tiles<QN_BF16><<<st->blocks, THREADS, 0, stream>>>(t);
+  else pool_tiles<QN_F16><<<st->blocks, THREADS, 0, stream>>>(t);
+  return cuda_check(cudaGetLastError(), "pool_tiles");
+}
+
+#define ROW(op) { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
+                  prepare, nullptr, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD), ROW(QN_OP_POOL_LP_BACKWARD) };
+CUDA_ENGINES(pool_tiles) = { row, sizeof row / sizeof *row };

@@ -1,0 +1,489 @@
+/* pool_vector.cu -- max and average pooling, f16, bf16 and f32; adaptive too with channels last.
+ *
+ *   max       y = the largest tap inside x; NaN wins, then the first of equals; no tap inside: -Inf
+ *   average   y = sum of taps inside x / divisor; 0 if no tap is inside
+ *
+ * pool_vector: any window. A thread takes V channels of one output (channels last), or one output element (any other layout),
+ *   with 32-bit index arithmetic. Neighbouring threads are neighbours in memory; overlapping windows hit the caches.
+ * pool_small, channels last: 3x3 windows, stride 1 or 2, and 2x2, stride 2. A thread walks down a column of windows and reduces
+ *   each row of taps once.
+ * pool_large, pool_sweeps, channels last: large overlapping windows, separably: rows are reduced into shared memory, then its
+ *   columns into outputs.
+ * Packed NCHW planes have faster engines: pool_strips.cu, pool_flat.cu, pool_global.cu, pool_planes.cu. */
+#include <type_traits>
+#include "engines.h"
+#include "pool_far.cuh"
+#include "pool_sweep.cuh"
+#include "kit/words.cuh"
+
+enum { MAX, MAX_INDEX, AVERAGE, THREADS = 128, BLOCK = 4096 };
+
+/* The reduction of a window's taps so far, for V channels; tap: -1 until one was seen; MAX_INDEX: the maximum's. */
+template <int V, int mode> struct found {
+  float v[V];
+  int   tap[mode == MAX_INDEX ? V : 1];
+
+  __device__ __forceinline__ found()
+  {
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = mode == AVERAGE ? 0.f : -INFINITY, tap[mode == MAX_INDEX ? i : 0] = -1;
+  }
+  __device__ __forceinline__ void take(const float (&a)[V], int at)
+  {
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+      if (mode == AVERAGE) v[i] += a[i];
+      else if (mode == MAX) v[i] = larger(v[i], a[i]);
+      else if (tap[i] < 0 || a[i] > v[i] || (a[i] != a[i] && v[i] == v[i])) v[i] = a[i], tap[i] = at;
+    }
+    if (mode != MAX_INDEX) tap[0] = at;
+  }
+  /* Appends the result of later taps, whose numbers begin at `from`. */
+  __device__ __forceinline__ void join(const found &b, int from)
+  {
+    if (mode == MAX_INDEX) {
+#pragma unroll
+      for (int i = 0; i < V; i++)
+        if (b.tap[i] >= 0 && (tap[i] < 0 || b.v[i] > v[i] || (b.v[i] != b.v[i] && v[i] == v[i]))) v[i] = b.v[i], tap[i] = from + b.tap[i];
+    } else if (b.tap[0] >= 0) {
+      take(b.v, 0);
+    }
+  }
+};
+
+template <class I, int V> __device__ __forceinline__ void indices_store(const int (&index)[V], void *base, int64_t at)
+{
+  alignas(16) I v[V];
+#pragma unroll
+  for (int i = 0; i < V; i++) v[i] = (I)index[i];
+  I *to = (I *)base + at;
+  if constexpr (sizeof v == 4) *(uint32_t *)to = *(uint32_t *)v;
+  else if constexpr (sizeof v == 8) *(uint2 *)to = *(uint2 *)v;
+  else
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof v / 16); i++) ((uint4 *)to)[i] = ((uint4 *)v)[i];
+}
+
+/* Stores y and the index of the first `many` channels. share: 1 / divisor, for average. */
+template <int V, int mode, int whole>
+__device__ __forceinline__ void put(const pool &p, const place &at, const window &w, int many, float share, found<V, mode> &f)
+{
+  if (mode == AVERAGE) {
+#pragma unroll
+    for (int i = 0; i < V; i++) f.v[i] *= share;
+    const int64_t plane = at.n * p.x_stride[0] + at.c * p.x_stride[1];
+    pool_mend<whole ? whole : QN_F32>(f.v, many, [&](int i) {
+      return pool_far_mean(p, plane + i * p.x_stride[1], at.o[0], at.o[1], at.o[2]);
+    });
+  }
+  int64_t to = at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
+  if (whole) vector_store_whole<whole ? whole : QN_F32>(f.v, p.y, to);
+  else vector_store(f.v, p.y, dtype_of<V>(p), to, 1, many);
+  if (mode != MAX_INDEX) return;
+  to = at.n * p.index_stride[0] + at.c * p.index_stride[1] + at.o[0] * p.index_stride[2] + at.o[1] * p.index_stride[3] +
+       at.o[2] * p.index_stride[4];
+  int index[V];                           /* -1 is stored as 255 in u8 */
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    index[i] = f.tap[mode == MAX_INDEX ? i : 0];
+    if (p.index_dtype != QN_U8 && index[i] >= 0) index[i] = place_in_plane(p, w, index[i]);
+  }
+  if constexpr (whole != 0)
+    if (p.whole_indices) {
+      if (p.index_dtype == QN_U8) indices_store<uint8_t>(index, p.indices, to);
+      else if (p.index_dtype == QN_I32) indices_store<int32_t>(index, p.indices, to);
+      else indices_store<int64_t>(index, p.indices, to);
+      return;
+    }
+#pragma unroll
+  for (int i = 0; i < V; i++)
+    if (i < many) element_store_wrapped(p.indices, to + i * p.index_stride[1], p.index_dtype, index[i]);
+}
+
+/* ---- any window ---------------------------------------------------------------------------------------------- */
+
+/* whole: x and y have this dtype, in whole aligned vectors; 0: anything. A large window's rows are divided among p.splits threads. */
+template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS, 4) pool_vector(const __grid_constant__ pool p)
+{
+  __shared__ float shared[mode == MAX_INDEX ? 1 : THREADS][V + 1];
+  uint32_t across = THREADS / p.splits, split = threadIdx.x / across, unit = blockIdx.x * across + threadIdx.x % across;
+  bool here = unit < p.units;
+  place at = place_of<V>(p, here ? unit : 0);
+  int many = whole ? V : min(V, (int)(p.c - at.c));
+  const window w = window_of(p, at.o);
+  found<V, mode> f, blocks;               /* blocks: the sum of all blocks of BLOCK taps but the last */
+  int taken = 0;
+  if (here)
+    pool_taps<V, whole>(p, at, w, many, split, [&](const float (&v)[V], int tap) {
+      f.take(v, tap);
+      if (mode != AVERAGE || ++taken % BLOCK) return;
+      blocks.take(f.v, tap);
+      f = found<V, mode>();
+    });
+  if (mode == AVERAGE && taken >= BLOCK) f.take(blocks.v, blocks.tap[0]);
+  if (mode != MAX_INDEX && p.splits > 1) {
+#pragma unroll
+    for (int i = 0; i < V; i++) shared[threadIdx.x][i] = f.v[i];
+    shared[threadIdx.x][V] = __int_as_float(f.tap[0]);
+    __syncthreads();
+    for (int k = 1; split == 0 && k < p.splits; k++) {
+      float v[V];
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] = shared[k * across + threadIdx.x][i];
+      f.take(v, max(f.tap[0], __float_as_int(shared[k * across + threadIdx.x][V])));
+    }
+    here &= split == 0;
+  }
+  if (here) put<V, mode, whole>(p, at, w, many, mode == AVERAGE ? 1 / fmaxf(divisor_of(p, w), 1) : 1, f);
+}
+
+/* ---- small windows, channels last ----------------------------------------------------------------------------- */
+
+/* Square windows of SIZE with stride STEP in the last two dims: a thread walks down a column of windows and reduces the taps of
+ * a row once for all windows that share it. The loads of BATCH rows are in flight at once. */
+enum { BATCH = 2 };
+
+/* Blocks per SM of averages with stride 1; bands are sized so that no more are launched, if possible. */
+constexpr int small_resident(uint32_t dtype) { return dtype == QN_F32 ? 7 : 5; }
+
+template <int mode, int whole, int SIZE, int STEP>
+__global__ void __launch_bounds__(THREADS, STEP == 1 && mode == AVERAGE ? small_resident(whole) : 0)
+pool_small(const __grid_constant__ pool p)
+{
+  constexpr int V = vector_per_16<whole>, KEPT = SIZE - STEP, ROWS = BATCH / STEP;
+  uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
+  if (unit >= p.units) return;
+  place at = place_of<V>(p, unit);
+  at.o[1] *= p.band;
+  int end = min(at.o[1] + p.band, p.out[1]), y = at.o[1] * STEP - p.before[1], x0 = at.o[2] * STEP - p.before[2];
+  int64_t base = at.n * p.x_stride[0] + at.c + x0 * p.x_stride[4];
+  auto load = [&](uint4 (&q)[SIZE], int line) {
+#pragma unroll
+    for (int c = 0; c < SIZE; c++)
+      if ((unsigned)line < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2])
+        q[c] = *vector_place<whole>(p.x, base + line * p.x_stride[3] + c * p.x_stride[4]);
+  };
+  auto join = [&](const uint4 (&q)[SIZE], int line) {
+    found<V, mode> f;
+#pragma unroll
+    for (int c = 0; c < SIZE; c++)
+      if ((unsigned)line < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2]) {
+        float v[V];
+        vector_open<whole>(v, 0, q[c]);
+        f.take(v, c);
+      }
+    return f;
+  };
+  int across = mode == AVERAGE ? taps_beside(p, 2, x0, SIZE) : 0;
+  found<V, mode> line[KEPT + BATCH];
+#pragma unroll
+  for (int i = 0; i < KEPT; i++) {
+    uint4 q[SIZE];
+    load(q, y + i);
+    line[i] = join(q, y + i);
+  }
+#pragma unroll 1
+  for (; at.o[1] < end; y += BATCH) {
+    uint4 q[BATCH][SIZE];
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) load(q[i], y + KEPT + i);
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) line[KEPT + i] = join(q[i], y + KEPT + i);
+#pragma unroll
+    for (int k = 0; k < ROWS; k++, at.o[1]++) {
+      if (at.o[1] >= end) break;
+      found<V, mode> f;
+#pragma unroll
+      for (int r = 0; r < SIZE; r++) f.join(line[k * STEP + r], r * SIZE);
+      put<V, mode, whole>(p, at, window_of(p, at.o), V,
+                          mode == AVERAGE ? p.inverse[across * taps_beside(p, 1, at.o[1] * STEP - p.before[1], SIZE)] : 1, f);
+    }
+#pragma unroll
+    for (int i = 0; i < KEPT; i++) line[i] = line[BATCH + i];
+  }
+}
+
+/* ---- large windows that overlap, channels last ------------------------------------------------------------------- */
+
+/* A block has a band of rows of y for a few vectors of channels. It reduces each row of x along the row for every column of y,
+ * into shared memory, and then reduces those down the columns. */
+enum { LARGE_THREADS = 256, LARGE_MEMORY = 40 << 10 };
+
+template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) pool_large(const __grid_constant__ pool p)
+{
+  constexpr int V = vector_per_16<whole>;
+  extern __shared__ float4 lines[];
+  uint32_t band, chunk;
+  place at;
+  at.n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cells[1], &band), p.by_cells[0], &chunk);
+  const int many = (int)min(p.splits, p.groups - chunk * p.splits), top = (int)band * p.band, rows = min(p.band, p.out[1] - top);
+  const int y0 = top * p.step[1] - p.before[1], high = (rows - 1) * p.step[1] + (p.size[1] - 1) * p.dilation[1] + 1;
+  const auto column = [&](int i, int *row) {              /* item i: its row, column of y and vector; false: no such vector */
+    uint32_t k, x;
+    *row = (int)cuda_quotient(cuda_quotient(i, p.by_cells[2], &k), p.by_out[2], &x);
+    at.c = (chunk * p.splits + k) * V, at.o[2] = (int)x;
+    return (int)k < many;
+  };
+  for (int i = threadIdx.x; i < high * p.out[2] * (int)p.splits; i += LARGE_THREADS) {
+    int row;
+    if (!column(i, &row) || (unsigned)(y0 + row) >= (unsigned)p.in[1]) continue;
+    const int64_t base = at.n * p.x_stride[0] + at.c + (y0 + row) * p.x_stride[3];
+    const int x0 = at.o[2] * p.step[2] - p.before[2];
+    found<V, mode> f;
+#pragma unroll 4
+    for (int c = 0; c < p.size[2]; c++) {
+      const int x = x0 + c * p.dilation[2];
+      if ((unsigned)x >= (unsigned)p.in[2]) continue;
+      float v[V];
+      vector_load_whole<whole>(v, p.x, base + x * p.x_stride[4]);
+      f.take(v, 0);
+    }
+#pragma unroll
+    for (int q = 0; q < V / 4; q++) lines[i * (V / 4) + q] = make_float4(f.v[q * 4], f.v[q * 4 + 1], f.v[q * 4 + 2], f.v[q * 4 + 3]);
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < rows * p.out[2] * (int)p.splits; i += LARGE_THREADS) {
+    int row;
+    if (!column(i, &row)) continue;
+    at.o[0] = 0, at.o[1] = top + row;
+    found<V, mode> f;
+#pragma unroll 4
+    for (int r = 0; r < p.size[1]; r++) {
+      const int below = row * p.step[1] + r * p.dilation[1];
+      if ((unsigned)(y0 + below) >= (unsigned)p.in[1]) continue;
+      float v[V];
+#pragma unroll
+      for (int q = 0; q < V / 4; q++) {
+        const float4 w = lines[(i + (below - row) * p.out[2] * (int)p.splits) * (V / 4) + q];
+        v[q * 4] = w.x, v[q * 4 + 1] = w.y, v[q * 4 + 2] = w.z, v[q * 4 + 3] = w.w;
+      }
+      f.take(v, 0);
+    }
+    const window w = window_of(p, at.o);
+    put<V, mode, whole>(p, at, w, V, mode == AVERAGE ? 1 / fmaxf(divisor_of(p, w), 1) : 1, f);
+  }
+}
+
+/* The same for stride 1, SWEEP windows a thread (pool_sweep.cuh). Bands begin at multiples of SWEEP, so that the
+ * order of a window's sum depends on its place, not on the band height. Maxima of 16-bit dtypes are taken two at a
+ * time, on packed words. */
+__host__ __device__ constexpr bool sweeps_words(int mode, uint32_t whole) { return mode == MAX && whole != QN_F32; }
+
+template <class T, int N> struct alignas(16) several {
+  T v[N];
+
+  __device__ __forceinline__ several(const T (&from)[N])
+  {
+#pragma unroll
+    for (int i = 0; i < N; i++) v[i] = from[i];
+  }
+  __device__ __forceinline__ void open(T (&to)[N]) const
+  {
+#pragma unroll
+    for (int i = 0; i < N; i++) to[i] = v[i];
+  }
+};
+
+template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) pool_sweeps(const __grid_constant__ pool p)
+{
+  constexpr bool words = sweeps_words(mode, whole);
+  constexpr int V = vector_per_16<whole>, N = words ? 4 : V;
+  typedef typename std::conditional<words, uint32_t, float>::type number;
+  typedef several<number, N> several;
+  extern __shared__ float4 lines[];
+  several *const line = (several *)lines;
+  number none;
+  if constexpr (words) none = word_of_least<whole>().x;
+  else none = mode == AVERAGE ? 0 : -INFINITY;
+  const auto join = [](number a, number b) {
+    if constexpr (words) return larger_pair<whole>(a, b);
+    else return mode == AVERAGE ? a + b : larger(a, b);
+  };
+  uint32_t band, chunk, k;
+  const uint32_t n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cells[1], &band), p.by_cells[0], &chunk);
+  const int many = (int)min(p.splits, p.groups - chunk * p.splits), top = (int)band * p.band, rows = min(p.band, p.out[1] - top),
+            width = p.out[2], K = (int)p.splits;
+  const int first = max(top - p.before[1], 0), end = max(min(top - p.before[1] + rows - 1 + p.size[1], p.in[1]), 0),
+            across = (width + SWEEP - 1) / SWEEP, down = (rows + SWEEP - 1) / SWEEP;
+  const int64_t base = n * p.x_stride[0] + chunk * p.splits * V;
+  for (int i = threadIdx.x; i < (end - first) * across * K; i += blockDim.x) {
+    const int q = (int)cuda_quotient(i, p.by_cells[2], &k), row = q / across, ox = (q - row * across) * SWEEP;
+    if ((int)k >= many) continue;
+    const int64_t from = base + k * V + (first + row) * p.x_stride[3];
+    number f[SWEEP][N];
+    sweep(f, ox - p.before[2], p.size[2], p.in[2], none, [&](number (&v)[N], int x) {
+      const uint4 w = *vector_place<whole>(p.x, from + x * p.x_stride[4]);
+      if constexpr (words) v[0] = w.x, v[1] = w.y, v[2] = w.z, v[3] = w.w;
+      else vector_open<whole>(v, 0, w);
+    }, join);
+#pragma unroll
+    for (int j = 0; j < SWEEP; j++)
+      if (ox + j < width) line[(row * width + ox + j) * K + k] = several(f[j]);
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < down * width * K; i += blockDim.x) {
+    uint32_t ox;
+    const int q = (int)cuda_quotient(i, p.by_cells[2], &k), o = (int)cuda_quotient(q, p.by_out[2], &ox) * SWEEP,
+              y0 = top + o - p.before[1];
+    if ((int)k >= many) continue;
+    number f[SWEEP][N];
+    sweep(f, y0, p.size[1], end, none, [&](number (&v)[N], int y) { line[((y - first) * width + (int)ox) * K + k].open(v); }, join);
+    const int beside = mode == AVERAGE ? taps_beside(p, 2, (int)ox - p.before[2], p.size[2]) : 0;
+    int64_t to = n * p.y_stride[0] + (chunk * p.splits + k) * V + (top + o) * p.y_stride[3] + (int)ox * p.y_stride[4];
+#pragma unroll
+    for (int r = 0; r < SWEEP; r++, to += p.y_stride[3]) {
+      if (o + r >= rows) break;
+      if constexpr (words) *(uint4 *)vector_place<whole>(p.y, to) = make_uint4(f[r][0], f[r][1], f[r][2], f[r][3]);
+      else {
+        const float share = mode == AVERAGE ? 1 / fmaxf((float)beside * (float)taps_beside(p, 1, y0 + r, p.size[1]), 1) : 1;
+#pragma unroll
+        for (int c = 0; c < N; c++) f[r][c] *= share;
+        if constexpr (mode == AVERAGE)
+          pool_mend<whole>(f[r], N, [&](int i) { return pool_far_mean(p, base + k * V + i, 0, top + o + r, (int)ox); });
+        vector_store_whole<whole>(f[r], p.y, to);
+      }
+    }
+  }
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------- */
+
+/* Chooses the vectors of a block (p->splits) and its band, so that they fit shared memory and fill the device; bytes: of a
+ * partial result. Returns the bytes of shared memory, 0 if too wide. */
+static int64_t large_choose(pool *p, int64_t bytes, int64_t units)
+{
+  int64_t best = 0;
+  for (uint32_t k = p->groups < 4 ? p->groups : 4; k && !best; k /= 2)
+    for (int64_t bands = 1; bands <= p->out[1] && !best; bands *= 2) {
+      const int64_t band = qn_min_i64(p->out[1], qn_round_up(qn_ceil_div(p->out[1], bands), sweep_takes(*p) ? SWEEP : 1)),
+                    high = (band - 1) * p->step[1] + (p->size[1] - 1) * (int64_t)p->dilation[1] + 1,
+                    shared = high * p->out[2] * k * bytes;
+      if (shared > LARGE_MEMORY || (k > 1 && (double)p->n * qn_ceil_div(p->groups, k) * bands < units + units / 2) ||
+          (bands > 1 && band < p->size[1]))
+        continue;
+      const int64_t chunks = qn_ceil_div(p->groups, k);
+      best = shared, p->splits = k, p->band = (int32_t)band;
+      p->by_cells[0] = cuda_divide_by(chunks), p->by_cells[1] = cuda_divide_by(qn_ceil_div(p->out[1], band)),
+      p->by_cells[2] = cuda_divide_by(k);
+      p->units = (uint32_t)(p->n * chunks * qn_ceil_div(p->out[1], band));
+    }
+  return best;
+}
+
+/* v: channels a thread; small: 10 SIZE + STEP, or 0; large: bytes of shared memory, or 0 */
+struct state { pool p; int32_t x, y, indices, v, small; uint32_t whole, threads; int64_t large; };
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
+  int32_t indices = pool_indices(op);
+  qn_status status = pool_wants_floats(x, "x", out);
+  if (status) return status;
+  pool p;
+  if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29, planes below 2^31", "x", "", "%s", "more");
+  if (indices >= 0) {
+    p.index_dtype = r->value[indices].dtype;
+    pool_strides(&r->value[indices], p.index_stride);
+  }
+  int v = p.x_stride[1] == 1 && p.y_stride[1] == 1 && x->dim[1] > 1 ? (x->dtype == QN_F32 ? 4 : 8) : 1;
+  if (v == 1 && pool_is_adaptive(op->op)) return qn_refuse(out, "channels side by side", "x", "channels last", "%s", "another layout");
+  if (!pool_units(&p, v, p.out)) return qn_refuse(out, "fewer than 2^31 units", "y", "", "%s", "more");
+  state st = {};
+  st.p = p;
+  st.x = qn_role(op, QN_ROLE_POOL_MAX_X);
+  st.y = qn_role(op, QN_ROLE_POOL_MAX_Y);
+  st.indices = indices;
+  st.v = v;
+  bool whole = v > 1 && p.c % v == 0 && x->align >= 16 && y->align >= 16 && pool_steps(p.x_stride, v) && pool_steps(p.y_stride, v);
+  st.whole = whole ? x->dtype : 0;
+  st.p.whole_indices = indices >= 0 && r->value[indices].align >= 16 && p.index_stride[1] == 1 && pool_steps(p.index_stride, v);
+  bool square = !p.adaptive && p.size[0] == 1 && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 &&
+                p.dilation[2] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0;
+  int small = 10 * p.size[1] + p.step[1];
+  st.small = 0;
+  if (whole && square && (small == 32 || small == 31 || small == 22)) {
+    st.small = small;
+    int64_t across = (int64_t)p.n * p.groups * p.out[2];    /* columns; cut into enough bands to fill the device with threads */
+    const int64_t held = (small == 31 && indices < 0 ? small_resident(x->dtype) * THREADS : 2048) * (int64_t)r->device->units;
+    int64_t bands = qn_min_i64(qn_ceil_div(p.out[1], 2), qn_max_i64(qn_ceil_div(p.out[1], 8), held / across));
+    st.p.band = (int32_t)qn_ceil_div(p.out[1], bands);
+    int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p.out[1], st.p.band), p.out[2] };
+    pool_units(&st.p, v, cells);
+  }
+  const bool flat = p.size[0] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0 && p.step[1] < p.size[1] &&
+                    p.step[2] < p.size[2] && p.size[1] * (int64_t)p.size[2] >= 25;
+  const bool sweeps = sweep_takes(p);
+  st.large = whole && flat && indices < 0 && !p.adaptive
+               ? large_choose(&st.p, sweeps && sweeps_words(p.average ? AVERAGE : MAX, x->dtype) ? 16 : 4 * v, r->device->units)
+               : 0;
+  if (st.large) {                         /* no more threads than the pass over rows has items */
+    int64_t lines = 0;
+    for (int64_t top = -p.before[1]; top + p.before[1] < p.out[1]; top += st.p.band)
+      lines = qn_max_i64(lines, qn_min_i64(top + st.p.band - 1 + p.size[1], p.in[1]) - qn_max_i64(top, 0));
+    const int64_t takes = sweeps ? qn_max_i64(lines * qn_ceil_div(p.out[2], (int64_t)SWEEP) * st.p.splits, 1) : (int64_t)LARGE_THREADS;
+    st.threads = (uint32_t)qn_min_i64(qn_round_up(takes, 32), LARGE_THREADS);
+    return cuda_keep(out, &st, sizeof st);
+  }
+  /* Divides a large window's rows among threads that would idle with this batch and device; the sum's bits then depend on both. */
+  const bool splits = indices < 0 && !st.small && p.size[1] >= 4 && !(p.average && r->demands->determinism >= QN_DET_BATCH);
+  if (splits && p.average) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
+  if (splits)
+    while (st.p.splits < 8 && st.p.splits * 2 <= (uint32_t)p.size[1] &&
+           st.p.splits * st.p.units < 2048u * (uint32_t)r->device->units)
+      st.p.splits *= 2;
+  return cuda_keep(out, &st, sizeof st);
+}
+
+template <int V, int whole> static void launch_any(const pool &p, cudaStream_t stream)
+{
+  unsigned across = THREADS / p.splits, blocks = (p.units + across - 1) / across;
+  if (p.average) pool_vector<V, AVERAGE, whole><<<blocks, THREADS, 0, stream>>>(p);
+  else if (p.indices) pool_vector<V, MAX_INDEX, whole><<<blocks, THREADS, 0, stream>>>(p);
+  else pool_vector<V, MAX, whole><<<blocks, THREADS, 0, stream>>>(p);
+}
+
+template <int whole, int SIZE, int STEP> static void launch_small(const pool &p, cudaStream_t stream)
+{
+  unsigned blocks = (p.units + THREADS - 1) / THREADS;
+  if (p.average) pool_small<AVERAGE, whole, SIZE, STEP><<<blocks, THREADS, 0, stream>>>(p);
+  else if (p.indices) pool_small<MAX_INDEX, whole, SIZE, STEP><<<blocks, THREADS, 0, stream>>>(p);
+  else pool_small<MAX, whole, SIZE, STEP><<<blocks, THREADS, 0, stream>>>(p);
+}
+
+template <int V, int whole> static void launch_whole(const state *st, const pool &p, cudaStream_t stream)
+{
+  const bool sweeps = sweep_takes(p);
+  if (st->large && sweeps && p.average) pool_sweeps<AVERAGE, whole><<<p.units, st->threads, st->large, stream>>>(p);
+  else if (st->large && sweeps) pool_sweeps<MAX, whole><<<p.units, st->threads, st->large, stream>>>(p);
+  else if (st->large && p.average) pool_large<AVERAGE, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
+  else if (st->large) pool_large<MAX, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
+  else if (st->small == 32) launch_small<whole, 3, 2>(p, stream);
+  else if (st->small == 31) launch_small<whole, 3, 1>(p, stream);
+  else if (st->small == 22) launch_small<whole, 2, 2>(p, stream);
+  else launch_any<V, whole>(p, stream);
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *st = (const state *)prepared->state;
+  pool p = st->p;
+  p.x = launch->ptr[st->x];
+  p.y = launch->ptr[st->y];
+  p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
+  cudaStream_t stream = (cudaStream_t)launch->stream;
+  if (st->whole == QN_BF16) launch_whole<8, QN_BF16>(st, p, stream);
+  else if (st->whole == QN_F16) launch_whole<8, QN_F16>(st, p, stream);
+  else if (st->whole == QN_F32) launch_whole<4, QN_F32>(st, p, stream);
+  else if (st->v == 8) launch_any<8, 0>(p, stream);
+  else if (st->v == 4) launch_any<4, 0>(p, stream);
+  else launch_any<1, 0>(p, stream);
+  return cuda_check(cudaGetLastError(), "pool_vector");
+}
+
+#define ROW(op) { "vector", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
+                  prepare, nullptr, run, cuda_release }
+static const qn_engine row[] = {
+  ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE)
+};
+CUDA_ENGINES(pool_vector) = { row, sizeof row / sizeof *row };

@@ -1,0 +1,431 @@
+/* plan.c -- a graph bound to engines: where its tensors are, workspace with overlapped lifetimes, execution. */
+#include "config.h"
+#include "core.h"
+#include <quern/kit.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- workspace: each block is live for some steps; blocks live at the same time do not overlap -------------- */
+
+typedef struct block { uint64_t bytes, offset; int first, last; } block;
+
+static int larger(const void *a, const void *b)
+{
+  const block *x = *(block *const *)a, *y = *(block *const *)b;
+  return x->bytes != y->bytes ? (x->bytes < y->bytes ? 1 : -1) : (x < y ? -1 : x > y);
+}
+
+/* First fit, largest first: each at the lowest offset free of the blocks already placed. */
+static uint64_t place_blocks(block **by_size, int n)
+{
+  uint64_t total = 0;
+  qsort(by_size, (size_t)n, sizeof *by_size, larger);
+  for (int i = 0; i < n; i++) {
+    block *b = by_size[i];
+    b->offset = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (int k = 0; k < i; k++) {
+        const block *o = by_size[k];
+        if (o->first > b->last || b->first > o->last || o->offset >= b->offset + b->bytes || b->offset >= o->offset + o->bytes) continue;
+        b->offset = o->offset + o->bytes;
+        moved = true;
+      }
+    }
+    if (b->offset + b->bytes > total) total = b->offset + b->bytes;
+  }
+  return total;
+}
+
+static bool made_by_part(const qn_part *part, uint32_t v) { return part->use[v] == QN_USE_WRITTEN; }
+static bool materialised(const qn_part *part, uint32_t v) { return part->use[v] == QN_USE_READ || part->use[v] == QN_USE_WRITTEN; }
+
+/* The graph's value in whose memory the part's value v is. */
+static int32_t place_of(const qn_plan *p, const qn_part *part, uint32_t v)
+{
+  return p->views ? p->views->of[part->value_of[v]] : part->value_of[v];
+}
+
+/* Finds the steps that a recording may run beside the following ones: those that no later step depends on, by reading a result or by
+ * overwriting a value that they use. Not the last step; only where the device captures and the backend has no instance, which is tied
+ * to one stream. until[v]: the last step that reads graph value v; over[v]: the step that overwrites it. */
+static qn_status set_aside(qn_plan *p)
+{
+  const qn_graph_view *g = &p->graph->view;
+  if (p->n_steps < 2 || !p->dev->ops->capture_begin || !p->dev->ops->stream_wait || p->staging || p->instances) return QN_OK;
+  uint32_t *until = qn__alloc(2 * g->n_values * sizeof *until);
+  if (!until) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  uint32_t *over = until + g->n_values;
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    const qn_part *part = p->step[s].part;
+    for (uint32_t v = 0; v < part->request.n_values; v++) {
+      int32_t at = place_of(p, part, v);
+      if (part->use[v] == QN_USE_READ) until[at] = s;
+      else if (part->use[v] == QN_USE_NONE) continue;
+      else if (g->value[at].over >= 0) over[g->value[at].over] = s;
+    }
+  }
+  for (uint32_t s = 0; s + 1 < p->n_steps; s++) {
+    const qn_part *part = p->step[s].part;
+    bool awaited = false;
+    for (uint32_t v = 0; v < part->request.n_values; v++)
+      if (materialised(part, v))
+        awaited = awaited || over[place_of(p, part, v)] > s || (made_by_part(part, v) && until[place_of(p, part, v)] > s);
+    p->branches |= p->step[s].aside = !awaited;
+  }
+  qn__free(until);
+  return QN_OK;
+}
+
+/* Places all blocks that are neither the caller's nor literals: intermediates by their graph index (at[]), and each step's
+ * scratch. Blocks used by a step aside are live to the plan's end. */
+static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
+{
+  uint32_t n_values = p->graph->view.n_values, n = n_values + p->n_steps;
+  block *b = qn__alloc((n + 1) * sizeof *b), **order = qn__alloc((n + 1) * sizeof *order);
+  int used = 0;
+  if (!b || !order) {
+    qn__free(b);
+    qn__free(order);
+    return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  }
+  for (uint32_t i = 0; i < n; i++) b[i].first = -1;
+  uint64_t counters[2] = { 0, 0 };
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    const qn_part *part = p->step[s].part;
+    bool aside = p->step[s].aside;
+    int last = aside ? (int)p->n_steps : (int)s;
+    for (uint32_t v = 0; v < part->request.n_values; v++) {
+      int32_t g = place_of(p, part, v);
+      if (pointer_of[g] >= 0 || p->graph->view.value[g].flags & QN_VALUE_HOST) continue;
+      if (!materialised(part, v)) continue;
+      if (b[g].first < 0) b[g].first = (int)s;
+      if (b[g].last < last) b[g].last = last;
+      b[g].bytes = qn__round_up((uint64_t)qn_extent_bytes(&p->graph->view.value[g]));
+    }
+    b[n_values + s] = (block){ qn__round_up(part->prepared.workspace), 0, (int)s, last };
+    if (part->prepared.counters > counters[aside]) counters[aside] = part->prepared.counters;
+  }
+  p->counters_aside = p->branches ? qn__round_up(counters[0]) : 0;
+  p->counters = counters[1] ? p->counters_aside + counters[1] : counters[0];
+  for (uint32_t i = 0; i < n; i++)
+    if (b[i].first >= 0 && b[i].bytes) order[used++] = &b[i];
+  p->workspace = place_blocks(order, used);
+  for (uint32_t i = 0; i < n_values; i++) at[i] = b[i].offset;
+  for (uint32_t s = 0; s < p->n_steps; s++) p->step[s].workspace = b[n_values + s].offset;
+  qn__free(b);
+  qn__free(order);
+  return QN_OK;
+}
+
+static void log_plan(const qn_plan *p);
+
+/* ---- making ---------------------------------------------------------------------------------------------------- */
+
+static qn_status place_values(qn_plan *p, qn__step *step, const int32_t *pointer_of, const uint64_t *at)
+{
+  const qn_part *part = step->part;
+  step->place = qn__alloc((part->request.n_values + 1) * sizeof *step->place);
+  if (!step->place) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  step->direct = part->request.n_values == p->n_pointers;
+  for (uint32_t v = 0; v < part->request.n_values; v++) {
+    int32_t g = place_of(p, part, v);
+    const uint64_t offset = g == part->value_of[v] ? 0
+                          : (uint64_t)p->views->offset[part->value_of[v]] * qn_dtype_bytes(p->graph->view.value[g].dtype);
+    qn__place *place = &step->place[v];
+    if (part->use[v] == QN_USE_NONE) *place = (qn__place){ QN_PLACE_NONE, 0, 0 };
+    else if (pointer_of[g] >= 0) *place = (qn__place){ QN_PLACE_POINTER, pointer_of[g], offset };
+    else if (p->graph->view.value[g].flags & QN_VALUE_HOST) *place = (qn__place){ QN_PLACE_LITERAL, g, 0 };
+    else if (materialised(part, v)) *place = (qn__place){ QN_PLACE_WORKSPACE, 0, at[g] + offset };
+    step->direct = step->direct && place->kind == QN_PLACE_POINTER && place->index == (int32_t)v && !place->offset;
+  }
+  if (!step->direct && part->request.n_values > QN__MANY && part->request.n_values * sizeof(void *) > p->scratch)
+    p->scratch = part->request.n_values * sizeof(void *);
+  return QN_OK;
+}
+
+static qn_status fill_plan(qn_plan *p)
+{
+  const qn_graph_view *g = &p->graph->view;
+  int32_t *pointer_of = qn__alloc((g->n_values + 1) * sizeof *pointer_of);
+  uint64_t *at = qn__alloc((g->n_values + 1) * sizeof *at);
+  p->bounds = qn__alloc((g->n_pointers + 1) * sizeof *p->bounds);
+  p->literal = qn__alloc((g->n_values + 1) * sizeof *p->literal);
+  qn_status status = pointer_of && at && p->bounds && p->literal ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  if (status) goto done;
+  memset(pointer_of, 0xff, g->n_values * sizeof *pointer_of);
+  p->n_pointers = g->n_pointers;
+  p->n_ins = g->n_ins;
+  for (uint32_t i = 0; i < g->n_pointers; i++) pointer_of[g->pointer[i]] = (int32_t)i;
+  for (uint32_t i = 0; i < g->n_pointers; i++) {
+    const qn_value *v = &g->value[g->pointer[i]];
+    qn__bounds *b = &p->bounds[i];
+    b->mask = v->align ? v->align - 1 : 0;
+    p->mask |= b->mask;
+    b->mate = i;
+    if (!(v->flags & QN_VALUE_HOST)) b->bytes = (uint64_t)qn_extent_bytes(v);
+    b->null = b->bytes || v->flags & QN_VALUE_HOST ? UINT64_C(1) << 63 : 0;
+    if (v->over >= 0 && b->bytes) {
+      p->mates = true;
+      b->mate = (uint32_t)pointer_of[v->over];
+      p->bounds[b->mate].bytes = 0;
+    }
+  }
+  for (uint32_t i = 0; i < g->n_values; i++)
+    if (g->value[i].flags & QN_VALUE_HOST) qn_store_f64(&p->literal[i], g->value[i].dtype, g->literal[i]);
+  if (p->n_pointers > QN__MANY) p->scratch = p->n_pointers * sizeof(qn__range);
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    uint64_t staging = qn__fallback_staging(p->step[s].part);
+    if (staging > p->staging) p->staging = staging;
+  }
+  if (!(status = set_aside(p))) status = lay_out(p, pointer_of, at);
+  if (!status && p->branches && p->workspace > p->terms->demands.workspace_limit) {     /* they need more: run in line */
+    for (uint32_t s = 0; s < p->n_steps; s++) p->step[s].aside = false;
+    p->branches = false;
+    status = lay_out(p, pointer_of, at);
+  }
+  for (uint32_t s = 0; s < p->n_steps && !status; s++) status = place_values(p, &p->step[s], pointer_of, at);
+done:
+  qn__free(pointer_of);
+  qn__free(at);
+  return status;
+}
+
+void qn__plan_release(qn_plan *p)
+{
+  if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
+  qn__profile_free(p);
+  qn__trace_free(p);
+  qn__check_free(p);
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    qn__part_free(p->step[s].part);
+    qn__free(p->step[s].place);
+  }
+  qn_graph_destroy(p->graph);
+  qn__views_free(p->views);
+  qn__free(p->step);
+  qn__free(p->bounds);
+  qn__free(p->literal);
+  qn__free(p->why);
+  qn__free(p->key);
+  p->dev = NULL;
+  qn__object_free(QN_OBJECT_PLAN, p);
+}
+
+qn_status qn__plan_failed(qn_status status, qn_plan **out)
+{
+  qn_plan *p = qn__object_new(QN_OBJECT_PLAN, sizeof *p);
+  if (!p) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  atomic_init(&p->refs, 1);
+  p->status = status;
+  if (!(p->why = qn__strdup(qn_last_error()))) {
+    qn__object_free(QN_OBJECT_PLAN, p);
+    return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  }
+  *out = p;
+  return QN_OK;
+}
+
+qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
+{
+  qn_plan *p = qn__object_new(QN_OBJECT_PLAN, sizeof *p);
+  qn_part **part = NULL;
+  uint64_t saved, uses = 0;
+  int n = 0;
+  qn_status status;
+  if (!p) {
+    qn_graph_destroy(g);
+    return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  }
+  atomic_init(&p->refs, 1);
+  p->dev = ctx->dev;
+  p->terms = ctx->terms;
+  p->made_for = ctx->terms->demands.threads;
+  p->graph = g;
+  qn__asker who = { .device = &ctx->dev->desc, .terms = ctx->terms, .ctx = ctx, .uses = &uses };
+  if (qn__context_capturing(ctx)) {
+    status = qn__fail(QN_NOT_READY, "a new problem cannot be planned while a recording captures; run the step once first");
+    goto fail;
+  }
+  if ((status = qn__enter(ctx->dev, &saved))) goto fail;
+  status = qn__partition(&who, g, &part, &n, &p->views);
+  qn__leave(ctx->dev, saved);
+  if (status) goto fail;
+  if (!(p->step = qn__alloc((size_t)(n + 1) * sizeof *p->step))) {
+    for (int i = 0; i < n; i++) qn__part_free(part[i]);
+    status = qn__fail(QN_NO_MEMORY, "no memory for a plan");
+    goto fail;
+  }
+  p->n_steps = (uint32_t)n;
+  p->instances = uses;
+  for (int i = 0; i < n; i++)
+    p->step[i] = (qn__step){ .run = part[i]->engine->run, .prepared = &part[i]->prepared, .part = part[i],
+                            .instance = part[i]->backend->instance };
+  if ((status = fill_plan(p))) goto fail;
+  if (p->workspace > ctx->terms->demands.workspace_limit) {
+    status = qn__fail(QN_UNSUPPORTED, "the graph needs %llu bytes of workspace for its intermediates, over the limit of %llu",
+                      (unsigned long long)p->workspace, (unsigned long long)ctx->terms->demands.workspace_limit);
+    goto fail;
+  }
+  log_plan(p);
+  if ((status = qn__check_wrap(ctx, p, qn__plan_release))) goto fail;
+  qn__trace_wrap(ctx, p);
+  qn__profile_wrap(ctx, p);
+  if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY) {
+    p->run = p->step[0].run;                                    /* its scratch is at offset 0 */
+    p->prepared = p->step[0].prepared;
+    p->threads = part[0]->demands.threads;
+  }
+  qn__free(part);
+  *out = p;
+  return QN_OK;
+fail:
+  qn__free(part);
+  qn__plan_release(p);
+  return status;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------- */
+
+static void *place_pointer(const qn_plan *p, const qn__place *place, void *const *ptr, char *workspace)
+{
+  switch (place->kind) {
+  case QN_PLACE_POINTER: return (char *)ptr[place->index] + place->offset;
+  case QN_PLACE_WORKSPACE: return workspace + place->offset;
+  case QN_PLACE_LITERAL: return (void *)&p->literal[place->index];
+  default: return NULL;
+  }
+}
+
+static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *launch, void *const *ptr, char *workspace, void *scratch)
+{
+  uint32_t n = step->part->request.n_values;
+  void *few[QN__MANY], **all = n > QN__MANY ? scratch : few;
+  for (uint32_t v = 0; v < n; v++) all[v] = place_pointer(p, &step->place[v], ptr, workspace);
+  launch->ptr = all;
+  return step->run(step->prepared, launch);
+}
+
+qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
+{
+  qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = ptr, .workspace = workspace,
+    .counters = counters, .device = &ctx->dev->desc, .core = ctx };
+  uint64_t saved = 0;
+  qn_status status = QN_OK;
+  const qn_device_ops *ops = ctx->dev->ops;
+  bool branches = p->branches && ctx->recording && ctx->aside, forked = false;
+  if (ops->enter && (status = ops->enter(&ctx->dev->desc, &saved))) return status;
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    const qn__step *step = &p->step[s];
+    bool aside = branches && step->aside;
+    launch.stream = aside ? ctx->aside : ctx->stream;
+    launch.counters = aside ? (char *)counters + p->counters_aside : counters;
+    if (aside && (status = ops->stream_wait(&ctx->dev->desc, ctx->aside, ctx->stream))) break;
+    forked |= aside;
+    launch.instance = step->instance >= 0 ? ctx->instance[step->instance] : NULL;
+    launch.workspace = (char *)workspace + step->workspace;
+    launch.threads = step->part->demands.threads;
+    if (step->direct) {
+      launch.ptr = ptr;
+      status = step->run(step->prepared, &launch);
+    } else status = run_step(p, step, &launch, ptr, workspace, ctx->scratch);
+    if (status) break;
+  }
+  if (forked) {                                                 /* even after a failure: a capture must end on one stream */
+    qn_status joined = ops->stream_wait(&ctx->dev->desc, ctx->stream, ctx->aside);
+    if (!status) status = joined;
+  }
+  if (ops->enter) ops->leave(&ctx->dev->desc, saved);
+  return status;
+}
+
+/* ---- inspection ------------------------------------------------------------------------------------------------------- */
+
+void qn_plan_destroy(qn_plan *plan)
+{
+  if (plan && !plan->dev) qn__log_destroyed("plan");
+  else if (plan) {
+    plan->dev = NULL;                                           /* recordings may keep it */
+    qn__plan_release(plan);
+  }
+}
+
+static bool is_there(const qn_plan *plan) { return plan && (plan->dev || !qn__destroyed("plan")); }
+
+size_t qn_plan_workspace(const qn_plan *plan) { return is_there(plan) ? plan->workspace : 0; }
+size_t qn_plan_counters(const qn_plan *plan) { return is_there(plan) ? plan->counters : 0; }
+int qn_plan_parts(const qn_plan *plan) { return is_there(plan) ? (int)plan->n_steps : 0; }
+
+const qn_prepared *qn_plan_part(const qn_plan *plan, int i, const char **backend_p)
+{
+  if (!is_there(plan) || i < 0 || i >= (int)plan->n_steps) return NULL;
+  if (backend_p) *backend_p = plan->step[i].part->backend->name;
+  return &plan->step[i].part->prepared;
+}
+
+/* As problem lines, with the names that the graph's author gave. */
+void qn__part_print(qn_text *t, const qn_plan *p, const qn_part *part)
+{
+  const char **name = qn__alloc(part->request.n_values * sizeof *name);
+  for (uint32_t v = 0; name && v < part->request.n_values; v++) name[v] = p->graph->view.name[part->value_of[v]];
+  qn__request_print(t, &part->request, part->prepared.taken, part->literal, name);
+  qn__free(name);
+}
+
+void qn__part_engine(qn_text *t, const qn_part *part)
+{
+  const char *variant = part->prepared.variant;
+  qn__text_add(t, "%s/%s%s%s", part->backend->name, part->engine->name, variant ? ":" : "", variant ? variant : "");
+}
+
+size_t qn_part_line(const qn_plan *plan, int i, char *text, size_t bytes)
+{
+  qn_text t = {0};
+  if (is_there(plan) && i >= 0 && i < (int)plan->n_steps) qn__part_print(&t, plan, plan->step[i].part);
+  return qn__text_out(&t, text, bytes);
+}
+
+static const char *const class_name[] = { "tuned", "generic", "host" };
+static const char *const accumulator_name[] = { "native", "f32_tc", "tf32", "f16", "f8_fast", "3xtf32", "bf16x3", "double" };
+static const char *const trait_name[] = { "deterministic", "batch_invariant", "portable", "tensor_cores", "reduced", "finite_only" };
+
+static void print_step(qn_text *t, const qn_plan *plan, const qn_part *part)
+{
+  const qn_prepared *a = &part->prepared;
+  const char *sep = "";
+  qn__part_engine(t, part);
+  qn__text_add(t, " %s accumulator=%s", class_name[a->class_ < 3 ? a->class_ : 0],
+               accumulator_name[a->numerics.accumulator < 8 ? a->numerics.accumulator : 0]);
+  if (a->numerics.method == QN_METHOD_WINOGRAD) qn__text_add(t, " winograd=%d,%d", a->numerics.tile, a->numerics.filter);
+  if (a->numerics.method == QN_METHOD_FFT) qn__text_add(t, " fft");
+  qn__text_add(t, " traits=");
+  for (int i = 0; i < 6; i++)
+    if (a->traits >> i & 1) {
+      qn__text_add(t, "%s%s", sep, trait_name[i]);
+      sep = ",";
+    }
+  qn__text_add(t, " workspace=%llu : ", (unsigned long long)a->workspace);
+  qn__part_print(t, plan, part);
+}
+
+size_t qn_plan_print(const qn_plan *plan, char *text, size_t bytes)
+{
+  qn_text t = {0};
+  for (uint32_t s = 0; is_there(plan) && s < plan->n_steps; s++) {
+    print_step(&t, plan, plan->step[s].part);
+    qn__text_add(&t, "\n");
+  }
+  return qn__text_out(&t, text, bytes);
+}
+
+static void log_plan(const qn_plan *p)
+{
+  if (!qn__logs(QN_LOG_PLAN)) return;
+  qn__log(QN_LOG_PLAN, "of %u part%s, %llu bytes of workspace:", p->n_steps, p->n_steps == 1 ? "" : "s", (unsigned long long)p->workspace);
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    qn_text t = {0};
+    print_step(&t, p, p->step[s].part);
+    qn__log(QN_LOG_PLAN, "  %s", t.s ? t.s : "");
+    qn__free(t.s);
+  }
+}
