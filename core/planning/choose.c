@@ -467,7 +467,8 @@ qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const 
   *out = NULL;
   qn_status status = ask_all(who, offers, &f, everyone, &l);
   for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
-  if (!status && pinned && !willing && who->terms->settings.any_engine) {
+  /* a pinned engine that delegates a problem of its own op is not asked for what it cannot do: its part is anyone's */
+  if (!status && pinned && !willing && (who->terms->settings.any_engine || who->depth)) {
     f.pin_op = 0;
     pinned = false;
     known = tune != QN_TUNE_OFF && qn__tune_lookup(who, offers, pinned, &choice);
