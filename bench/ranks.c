@@ -116,7 +116,7 @@ static int measure_one(const place *p, const char *op, const char *text, double 
 int bench_ranks(const char *backend, const char *filter, size_t up_to)
 {
   /* the bandwidth's factor: once + parts (P - 1) / P */
-  static const struct { const char *op, *line; double once, parts; } row[] = {
+  static const struct { const char *op, *line; double once, parts; } rows[] = {
     { "all_reduce", "all_reduce x=f32/%lld", 0, 2 }, { "reduce_scatter", "reduce_scatter x=f32/%lld ranks=%d", 0, 1 },
     { "all_gather", "all_gather x=f32/%lld ranks=%d", 0, 1 }, { "all_to_all", "all_to_all x=f32/%lld ranks=%d", 0, 1 },
     { "broadcast", "broadcast x=f32/%lld", 1, 0 },
@@ -146,12 +146,12 @@ int bench_ranks(const char *backend, const char *filter, size_t up_to)
     printf("%d ranks, %s\n%-15s %11s %11s %9s%s   engine\n", p.size, qn_context_device(p.ctx), "op", "bytes", "us", "bus GB/s",
            captures ? " replayed us  bus GB/s" : "");
   }
-  for (size_t i = 0; i < sizeof row / sizeof *row && !status; i++) {
-    if (filter && !strstr(row[i].op, filter)) continue;
-    const double part = row[i].once + row[i].parts * (p.size - 1) / p.size;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows && !status; i++) {
+    if (filter && !strstr(rows[i].op, filter)) continue;
+    const double part = rows[i].once + rows[i].parts * (p.size - 1) / p.size;
     for (size_t bytes = 1024; bytes <= up_to && !status; bytes *= 4) {
       const size_t unit = 4 * (size_t)p.size;
-      status = measure_one(&p, row[i].op, row[i].line, part, bytes / unit * unit, x, y);
+      status = measure_one(&p, rows[i].op, rows[i].line, part, bytes / unit * unit, x, y);
     }
   }
   qn_free(p.ctx, x), qn_free(p.ctx, y);

@@ -450,7 +450,7 @@ uint64_t  qn__profile_id(void);                     /* of a row of the table: a 
 qn_status qn__profile_replay(struct qn_context *ctx, uint64_t id, int plans, void *native);     /* launches a recording, timed if asked */
 void      qn__profile_end(struct qn_context *ctx);  /* prints the table and frees it; the device is current, its work done */
 
-/* ---- group.c ------------------------------------------------------------------------------------ */
+/* ---- loading/group.c, running/join.c -------------------------------------------------------------- */
 
 const qn_ranks *qn__context_ranks(const struct qn_context *ctx);          /* NULL: it has joined no group */
 /* Before what waits for the stream: until its work is done, or the group fails or its deadline passes, which aborts collectives that

@@ -66,6 +66,10 @@ core_libcore_la_SOURCES = \
   core/loading/registry.c \
   core/loading/host.c \
   core/loading/device.c \
+  core/loading/group.h \
+  core/loading/group.c \
+  core/loading/rendezvous.h \
+  core/loading/rendezvous.c \
   core/loading/instance.c \
   core/running/context.c \
   core/running/memory.c \
@@ -82,9 +86,7 @@ core_libcore_la_SOURCES = \
   core/planning/plan.c \
   core/running/cache.c \
   core/running/run.c \
-  core/running/group.c \
-  core/running/rendezvous.h \
-  core/running/rendezvous.c \
+  core/running/join.c \
   core/running/record.c \
   core/planning/profile.c \
   core/loading/check.c \

@@ -1,6 +1,6 @@
-/* group.c -- groups: options and launchers' variables, contexts that join, and what engines may ask of a group. */
+/* group.c -- groups: options and launchers' variables, parts, and what engines may ask of a group. */
 #include "config.h"
-#include "rendezvous.h"
+#include "group.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,24 +8,13 @@
 #include <time.h>
 #include <unistd.h>
 
-typedef struct slot { const void *key; void (*leave)(void *own, int failed); void *own; } slot;
-enum { SLOTS = 8 };                       /* backends that carry collectives */
-
-struct qn_group {
-  qn_ranks     ranks;                     /* what engines see; core is this group */
-  qn__meeting  meeting;
-  qn_context  *ctx;                       /* that has joined; NULL: none */
-  pid_t        process;                   /* that made it: after fork it is the parent's */
-  slot         slot[SLOTS];
-};
-
 const char *const qn__group_variables[] = {
   "QUERN_GROUP", "where the ranks of a group meet: env (default), none, tcp://host:port, file:///path",
   "QUERN_PORT", "the port of rank 0 that ranks meet at (default: MASTER_PORT + 1)",
   "QUERN_DEADLINE", "seconds that ranks wait for each other (default 300)",
   NULL, NULL };
 
-static qn_status alive(const qn_group *g)
+qn_status qn__group_alive(const qn_group *g)
 {
   if (!g) return qn__fail(QN_BAD_ARGUMENT, "group: is NULL");
   return g->process == getpid() ? QN_OK : qn__fail(QN_DEVICE, "group: was made before fork; make a group in the child");
@@ -207,7 +196,7 @@ static bool comes_first(const part *p, int a, int b) { return p[a].key != p[b].k
 
 qn_status qn_group_split(qn_group *group, int colour, int key, qn_group **part_p)
 {
-  qn_status status = alive(group);
+  qn_status status = qn__group_alive(group);
   qn__place_to_meet at = { .listener = -1 };
   if (status) return status;
   if (!part_p) return qn__fail(QN_BAD_ARGUMENT, "part_p: is NULL");
@@ -248,11 +237,11 @@ qn_status qn_group_split(qn_group *group, int colour, int key, qn_group **part_p
 }
 
 /* Engines give back what they keep for the group. */
-static void empty_slots(qn_group *g, int failed)
+void qn__group_empty(qn_group *g, int failed)
 {
-  for (int i = 0; i < SLOTS; i++) {
+  for (int i = 0; i < QN__SLOTS; i++) {
     if (g->slot[i].own) g->slot[i].leave(g->slot[i].own, failed || g->meeting.failed);
-    g->slot[i] = (slot){ 0 };
+    g->slot[i] = (qn__slot){ 0 };
   }
 }
 
@@ -260,8 +249,8 @@ void qn_group_destroy(qn_group *group)
 {
   if (!group) return;
   if (group->process == getpid()) {
-    if (group->ctx) qn_context_join(group->ctx, NULL);
-    empty_slots(group, 1);
+    if (group->ctx) group->leave(group->ctx, NULL);
+    qn__group_empty(group, 1);
     qn__meeting_end(&group->meeting);
   }
   qn__free(group);
@@ -273,94 +262,22 @@ int qn_group_local_rank(const qn_group *group) { return group ? group->ranks.loc
 
 qn_status qn_group_status(qn_group *group)
 {
-  const qn_status status = alive(group);
+  const qn_status status = qn__group_alive(group);
   return status ? status : qn__meeting_watch(&group->meeting);
 }
 
 qn_status qn_group_exchange(qn_group *group, const void *mine, size_t bytes, void *all)
 {
-  const qn_status status = alive(group);
+  const qn_status status = qn__group_alive(group);
   if (status) return status;
   if (bytes > 1 << 20) return qn__fail(QN_BAD_ARGUMENT, "bytes: is %zu; at most 1048576 are exchanged", bytes);
   if (bytes && (!mine || !all)) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", mine ? "all" : "mine");
   return qn__meeting_exchange(&group->meeting, "qn_group_exchange", mine, bytes, all);
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------- */
-
-qn_status qn_context_join(qn_context *ctx, qn_group *group)
-{
-  const qn__terms *terms;
-  qn__using use QN__UNTIL_RETURN = { 0 };
-  qn_status status = qn__use(ctx, &use);
-  if (status || (group && (status = alive(group)))) return status;
-  if (group == ctx->group) return QN_OK;
-  if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; end the recording before it joins another group");
-  if (group && group->ctx) return qn__fail(QN_BAD_ARGUMENT, "group: a context has joined it; a context is one rank");
-  qn_status waited = qn_context_synchronize(ctx);     /* leaving must be possible after a failure */
-  if (group && waited) return waited;
-  const int32_t was = ctx->settings.ranks;
-  ctx->settings.ranks = group ? group->ranks.size : 0;
-  if ((status = qn__terms_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &terms))) {
-    ctx->settings.ranks = was;
-    return status;
-  }
-  if (terms != ctx->terms) qn__context_forget(ctx);
-  ctx->terms = terms;
-  if (ctx->group) {
-    uint64_t saved;
-    const bool entered = !qn__enter(ctx->dev, &saved);
-    empty_slots(ctx->group, waited != QN_OK);
-    if (entered) qn__leave(ctx->dev, saved);
-    ctx->group->ctx = NULL;
-  }
-  ctx->group = group;
-  if (group) group->ctx = ctx;
-  return QN_OK;
-}
+/* ---- what engines call ---------------------------------------------------------------------------- */
 
 const qn_ranks *qn__context_ranks(const qn_context *ctx) { return ctx->group ? &ctx->group->ranks : NULL; }
-
-/* Time that collectives have to end once they were aborted. */
-enum { GRACE = 10000 };
-
-qn_status qn__group_wait(qn_context *ctx)
-{
-  const qn_device_ops *ops = ctx->dev->ops;
-  qn_group *g = ctx->group;
-  const int64_t since = qn__now();
-  qn_status status = QN_OK;
-  int done = 0, used = 0;
-  for (int i = 0; g && i < SLOTS; i++) used |= g->slot[i].own != NULL;
-  if (!used || g->ranks.size == 1 || !ops->stream_done) return QN_OK;
-  for (int64_t looked = since, aborted = 0; !done;) {
-    if (ops->stream_done(&ctx->dev->desc, ctx->stream, &done)) return status;   /* the synchronisation that follows tells */
-    const int64_t now = qn__now();
-    if (now - since > 1) nanosleep(&(struct timespec){ 0, 20000 }, NULL);
-    if (done || now - looked < 50) continue;
-    looked = now;
-    if (aborted) {
-      if (now - aborted > GRACE) return status;
-      continue;
-    }
-    status = qn__meeting_watch(&g->meeting);
-    if (!status && now - since > g->ranks.deadline) {
-      char why[200];
-      snprintf(why, sizeof why, "the group has failed: rank %d waited %.3g s, its deadline, for its device, where collectives wait for "
-               "the other ranks", g->ranks.rank, (double)g->ranks.deadline / 1000);
-      status = qn__meeting_fail(&g->meeting, why);
-    }
-    if (!status) continue;
-    aborted = now;
-    char kept[1024];
-    snprintf(kept, sizeof kept, "%s", qn_last_error());
-    empty_slots(g, 1);
-    qn__fail(status, "%s", kept);
-  }
-  return status;
-}
-
-/* ---- what engines call ---------------------------------------------------------------------------- */
 
 qn_status qn__ranks_exchange(const qn_ranks *ranks, const char *what, const void *mine, size_t bytes, void *all)
 {
@@ -377,13 +294,13 @@ qn_status qn__ranks_fail(const qn_ranks *ranks, const char *sentence)
 qn_status qn__ranks_slot(const qn_ranks *ranks, const void *key, void (*leave)(void *own, int failed), void ***out)
 {
   qn_group *g = ranks->core;
-  for (int i = 0; i < SLOTS; i++) {
-    slot *s = &g->slot[i];
+  for (int i = 0; i < QN__SLOTS; i++) {
+    qn__slot *s = &g->slot[i];
     if (s->key && s->key != key) continue;
     s->key = key;
     s->leave = leave;
     *out = &s->own;
     return QN_OK;
   }
-  return qn__fail(QN_INTERNAL, "more than %d backends carry a group's collectives", SLOTS);
+  return qn__fail(QN_INTERNAL, "more than %d backends carry a group's collectives", QN__SLOTS);
 }
