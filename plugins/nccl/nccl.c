@@ -251,8 +251,13 @@ static qn_status check(const qn_request *r, const qn_node *op, qn_prepared *p, b
     qn_refuse(p, "NCCL works on a live device", "", "a device", "%s", r->device->model);
     return QN_NO_BACKEND;
   }
+  const char *why;
   const qn_status status = qn_collective_fits(r, p);
   if (status) return status;
+  if (!nccl_load(&why)) {
+    qn_refuse(p, why, "", "", "%s", "");
+    return QN_NO_BACKEND;
+  }
   if (scale && !(scale->flags & QN_VALUE_HOST) && a->reduction == QN_JOIN_AVG)
     return qn_refuse(p, "avg is scaled by a number of the host only", "scale", "a host scalar", "%s", "on the device");
   for (int32_t i = 0; i < op->first[op->n_roles]; i++) {
@@ -315,21 +320,19 @@ static const qn_engine_list *const lists[] = { &list, NULL };
 static const char *const variables[] = {
   "QUERN_NCCL", "path of the NCCL to open; unset: the one in the process, then of LD_LIBRARY_PATH, of the system", NULL };
 
-static qn_backend backend = {
+static const qn_backend backend = {
   .struct_size = sizeof backend, .abi_minor = QN_ABI_MINOR, .engine_size = sizeof(qn_engine),
-  .name = "nccl", .device_kind = "cuda", .engines = lists, .variables = variables,
+  .name = "nccl", .version = QN_VERSION, .device_kind = "cuda", .engines = lists, .variables = variables,
 };
 
 qn_entry_fn QN_BACKEND_ENTRY(nccl);
 
 QN_EXPORT qn_status QN_BACKEND_ENTRY(nccl)(const qn_host *host, const qn_backend **out)
 {
-  static char version[32];
   const char *why;
   if (host->struct_size < sizeof(qn_host) || host->abi_major != QN_ABI_MAJOR) return QN_NO_BACKEND;
   nccl_host = host;
   *out = &backend;
-  if (!nccl_find(version, &why)) return host->error(QN_NO_BACKEND, why);
-  backend.version = version;
+  if (!nccl_find(&why)) return host->error(QN_NO_BACKEND, why);
   return QN_OK;
 }

@@ -51,7 +51,8 @@ typedef struct nccl_calls {
 
 extern nccl_calls nccl;                   /* library.c */
 extern const qn_host *nccl_host;          /* nccl.c */
-/* Opens the library; false, and why: it is missing, or too old. */
-bool nccl_find(char version[32], const char **why);
+/* Is there a library? It is opened when the first problem is asked about; false, and why: it is missing, or too old. */
+bool nccl_find(const char **why);
+bool nccl_load(const char **why);
 
 #endif
