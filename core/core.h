@@ -132,6 +132,7 @@ typedef struct qn__settings {
   uint8_t  origin[QN_SET_COUNT];                    /* QN_FROM_... */
   uint32_t determinism, math, tune, log;
   bool     fallback, any_engine;                    /* any_engine: the pins end in "any" */
+  int32_t  ranks;                                   /* of the group that the context has joined; 0: none */
   int32_t  device, threads;                         /* device -1, threads 0: unset */
   uint64_t workspace_limit;
   qn__pin *pin;
@@ -395,6 +396,7 @@ struct qn_context {
   void       **outgrown;  uint64_t *outgrown_bytes; int n_outgrown;   /* kept until the end, since recordings may use them */
   qn_plan     *lately[QN_LATELY][2];
   struct qn__profile *profile;                      /* NULL: nothing was profiled */
+  qn_group    *group;                               /* joined, or NULL */
   struct qn_recording *recording;                   /* in progress, or NULL */
   bool         recorded;                            /* recordings exist and use the arena */
 };
@@ -445,6 +447,19 @@ void      qn__profile_free(qn_plan *p);
 uint64_t  qn__profile_id(void);                     /* of a row of the table: a step or a recording */
 qn_status qn__profile_replay(struct qn_context *ctx, uint64_t id, int plans, void *native);     /* launches a recording, timed if asked */
 void      qn__profile_end(struct qn_context *ctx);  /* prints the table and frees it; the device is current, its work done */
+
+/* ---- group.c ------------------------------------------------------------------------------------ */
+
+const qn_ranks *qn__context_ranks(const struct qn_context *ctx);          /* NULL: it has joined no group */
+/* Before what waits for the stream: until its work is done, or the group fails or its deadline passes, which aborts collectives that
+ * wait for other ranks. The device is current. */
+qn_status qn__group_wait(struct qn_context *ctx);
+extern const char *const qn__group_variables[];     /* as a backend's variables */
+/* What qn_host has for engines. */
+qn_status qn__ranks_exchange(const qn_ranks *ranks, const char *what, const void *mine, size_t bytes, void *all);
+qn_status qn__ranks_watch(const qn_ranks *ranks);
+qn_status qn__ranks_fail(const qn_ranks *ranks, const char *sentence);
+qn_status qn__ranks_slot(const qn_ranks *ranks, const void *key, void (*leave)(void *own, int failed), void ***out);
 
 /* ---- check.c: the checking device ------------------------------------------------------------- */
 

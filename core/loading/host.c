@@ -31,9 +31,9 @@ static qn_status host_part_prepare(const qn_request *parent, const qn_request *p
   inner.verdict = NULL;
   if (part->n_ops > QN_MAX_OPS)
     return qn__fail(QN_INTERNAL, "part_prepare: a part of %u ops; there are at most %d", part->n_ops, QN_MAX_OPS);
-  qn__offer o = { .request = *part };
-  const size_t covers_view = offsetof(qn_request, view) + sizeof o.request.view;
-  if (part->struct_size < covers_view) o.request.view = NULL;
+  qn__offer o = {0};
+  const bool has_view = part->struct_size >= offsetof(qn_request, view) + sizeof part->view;
+  memcpy(&o.request, part, has_view ? sizeof *part : offsetof(qn_request, view));
   o.request.struct_size = sizeof o.request;
   o.request.host = &qn__host;
   o.request.device = who->device;
@@ -77,4 +77,5 @@ const qn_host qn__host = {
   .log = host_log, .error = host_error, .option = host_option, .alloc = qn__alloc, .free = qn__free,
   .part_prepare = host_part_prepare, .part_answer = host_part_answer, .part_build = host_part_build,
   .part_run = host_part_run, .part_release = qn__part_free,
+  .ranks_exchange = qn__ranks_exchange, .ranks_watch = qn__ranks_watch, .ranks_fail = qn__ranks_fail, .ranks_slot = qn__ranks_slot,
 };

@@ -437,10 +437,12 @@ qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const 
   const candidate *chosen = NULL;
   const qn__offer *plain = offers->offer[0];
   const char *slash = only ? strchr(only, '/') : NULL;
+  const bool collective = plain->request.op[0].family == QN_FAMILY_COLLECTIVE;        /* all ranks must choose alike: times decide nothing */
   filter f = { slash ? only : NULL, slash ? slash + 1 : only, slash ? (size_t)(slash - only) : 0,
-               only ? 0 : pinned_op(who->terms, &plain->request.op[0]), qn__over_nothing(&plain->request.op[0], plain->request.value) };
+               only ? 0 : pinned_op(who->terms, &plain->request.op[0]),
+               !collective && qn__over_nothing(&plain->request.op[0], plain->request.value) };
   const bool by_time = who->terms->demands.determinism < QN_DET_BATCH;
-  const uint32_t tune = only || !by_time ? QN_TUNE_OFF : who->terms->settings.tune;
+  const uint32_t tune = only || !by_time || collective ? QN_TUNE_OFF : who->terms->settings.tune;
   qn__choice choice;
   bool pinned = f.pin_op != 0, known = tune != QN_TUNE_OFF && qn__tune_lookup(who, offers, pinned, &choice);
   bool everyone = only || pinned || known || tune == QN_TUNE_MEASURE || who->verdict;

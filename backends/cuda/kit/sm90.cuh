@@ -143,6 +143,32 @@ template <int pending> __device__ __forceinline__ void tma_store_wait()
   asm volatile("cp.async.bulk.wait_group %0;" :: "n"(pending) : "memory");
 }
 
+/* Plain bulk copies; addresses and sizes in units of 16 bytes. */
+__device__ __forceinline__ void bulk_load(uint32_t to, const void *from, uint32_t bytes, uint32_t bar)
+{
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+               :: "r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
+}
+__device__ __forceinline__ void bulk_add(float *to, uint32_t from, uint32_t bytes)         /* to += from; committed and waited for as a store */
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" :: "l"(to), "r"(from), "r"(bytes) : "memory");
+}
+
+/* A count in global memory by which blocks take turns; what the asynchronous proxy does is ordered by it, too. */
+__device__ __forceinline__ void turn_wait(const uint32_t *count, uint32_t turn)
+{
+  uint32_t now;
+  do
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(count) : "memory");
+  while (now != turn);
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+__device__ __forceinline__ void turn_end(uint32_t *count)
+{
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" :: "l"(count), "r"(1) : "memory");
+}
+
 /* stmatrix: four 8x8 blocks of 16-bit elements from a warp's fragments; lane l gives the address of row l%8 of block l/8. */
 __device__ __forceinline__ void store_matrix(uint32_t address, uint32_t r0, uint32_t r1, uint32_t r2, uint32_t r3)
 {
