@@ -271,6 +271,8 @@ void      qn__part_free(qn_part *p);                /* host.c; NULL is a no-op *
 /* The best engine that the asker's terms allow; it is built, except for a model, in delegation (where part_build does it) or as a draft.
  * only: "backend/engine", "engine" or NULL. needs: -1, or an op of the graph: if the best does not take it, *out is NULL. */
 qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const char *only, int32_t needs, int part_no, qn_part **out);
+/* Whether a row with that pattern would take op `op` of the graph from its offer. */
+bool      qn__anyone_takes(const qn__asker *who, const qn__offer *offer, const qn_pattern *pattern, int32_t op);
 /* Whether the op reads a tensor with a zero dim: only the generic engine is asked. */
 bool      qn__over_nothing(const qn_node *op, const qn_value *value);
 /* Binds every op of a graph, except those with no output elements; parts come in an order in which they can run. *views: the folded

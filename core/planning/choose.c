@@ -404,7 +404,8 @@ static bool take_remembered(const qn__asker *who, const qn__choice *remembered, 
     const char *variant = colon ? variant_of(c, colon + 1) : NULL;
     if ((colon && !variant) || ops < 0 || ops > (long)c->offer->request.n_ops) return false;
     if (variant || ops) {
-      candidate other = { .backend = c->backend, .row = c->row, .offer = c->offer, .rank = c->rank, .variant = c->variant, .offered = (uint32_t)ops };
+      candidate other = { .backend = c->backend, .row = c->row, .offer = c->offer, .rank = c->rank, .variant = c->variant,
+                          .offered = (uint32_t)ops };
       if (qn__ask(who, variant, &other)) return false;
       qn__withdraw(c);
       *c = other;
@@ -430,6 +431,22 @@ static bool part_holds(const qn_part *p, int32_t op)
   return false;
 }
 
+bool qn__anyone_takes(const qn__asker *who, const qn__offer *offer, const qn_pattern *pattern, int32_t op)
+{
+  const int at = (int)(qn_op_find(offer->request.op[0].op) - qn__ops);
+  bool takes = false;
+  for (int k = 0; k < who->terms->n_backends && !takes; k++) {
+    qn__backend *b = who->terms->backend[k];
+    for (int i = b->first[at]; i < b->first[at + 1] && !takes; i++) {
+      candidate c = { .backend = b, .row = &b->engine[b->by_op[i]], .offer = offer };
+      if (c.row->pattern != pattern || qn__ask(who, NULL, &c)) continue;
+      takes = holds(&c, op);
+      qn__withdraw(&c);
+    }
+  }
+  return takes;
+}
+
 qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const char *only, int32_t needs, int part_no, qn_part **out)
 {
   list l = {0};
@@ -450,7 +467,8 @@ qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const 
   *out = NULL;
   qn_status status = ask_all(who, offers, &f, everyone, &l);
   for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
-  if (!status && pinned && !willing && who->terms->settings.any_engine) {
+  /* a pinned engine that delegates a problem of its own op is not asked for what it cannot do: its part is anyone's */
+  if (!status && pinned && !willing && (who->terms->settings.any_engine || who->depth)) {
     f.pin_op = 0;
     pinned = false;
     known = tune != QN_TUNE_OFF && qn__tune_lookup(who, offers, pinned, &choice);
@@ -462,8 +480,8 @@ qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const 
   if (!willing && needs >= 0) goto done;
   if (!willing) {
     tell(who, &l, part_no, NULL);
-    const bool lone = who->ctx && !who->depth && !who->draft && !who->verdict;
-    status = lone && who->terms->settings.fallback && strcmp(who->device->kind, "cpu")
+    const bool runs = who->ctx && !who->depth && !who->draft && !who->verdict;
+    status = runs && who->terms->settings.fallback && strcmp(who->device->kind, "cpu")
            ? qn__fallback_part(who, plain, out) : refused(plain, &l, only);
     goto done;
   }

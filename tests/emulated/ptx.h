@@ -1,6 +1,6 @@
 /* ptx.h -- instructions that the kernels use in inline assembly: ptx_NAME is the one of that name, dots as underscores, its operands
  * in order. translate.py reads which exist. Missing, and an error when a kernel reaches one: copies by im2col, clusters of more than one
- * block. Asynchronous instructions are done at once: what a kernel forgets to
+ * block, signalling between blocks that wait for one another. Asynchronous instructions are done at once: what a kernel forgets to
  * wait for does not show. */
 #ifndef QUERN_TESTS_EMULATED_PTX_H
 #define QUERN_TESTS_EMULATED_PTX_H
@@ -140,12 +140,6 @@ inline void ptx_ld_relaxed_gpu_global_v2_u64(uint64_t &x, uint64_t &y, const voi
   emulated_let_others();
   x = ((const volatile uint64_t *)from)[0], y = ((const volatile uint64_t *)from)[1];
 }
-inline void ptx_red_release_gpu_global_add_u32(uint32_t *to, uint32_t v) { __atomic_fetch_add(to, v, __ATOMIC_RELEASE); }
-inline void ptx_ld_acquire_gpu_global_u32(uint32_t &d, const uint32_t *from)
-{
-  emulated_let_others();
-  d = __atomic_load_n(from, __ATOMIC_ACQUIRE);
-}
 inline void ptx_griddepcontrol_launch_dependents() {}
 inline void ptx_fence_proxy_async_global() {}
 inline void ptx_ld_acquire_gpu_global_u32(uint32_t &d, const uint32_t *from)
@@ -283,6 +277,7 @@ inline void ptx_cp_async_bulk_tensor_4d_shared_cluster_global_tile_mbarrier_comp
   });
   emulated_mbarrier_add(bar, 0, -bytes);
 }
+inline void ptx_cp_async_bulk_prefetch_tensor_4d_L2_global_tile(const CUtensorMap *, int, int, int, int) {}
 inline void ptx_cp_async_bulk_tensor_4d_global_shared_cta_tile_bulk_group(const CUtensorMap *map, int c0, int c1, int c2, int c3,
                                                                           uint32_t from)
 {

@@ -1,11 +1,12 @@
 /* attention_wgmma.cuh -- attention on Hopper's Tensor Cores: y = softmax(mask(scale q k')) v, scores never in memory.
  *
  * Persistent: a block takes tiles of BM queries of one head from a counter, under a causal mask the longest first, in sections of
- * heads whose keys and values fit the L2 cache. Warp 0 loads q, k and v by TMA, k and v through rings of STAGES blocks of BN keys, q
- * through QS buffers, so that the next tile's are there when a tile ends. Each of the other warpgroups owns 64 queries and goes its
- * own way, past the blocks that none of its queries sees: S = q k' by wgmma from shared memory, running maxima and sums in registers,
- * O += P v with P from registers. The next S is issued before this P v, so the softmax runs under both. Keys go from last to first, so
- * that blocks that need a mask come first under a causal one.
+ * heads whose keys and values fit the L2 cache. Warp 1 of the first warpgroup takes them, a tile ahead, and fetches into L2 what they
+ * begin with; warp 0 loads q, k and v by TMA, k and v through rings of STAGES blocks of BN keys, q through QS buffers, so that the
+ * next tile's are there when a tile ends. Each of the other warpgroups owns 64 queries and goes its own way, past the blocks that none
+ * of its queries sees: S = q k' by wgmma from shared memory, running maxima and sums in registers, O += P v with P from registers.
+ * The next S is issued before this P v, so the softmax runs under both. Keys go from last to first, so that blocks that need a mask
+ * come first under a causal one.
  *
  * A weight of 0 times a NaN or Inf value is NaN: what a query must not see could reach its result (the rest of a block on
  * the diagonal, of a sequence's end). So each row is looked at before it is stored, and if it is not finite, computed again by one
@@ -54,7 +55,7 @@ template <int BM, int BN> __device__ __forceinline__ attention_tile attention_ti
   return t;
 }
 
-/* What warp 0 tells the others: a tile, and for each warpgroup the blocks that its queries see; b < 0: there are no more. */
+/* What warp 1 tells the others: a tile, and for each warpgroup the blocks that its queries see; b < 0: there are no more. */
 struct attention_slot {
   attention_tile t;
   int first[3], last[3];
@@ -153,31 +154,35 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
   constexpr int D = T::D, DV = T::DV, BN = T::BN, BM = T::BM, WGS = T::WGS, STAGES = T::STAGES, QS = T::QS;
   extern __shared__ __align__(1024) unsigned char shared[];
   const uint32_t base = shared_address(shared), q0 = base + 1024, k0 = q0 + QS * T::q_bytes, v0 = k0 + STAGES * T::k_bytes, q_full = base,
-                 q_empty = base + 32, k_full = base + 64, k_empty = base + 96, v_full = base + 128, v_empty = base + 160;
+                 q_empty = base + 32, k_full = base + 64, k_empty = base + 96, v_full = base + 128, v_empty = base + 160,
+                 taken = base + 192, ahead = base + 200;
   attention_slot *slots = (attention_slot *)(shared + 256);          /* of four tiles, since one is read until its tile has ended */
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
   if (threadIdx.x == 0) {
     for (int i = 0; i < QS; i++) barrier_init(q_full + i * 8, 1), barrier_init(q_empty + i * 8, 4 * WGS);
     for (int i = 0; i < STAGES * 8; i += 8)
       barrier_init(k_full + i, 1), barrier_init(v_full + i, 1), barrier_init(k_empty + i, WGS), barrier_init(v_empty + i, WGS);
+    barrier_init(taken, 1), barrier_init(ahead, 1);
     barrier_init_fence();
     tma_prefetch_map(&a.q), tma_prefetch_map(&a.k), tma_prefetch_map(&a.v);
   }
   __syncthreads();
   grid_dependency_wait();
   if (group == 0) {
-    /* Loads. A tile's q follows its first k, for which there is room earlier if q has one buffer. A slot is handed over by an arrival
-     * that announces bytes, if only none: racecheck sees no order in a plain one. */
     registers_lower<WGS == 2 ? 40 : 32>();
     if (threadIdx.x == 0) {
-      int stage = 0, phase = 1, turn = 0;
-      auto q_free = [&] { barrier_wait(q_empty + turn % QS * 8, (turn / QS & 1) ^ 1); };
-      for (uint32_t tile = atomicAdd(a.counter, 1); tile < a.tiles; turn++) {
-        const uint32_t next = atomicAdd(a.counter, 1);       /* needed only when this tile has ended */
-        const attention_tile t = attention_tile_at<BM, BN>(a, tile);
-        const int g = t.h / a.group, b = turn % QS;
-        attention_fill<T>(slots[turn % 4], a, t);
-        if (t.first > t.last) q_free(), barrier_expect(q_full + b * 8, 0);
+      /* Loads. A tile's q follows its first k, for which there is room earlier if q has one buffer. */
+      int stage = 0, phase = 1;
+      for (int turn = 0;; turn++) {
+        const int b = turn % QS;
+        auto q_free = [&] {               /* and of the slots the one after the next */
+          barrier_wait(q_empty + b * 8, (turn / QS & 1) ^ 1), barrier_arrive(ahead);
+        };
+        barrier_wait(taken, turn & 1);
+        const attention_tile t = slots[turn % 4].t;
+        if (t.b < 0 || t.first > t.last) q_free(), barrier_expect(q_full + b * 8, 0);
+        if (t.b < 0) break;
+        const int g = t.h / a.group;
         for (int n = t.last; n >= t.first; n--) {
           barrier_wait(k_empty + stage * 8, phase), barrier_expect(k_full + stage * 8, T::k_bytes);
           for (int c = 0; c < D; c += 64) tma_load(k0 + stage * T::k_bytes + c * BN * 2, &a.k, c, n * BN, g, t.b, k_full + stage * 8);
@@ -189,11 +194,27 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
           for (int c = 0; c < DV; c += 64) tma_load(v0 + stage * T::v_bytes + c * BN * 2, &a.v, c, n * BN, g, t.b, v_full + stage * 8);
           if (++stage == STAGES) stage = 0, phase ^= 1;
         }
-        tile = next;
       }
-      slots[turn % 4].t.b = -1;
-      q_free();
-      barrier_expect(q_full + turn % QS * 8, 0);
+    } else if (threadIdx.x == 32) {
+      int b = -1, g = -1;
+      for (int turn = 0;; turn++) {
+        const uint32_t tile = atomicAdd(a.counter, 1);
+        attention_tile t;
+        if (tile < a.tiles) t = attention_tile_at<BM, BN>(a, tile);
+        else t = { -1, 0, 0, 0, 0, 0, 0, -1 };
+        if (turn) barrier_wait(ahead, (turn & 1) ^ 1);
+        attention_fill<T>(slots[turn % 4], a, t);
+        barrier_expect(taken, 0);
+        if (t.b < 0) break;
+        if (t.first > t.last) continue;
+        for (int c = 0; c < D; c += 64) tma_prefetch(&a.q, c, t.row0, t.h, t.b);
+        if (b == t.b && g == t.h / a.group) continue;
+        b = t.b, g = t.h / a.group;
+        for (int n = t.last; n >= max(t.first, t.last - 1); n--) {
+          for (int c = 0; c < D; c += 64) tma_prefetch(&a.k, c, n * BN, g, b);
+          for (int c = 0; c < DV; c += 64) tma_prefetch(&a.v, c, n * BN, g, b);
+        }
+      }
       if (atomicAdd(a.counter + 1, 1) == gridDim.x - 1) a.counter[0] = a.counter[1] = 0;        /* all blocks have taken their last */
     }
   } else {

@@ -172,7 +172,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_steps(k, out, &chain, offsetof(first, steps), offsetof(first, y));
   double bytes = (double)qn_elements(to) * (double)qn_kit_bytes(to->dtype) + (double)qn_elements(c.x) * 2;
   double product = (double)f->tiles * f->tile_h * f->tile_w * slabs * bn * 32 * steps * 16 / (r->device->units * 1024 * 1.2);
-  out->estimate = 4000 + (product > bytes / 3500 ? product : bytes / 3500);
+  const double copies = (double)f->tiles * slabs * ((double)f->x_h * f->x_w * f->pitch * 4 + 1000) / (r->device->units * 16);
+  out->estimate = 4000 + (product > bytes / 3500 ? product : bytes / 3500) + copies;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }

@@ -1,7 +1,8 @@
 /* sm90.cuh -- thin wrappers of Hopper's asynchronous instructions: mbarriers, clusters, TMA.
  *
  * An mbarrier completes a phase when all its arrivals and expected bytes have come. Waiters name the parity of the phase they
- * wait for; a fresh barrier counts as having completed parity 1. */
+ * wait for; a fresh barrier counts as having completed parity 1. (compute-sanitizer's racecheck does not follow mbarriers: it reports
+ * plain accesses that only they order, as of words that a bulk copy or another warpgroup wrote.) */
 #pragma once
 #include <cuda.h>
 #include "sm80.cuh"
@@ -99,6 +100,12 @@ __device__ __forceinline__ void tma_load(uint32_t to, const CUtensorMap *map, in
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2,%3,%4,%5}], [%6];"
                :: "r"(to), "l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(bar) : "memory");
 }
+/* Into the L2 cache only. */
+__device__ __forceinline__ void tma_prefetch(const CUtensorMap *map, int c0, int c1, int c2, int c3)
+{
+  asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1,%2,%3,%4}];"
+               :: "l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
+}
 /* im2col: a column of pixels of an [N, H, W, C] tensor, each moved by (dw, dh), the offset of a filter tap. */
 __device__ __forceinline__ void tma_load_im2col(uint32_t to, const CUtensorMap *map, int c, int w, int h, int n, int dw, int dh,
                                                 uint32_t bar)
@@ -149,7 +156,7 @@ __device__ __forceinline__ void bulk_load(uint32_t to, const void *from, uint32_
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                :: "r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
 }
-__device__ __forceinline__ void bulk_add(float *to, uint32_t from, uint32_t bytes)         /* to += from; committed and waited for as a store */
+__device__ __forceinline__ void bulk_add(float *to, uint32_t from, uint32_t bytes)    /* to += from; committed, waited for as a store */
 {
   asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" :: "l"(to), "r"(from), "r"(bytes) : "memory");
 }
