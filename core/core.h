@@ -35,12 +35,11 @@ extern atomic_long qn__alloc_count, qn__alloc_live;           /* for tests: allo
 extern atomic_long qn__fail_alloc_at;                         /* fault injection: the n-th allocation from now fails; 0: none */
 extern const qn_host qn__host;                      /* host.c: what backends may call */
 /* In the child after fork: reinitialise the locks of status.c, object.c, registry.c, device.c, cache.c, tune.c, profile.c and check.c. */
-struct qn__cache;
 void qn__objects_in_child(void);
 void qn__log_in_child(void);
 void qn__registry_in_child(void);
 void qn__devices_in_child(void);
-void qn__cache_in_child(struct qn__cache *c);
+void qn__caches_in_child(void);
 void qn__tune_in_child(void);
 void qn__profile_in_child(void);
 void qn__check_in_child(void);
@@ -53,6 +52,11 @@ void  qn__object_free(int kind, void *object);      /* the caller has marked it 
 /* QN_BAD_ARGUMENT with the sentence that says so; a function without a status logs it. */
 qn_status qn__destroyed(const char *what);
 void      qn__log_destroyed(const char *what);
+#define QN__FIRST_GENERATION 0x51a7e001             /* unlike what stray pointers point to; fork starts a new one */
+extern atomic_int qn__generation;
+extern bool qn__workers_lost;                       /* forked from a process with threads: CPU engines must use one */
+/* An error if ctx is NULL, destroyed, no context or created before a fork. */
+qn_status qn__context_alive(const struct qn_context *ctx);
 
 /* A growing string; once growing fails, `failed` is set and appends do nothing. */
 typedef struct qn_text { char *s; size_t len, cap; bool failed; } qn_text;
@@ -90,6 +94,19 @@ qn_status qn__infer(const qn_op_info *op, void *attr, const qn_node *node, qn_va
 void      qn__default_strides(qn_value *v, const qn_value *like);   /* packed, in like's dim order (NULL: last fastest) */
 bool      qn__overlaps_itself(const qn_value *v);   /* true: two indices share an address */
 
+/* view.c: folded views. A value that is a view is the memory of another one, from an element on, under other dims and strides. */
+typedef struct qn__views {
+  int32_t  *of;                                     /* of each value: the value whose memory it is; itself: no folded view */
+  int64_t  *offset;                                 /* in elements */
+  qn_value *as;                                     /* as readers see it */
+  uint8_t  *folded;                                 /* of each op: it is such a view, and no work */
+  int       n;                                      /* how many are */
+} qn__views;
+/* The views among the graph's ops that could be folded; NULL: there are none, or no memory. */
+qn__views *qn__views_find(const qn_graph_view *g);
+void       qn__views_resolve(qn__views *v, const qn_graph_view *g);       /* all else, when `folded` has changed */
+void       qn__views_free(qn__views *v);            /* NULL is a no-op */
+
 /* Do any two of these memory ranges overlap, at least one of them written? Sorts them. */
 typedef struct qn__range { uintptr_t begin, end; } qn__range;         /* end: 2 * address, plus 1 if written */
 bool      qn__ranges_meet(qn__range *r, size_t n);
@@ -115,6 +132,7 @@ typedef struct qn__settings {
   uint8_t  origin[QN_SET_COUNT];                    /* QN_FROM_... */
   uint32_t determinism, math, tune, log;
   bool     fallback, any_engine;                    /* any_engine: the pins end in "any" */
+  int32_t  ranks;                                   /* of the group that the context has joined; 0: none */
   int32_t  device, threads;                         /* device -1, threads 0: unset */
   uint64_t workspace_limit;
   qn__pin *pin;
@@ -130,6 +148,7 @@ void      qn__settings_free(qn__settings *s);
 const char *qn__setting_key(int i);
 const char *qn__setting_value(const qn__settings *s, int i);    /* as given, else its default */
 int       qn__setting_index(const char *key);       /* -1: no such key; the error sentence lists the known ones */
+void        qn__tune_default_path(qn_text *t);     /* adds the tune cache's path where none is set; nothing without a home */
 const char *qn__environment(int setting);           /* the value that was read; NULL: unset */
 void        qn__settings_unknown(void);             /* warns, once, of QUERN_ variables that nothing reads */
 
@@ -177,7 +196,7 @@ typedef struct qn__device {
   char            narrowed[16];                     /* the model it is narrowed to; "": none */
   pthread_mutex_t lock;                             /* guards terms */
   qn__terms      *terms;
-  struct qn__cache *cache;
+  struct qn__cache *cache;                          /* of plans; NULL before its first context */
   struct qn__device *next;
 } qn__device;
 /* The device that s asks for; s NULL: the first, not narrowed. */
@@ -196,8 +215,16 @@ qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *
 qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__terms **out);
 void      qn__terms_free(qn__terms *t);
 
-/* ---- choose.c: request -> part; planner.c: graph -> parts ------------------------------------- */
+/* ---- instance.c: what a context has of its device and backends ---------------------------------- */
 
+bool      qn__context_known(const struct qn_context *ctx);      /* may be described: alive, or made before a fork */
+bool      qn__context_capturing(struct qn_context *ctx);
+/* The backend's instance, opened if need be; NULL: it has none. */
+qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, void **instance);
+
+/* ---- choose.c: offers -> part; search.c: the same by time; planner.c: graph -> parts ------------ */
+
+typedef struct qn__offers qn__offers;
 /* On whose behalf planning is done: a context, or a device model (then nothing is built). */
 typedef struct qn__asker {
   const qn_device *device;
@@ -208,9 +235,22 @@ typedef struct qn__asker {
   int   depth;                                      /* of delegation */
   int32_t threads;                                  /* for the engine asked; 0: the terms' */
   bool  timed;                                      /* measure what is chosen, even if there is no choice */
-  const double *literal;                            /* values of the request's host scalars, for printing; NULL: not known */
+  bool  draft;                                      /* nothing is built or measured: what would be chosen? */
   uint64_t *uses;                                   /* NULL, or collects the instances that parts need, as bits */
+  /* While an engine is asked: qn__part_choose, for host.c, which is on a lower floor. */
+  qn_status (*delegate)(const struct qn__asker *, const qn__offers *, const char *only, int32_t needs, int part_no, qn_part **out);
 } qn__asker;
+
+/* What the rows with one pattern are asked about: the region that it admits around an anchor. */
+typedef struct qn__offer {
+  qn_request     request;
+  int32_t       *op_of, *value_of;                  /* the graph's indices of its ops and values; NULL in delegation */
+  double        *literal;                           /* values of its host scalars, for printing and measuring; NULL: not known */
+} qn__offer;
+
+/* The offers around one anchor. offer[0] is for rows without a pattern, and for those whose pattern is not among them. */
+enum { QN__PATTERNS = 16 };
+struct qn__offers { int n; const qn_pattern *pattern[QN__PATTERNS]; qn__offer *offer[QN__PATTERNS]; };
 
 /* An engine bound to some ops of a graph: the request that it accepted, and its answer. */
 struct qn_part {
@@ -219,35 +259,47 @@ struct qn_part {
   qn__backend   *backend;
   qn_demands     demands;                           /* what it was asked under: its threads may be fewer than the context's */
   qn_request     request;                           /* its arrays are in `memory`; core is valid during planning only */
-  uint32_t       n_used;                            /* the first n_used of the request's values belong to the ops taken */
-  int32_t       *op_of, *value_of;                  /* the graph's indices of its ops and values; NULL in a delegated part */
-  double        *literal;                           /* of each value that is a literal of the graph; NULL in a delegated part */
+  uint8_t       *use;                               /* of each of the request's values: QN_USE_... */
+  int32_t       *op_of, *value_of;                  /* as in an offer, as is literal */
+  double        *literal;
   void          *memory;
   double         ns;                                /* measured time; 0: not measured */
 };
-void      qn__part_free(qn_part *p);                /* NULL is a no-op */
-/* The best engine that the asker's terms allow; it is built, except for a model or in delegation (where part_build does it).
- * The request is copied. only: "backend/engine", "engine" or NULL. */
-qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const char *only, int part_no, qn_part **out);
+enum { QN_USE_NONE, QN_USE_READ, QN_USE_WRITTEN, QN_USE_INSIDE };       /* inside: between ops taken, without memory */
+static inline bool qn__takes(const qn_part *p, uint32_t op) { return p->prepared.taken >> op & 1; }
+void      qn__part_free(qn_part *p);                /* host.c; NULL is a no-op */
+/* The best engine that the asker's terms allow; it is built, except for a model, in delegation (where part_build does it) or as a draft.
+ * only: "backend/engine", "engine" or NULL. needs: -1, or an op of the graph: if the best does not take it, *out is NULL. */
+qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const char *only, int32_t needs, int part_no, qn_part **out);
+/* Whether a row with that pattern would take op `op` of the graph from its offer. */
+bool      qn__anyone_takes(const qn__asker *who, const qn__offer *offer, const qn_pattern *pattern, int32_t op);
 /* Whether the op reads a tensor with a zero dim: only the generic engine is asked. */
 bool      qn__over_nothing(const qn_node *op, const qn_value *value);
-/* Binds every op of a graph, except those with no output elements; parts come in an order in which they can run. */
-qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts);
+/* Binds every op of a graph, except those with no output elements; parts come in an order in which they can run. *views: the folded
+ * views, to be freed by qn__views_free; NULL: none. */
+qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts, qn__views **views);
 
 /* ---- request.c ---------------------------------------------------------------------------------- */
 
-/* Copies a request into one block: nodes, values, roles and attributes. */
-qn_status qn__request_copy(qn_part *p, const qn_request *r);
+#define QN__ALL_OPS(n) ((n) >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << (n)) - 1)     /* a set of a request's first ops */
+/* Copies a request into one block: nodes, values, views, roles, attributes and `use`; the offer's other arrays if it has them. */
+qn_status qn__request_copy(qn_part *p, const qn__offer *o, uint32_t n_ops);
 /* How many values the first n_ops of a request use; the planner numbers these first. */
 uint32_t  qn__values_of(const qn_request *r, uint32_t n_ops);
-/* The request's ops from index `from` on, as a graph with values renumbered. A host scalar known only to be neither 0 nor 1 becomes
- * 2. known: the values of host scalars; NULL: take them from the request's scalar classes. name: of each value; NULL: none has one. */
-qn_status qn__request_graph(const qn_request *r, uint32_t from, const double *known, const char *const *name, qn_graph **out);
-/* The request as problem lines, joined by " | ". */
-void      qn__request_print(qn_text *t, const qn_request *r, const double *known, const char *const *name);
+/* Does that set hold the anchor, and no path leave it and come back? */
+bool      qn__request_whole(const qn_request *r, uint64_t taken);
+/* What the set of ops does with value v: QN_USE_... */
+uint8_t   qn__request_use(const qn_request *r, uint64_t taken, uint32_t v);
+/* Bytes that the set of ops reads and writes less, as one engine's, than op by op. */
+double    qn__request_saves(const qn_request *r, uint64_t taken);
+/* A set of the request's ops as a graph with values renumbered. A host scalar known only to be neither 0 nor 1 becomes 2. known: the
+ * values of host scalars; NULL: take them from the request's scalar classes. name: of each value; NULL: none has one. */
+qn_status qn__request_graph(const qn_request *r, uint64_t which, const double *known, const char *const *name, qn_graph **out);
+/* The same as problem lines, joined by " | ". */
+void      qn__request_print(qn_text *t, const qn_request *r, uint64_t which, const double *known, const char *const *name);
 
 /* fallback.c: runs the request's first op on the CPU, with copies. */
-qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_part **out);
+qn_status qn__fallback_part(const qn__asker *who, const qn__offer *offer, qn_part **out);
 uint64_t  qn__fallback_staging(const qn_part *part);            /* host memory that such a part needs of the context; else 0 */
 
 /* ---- plan.c ---------------------------------------------------------------------------------- */
@@ -302,6 +354,7 @@ struct qn_plan {
   uint64_t     mask;                                /* all pointers' masks ORed, for a quick check */
   double      *literal;                             /* host scalars that are literals of the graph */
   qn_graph    *graph;
+  qn__views   *views;                               /* folded views of the graph; NULL: none */
   uint64_t     hash, *key;                          /* in the cache; key NULL: the caller's plan */
   uint32_t     n_words;
   uint64_t     used;                                /* the cache's clock at last use */
@@ -314,7 +367,7 @@ qn_status qn__plan_run(struct qn_context *ctx, const qn_plan *p, void *const *pt
 
 /* ---- cache.c: plans by problem, one cache per device ------------------------------------------ */
 
-struct qn__cache *qn__cache_new(void);
+qn_status qn__cache_open(qn__device *dev);           /* makes the device's, for its first context */
 /* The plan of a key. If there is none, make() is called once, however many threads ask. The caller gets a reference. */
 qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_words, uint64_t hash,
                         qn_status (*make)(void *arg, qn_plan **out), void *arg, qn_plan **out);
@@ -345,20 +398,13 @@ struct qn_context {
   void       **outgrown;  uint64_t *outgrown_bytes; int n_outgrown;   /* kept until the end, since recordings may use them */
   qn_plan     *lately[QN_LATELY][2];
   struct qn__profile *profile;                      /* NULL: nothing was profiled */
+  qn_group    *group;                               /* joined, or NULL */
   struct qn_recording *recording;                   /* in progress, or NULL */
   bool         recorded;                            /* recordings exist and use the arena */
 };
-#define QN__FIRST_GENERATION 0x51a7e001             /* unlike what stray pointers point to; fork starts a new one */
-extern atomic_int qn__generation;
-extern bool qn__workers_lost;                       /* forked from a process with threads: CPU engines must use one */
 qn_status qn__context_ready(struct qn_context *ctx, const qn_plan *p);    /* grows the arena, opens instances; not under capture */
-/* The backend's instance, opened if need be; NULL: it has none. */
-qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, void **instance);
 qn_status qn__context_room(void **block, uint64_t *have, uint64_t need);  /* host memory of at least that size; contents are lost */
-bool      qn__context_capturing(struct qn_context *ctx);
 void      qn__context_forget(struct qn_context *ctx);                     /* empties its table of plans */
-/* An error if ctx is NULL, destroyed, no context or created before a fork. */
-qn_status qn__context_alive(const struct qn_context *ctx);
 static inline bool qn__is_alive(const struct qn_context *ctx)
 {
   return ctx->generation == atomic_load_explicit(&qn__generation, memory_order_relaxed);
@@ -404,25 +450,37 @@ uint64_t  qn__profile_id(void);                     /* of a row of the table: a 
 qn_status qn__profile_replay(struct qn_context *ctx, uint64_t id, int plans, void *native);     /* launches a recording, timed if asked */
 void      qn__profile_end(struct qn_context *ctx);  /* prints the table and frees it; the device is current, its work done */
 
+/* ---- group.c ------------------------------------------------------------------------------------ */
+
+const qn_ranks *qn__context_ranks(const struct qn_context *ctx);          /* NULL: it has joined no group */
+/* Before what waits for the stream: until its work is done, or the group fails or its deadline passes, which aborts collectives that
+ * wait for other ranks. The device is current. */
+qn_status qn__group_wait(struct qn_context *ctx);
+extern const char *const qn__group_variables[];     /* as a backend's variables */
+/* What qn_host has for engines. */
+qn_status qn__ranks_exchange(const qn_ranks *ranks, const char *what, const void *mine, size_t bytes, void *all);
+qn_status qn__ranks_watch(const qn_ranks *ranks);
+qn_status qn__ranks_fail(const qn_ranks *ranks, const char *sentence);
+qn_status qn__ranks_slot(const qn_ranks *ranks, const void *key, void (*leave)(void *own, int failed), void ***out);
+
 /* ---- check.c: the checking device ------------------------------------------------------------- */
 
 qn_status qn__check_backend(qn__backend **out);
 bool      qn__checks(const qn__device *dev);
-/* On that device: wraps each step in one that checks its pointers and keeps the work until someone waits. */
-qn_status qn__check_wrap(const struct qn_context *ctx, qn_plan *p);
+/* On that device: wraps each step in one that checks its pointers and keeps the work, with a reference to the plan, until someone waits. */
+qn_status qn__check_wrap(const struct qn_context *ctx, qn_plan *p, void (*release)(qn_plan *));
 void      qn__check_free(qn_plan *p);
 
 /* ---- tune.c: measurements, remembered and new ------------------------------------------------- */
 
 /* name: "backend/engine[:variant][|ops offered]"; version: the backend's */
 typedef struct qn__choice { char name[192], version[64]; double ns; } qn__choice;
-/* What the tune cache holds for a request; false: nothing. */
-bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinned, qn__choice *out);
-/* Stores the choice for a request: the part's engine; the part may have been offered fewer of the request's ops. */
-void qn__tune_remember(const qn__asker *who, const qn_request *request, const qn_part *part, bool pinned);
-/* Runs n built parts of one request in turn, on private buffers; sets *best, and ns in each. */
+/* What the tune cache holds for what is offered; false: nothing. */
+bool qn__tune_lookup(const qn__asker *who, const qn__offers *offers, bool pinned, qn__choice *out);
+/* Stores the choice: the part's engine. cut: it was offered only the ops that it takes, the first ones. */
+void qn__tune_remember(const qn__asker *who, const qn__offers *offers, const qn_part *part, bool cut, bool pinned);
+/* Runs n built parts that take the same ops in turn, on private buffers; sets *best, and ns in each. */
 qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best);
-void qn__tune_default_path(qn_text *t);             /* adds the file's path if none is set; nothing if there is no home */
 #define QN__NEAR_TIE 1.03                           /* within 3% of the best counts as equal */
 
 #endif

@@ -2,7 +2,8 @@
  *
  * It is never given back: a destroyed object keeps the mark that its owner left in it until its memory serves for another, the
  * longest destroyed first and not before KEPT of its kind are destroyed. Reading a mark is then always defined; only a pointer kept
- * for so long that its object's memory serves again is taken for the new object. */
+ * for so long that its object's memory serves again is taken for the new object. Contexts carry the process's generation, which
+ * fork changes (context.c). */
 #include "core.h"
 #include <string.h>
 
@@ -15,6 +16,19 @@ void qn__log_destroyed(const char *what)
 {
   qn__destroyed(what);
   qn__log(QN_LOG_ERROR, "%s", qn_last_error());
+}
+
+atomic_int qn__generation = QN__FIRST_GENERATION;
+bool qn__workers_lost;
+
+qn_status qn__context_alive(const qn_context *ctx)
+{
+  if (!ctx) return qn__fail(QN_BAD_ARGUMENT, "ctx: is NULL");
+  if (qn__is_alive(ctx)) return QN_OK;
+  if (!ctx->generation) return qn__destroyed("ctx");
+  if (ctx->generation < QN__FIRST_GENERATION || ctx->generation > atomic_load(&qn__generation))
+    return qn__fail(QN_BAD_ARGUMENT, "ctx: is no context");
+  return qn__fail(QN_DEVICE, "ctx: was made before fork; make a context in the child");
 }
 
 enum { KEPT = 16 };

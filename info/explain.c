@@ -42,10 +42,17 @@ static char *engine_name(const qn_verdict *v)
 
 static char *what_it_takes(const qn_verdict *v)
 {
-  char text[256], size[32];
+  char text[320], size[32];
   const qn_prepared *a = v->answer;
   uint32_t ops = a->n_ops ? a->n_ops : 1;
-  int n = snprintf(text, sizeof text, "takes %u op%s, %s, math %s", ops, ops == 1 ? "" : "s",
+  int n = snprintf(text, sizeof text, "takes %u op%s, ", ops, ops == 1 ? "" : "s");
+  if (a->taken & (a->taken + 1)) {                  /* not the first ones */
+    n += snprintf(text + n, sizeof text - (size_t)n, "those");
+    for (int i = 0; i < 64 && n < 200; i++)
+      if (a->taken >> i & 1) n += snprintf(text + n, sizeof text - (size_t)n, " %d", i);
+    n += snprintf(text + n, sizeof text - (size_t)n, ", ");
+  }
+  n += snprintf(text + n, sizeof text - (size_t)n, "%s, math %s",
                    a->class_ <= QN_CLASS_HOST ? class_name[a->class_] : "?", a->math <= QN_MATH_FAST ? math_name[a->math] : "?");
   if (a->workspace)
     n += snprintf(text + n, sizeof text - (size_t)n, ", workspace %s", amount(size, sizeof size, (double)a->workspace));
@@ -94,6 +101,9 @@ static bool print_part(const table *t, int first, int end)
 {
   int width[COLUMNS], last = 1;
   bool chosen = false;
+  const char *widest = t->at[first].problem;        /* rows with other patterns are asked about other regions */
+  for (int i = first + 1; i < end; i++)
+    if (strlen(t->at[i].problem) > strlen(widest)) widest = t->at[i].problem;
   for (int c = 0; c < COLUMNS; c++) {
     width[c] = (int)strlen(heading[c]);
     for (int i = first; i < end; i++) {
@@ -103,7 +113,7 @@ static bool print_part(const table *t, int first, int end)
     }
   }
   printf("part %d: ", t->at[first].part);
-  for (const char *p = t->at[first].problem; *p; p++)
+  for (const char *p = widest; *p; p++)
     fputs(*p == '\n' ? (p[1] ? "\n        " : "") : (char[]){ *p, 0 }, stdout);
   putchar('\n');
   print_cells(" ", (char *const *)heading, width, last);

@@ -14,7 +14,7 @@ tests_t_kit_LDADD = $(LIBM)
 
 # The dispatcher, with engines that compute nothing.
 if BUILD_PLUGINS
-check_LTLIBRARIES += tests/quern_fake.la tests/quern_streams.la tests/quern_rider.la
+check_LTLIBRARIES += tests/quern_fake.la tests/quern_streams.la tests/quern_rider.la tests/quern_probe.la
 tests_quern_fake_la_SOURCES = tests/fake_backend.c
 tests_quern_fake_la_LDFLAGS = $(PLUGIN_LDFLAGS) -rpath $(abs_builddir)
 tests_quern_fake_la_LIBADD =
@@ -26,8 +26,13 @@ tests_quern_rider_la_SOURCES = tests/fake_backend.c
 tests_quern_rider_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_RIDER
 tests_quern_rider_la_LDFLAGS = $(tests_quern_fake_la_LDFLAGS)
 tests_quern_rider_la_LIBADD =
-check_PROGRAMS += tests/t_core tests/t_trace tests/t_streams tests/t_tune
-TESTS += tests/t_core tests/t_trace tests/t_streams tests/t_tune
+tests_quern_probe_la_SOURCES = tests/probe_backend.c
+tests_quern_probe_la_LDFLAGS = $(tests_quern_fake_la_LDFLAGS)
+tests_quern_probe_la_LIBADD =
+check_PROGRAMS += tests/t_core tests/t_trace tests/t_streams tests/t_tune tests/t_regions
+TESTS += tests/t_core tests/t_trace tests/t_streams tests/t_tune tests/t_regions
+tests_t_regions_SOURCES = tests/t_regions.c tests/tap.h
+tests_t_regions_CPPFLAGS = $(AM_CPPFLAGS) -DQN_FAKE_PLUGINS='"$(abs_top_builddir)/tests/.libs/"'
 tests_t_core_SOURCES = tests/t_core.c tests/fake.h tests/tap.h
 tests_t_core_CPPFLAGS = $(AM_CPPFLAGS) -DQN_FAKE_PLUGINS='"$(abs_top_builddir)/tests/.libs/"'
 tests_t_trace_SOURCES = tests/t_trace.c tests/fake.h tests/tap.h
@@ -85,6 +90,10 @@ tests_t_calls_LDADD = $(LDADD) $(LIBM)
 # The result of `make install`, used by a foreign program.
 TESTS += tests/install.sh
 EXTRA_DIST += tests/install.sh tests/foreign.c
+
+# Core's folders use each other in one direction.
+TESTS += tests/floors.sh
+EXTRA_DIST += tests/floors.sh
 
 # The programs on bad input.
 TESTS += tests/cli.sh
@@ -187,3 +196,10 @@ tests_t_alloc_LDADD = $(QUERN_INSIDE)
 tests_t_prepare_SOURCES = tests/t_prepare.c tests/tap.h
 tests_t_prepare_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 tests_t_prepare_LDADD = $(QUERN_INSIDE) $(LIBM)
+
+# Ranks: processes and threads that compute together, and faults.
+check_PROGRAMS += tests/t_group
+TESTS += tests/t_group
+tests_t_group_SOURCES = tests/t_group.c tests/tap.h
+TESTS += tests/digits_ranks.tap
+EXTRA_DIST += tests/digits_ranks.tap

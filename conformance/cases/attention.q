@@ -94,6 +94,8 @@ attention_forward q=bf16/2x4x13x8@2 k=bf16/2x2x21x8/0:168:8:1 v=bf16/2x2x21x8/33
 # several tiles in every way: parts of keys, few queries, groups, pages, ends of sequences
 attention_forward q=bf16/1x2x130x64 k=bf16/1x1x330x64 v=bf16/1x1x330x64 lse=? max=? right=0
 attention_forward q=bf16/2x8x1x128 k=bf16/2x2x700x128 v=bf16/2x2x700x128 kv_lengths=i32/2 sink=f32/8 lse=? ; kv_lengths.is=700,333
+attention_forward q=bf16/2x8x1x128 k=bf16/2x2x300x128 v=bf16/2x2x300x128 kv_lengths=i32/2 lse=? max=? right=0 ; kv_lengths.is=300,133 as=f16
+attention_forward q=bf16/3x5x1x64/320:64:320:1 k=bf16/3x1x70x64 v=bf16/3x1x70x64 y=bf16/3x5x1x64/640:128:640:1 lse=?
 attention_forward q=f16/1x2x200x72 k=f16/1x1x330x72 v=f16/1x1x330x72 bias=f32/1x2x1x330 mask=bool/1x1x200x330 slopes=f32/2 lse=? left=100
 attention_forward q=bf16/2x4x3x64 k=bf16/9x2x64x64 v=bf16/9x2x64x64 pages=i32/2x5 kv_lengths=i32/2 lse=? right=0 ; pages.is=3,1,8,0,5,7,7,-1,2,6 kv_lengths.is=300,270
 attention_forward q=bf16/2x2x210x128 k=bf16/2x2x260x128 v=bf16/2x2x260x128 q_lengths=i32/2 kv_lengths=i32/2 sink=f32/2 lse=? right=0 ; q_lengths.is=210,131 kv_lengths.is=77,260

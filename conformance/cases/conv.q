@@ -224,3 +224,10 @@ conv_forward x=f32/2x12x9x11/nhwc w=f32/16x6x3x3 pad=1 groups=2 bias=f32/16 ; as
 conv_forward x=i8/2x3x9x12 w=i8/8x3x3x3 pad=1 stride=2 bias=i32/8
 conv_forward x=i8/2x32x8x8/nhwc w=i8/16x16x2x2/nhwc stride=2 groups=2 bias=i32/16
 conv_forward x=e5m2/2x3x16x16 w=e4m3/8x3x4x4 stride=4 bias=f16/8 y=f16/2x8x4x4
+
+# f32 with channels last: groups of 2, 4 and 8 side by side in a vector, the last vector partial; few outputs of many inputs
+conv_forward x=f32/2x40x9x11/nhwc w=f32/40x4x3x3/nhwc pad=1 groups=10 bias=f32/40
+conv_forward x=f32/1x24x13x7/nhwc w=f32/24x8x3x3/nhwc stride=2 pad=1 groups=3 ; fill=int x.fill=special
+conv_forward x=f32/2x36x5x19/nhwc w=f32/36x2x3x5/nhwc pad=1,2 dilation=1,2 groups=18
+conv_forward x=f32/1x37x8x21/nhwc w=f32/3x37x3x3/nhwc pad=1 bias=f32/3
+conv_forward x=f32/2x96x1x17/nhwc w=f32/80x48x1x3/nhwc pad=0,1 groups=2

@@ -177,3 +177,8 @@ conv_backward_data dy=f32/1x4x90x31 w=f32/4x3x5x2 dx=f32/1x3x189x92 stride=2,3 d
 conv_backward_data dy=f32/2x16x9x11/nhwc w=f32/16x6x3x3 dx=f32/2x12x9x11/nhwc pad=1 groups=2 ; as=f16,f64
 conv_backward_data dy=i8/2x8x5x6 w=i8/8x3x3x3 dx=i32/2x3x9x12 pad=1 stride=2
 conv_backward_data dy=e5m2/2x8x4x4 w=e4m3/8x3x4x4 dx=bf16/2x3x16x16 stride=4
+
+# f32 with channels last: few channels from many filters, groups side by side in a vector
+conv_backward_data dy=f32/2x37x10x9/nhwc w=f32/37x3x3x3/nhwc dx=f32/2x3x20x18/nhwc stride=2 pad=1
+conv_backward_data dy=f32/1x40x9x11/nhwc w=f32/40x4x3x3/nhwc pad=1 groups=10
+conv_backward_data dy=f32/2x24x7x4/nhwc w=f32/24x8x3x3/nhwc dx=f32/2x24x13x7/nhwc stride=2 pad=1 groups=3 ; fill=int dy.fill=special

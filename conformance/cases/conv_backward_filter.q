@@ -176,3 +176,12 @@ conv_backward_filter x=i8/2x3x9x12 dy=i8/2x8x5x6 dw=i32/8x3x3x3 pad=1 stride=2
 
 # long sums: one running f32 sum fails
 conv_backward_filter x=f32/1x2x1024x512 dy=f32/1x2x1024x512 dw=f32/2x2x1x1 ; fill=const:0.1 plain=1
+
+# f32 with channels last: groups of 2, 4 and 8 side by side in a vector, the last vector partial; lines of few channels; several parts
+conv_backward_filter x=f32/2x40x9x11/nhwc dy=f32/2x40x9x11/nhwc dw=f32/40x4x3x3/nhwc pad=1 groups=10
+conv_backward_filter x=f32/1x24x13x7/nhwc dy=f32/1x24x7x4/nhwc dw=f32/24x8x3x3/nhwc stride=2 pad=1 groups=3 ; fill=int x.fill=special
+conv_backward_filter x=f32/2x36x5x19/nhwc dy=f32/2x36x5x15/nhwc dw=f32/36x2x3x5/nhwc pad=1,2 dilation=1,2 groups=18
+conv_backward_filter x=f32/3x3x22x31/nhwc dy=f32/3x37x11x16/nhwc dw=f32/37x3x7x7 stride=2 pad=3
+conv_backward_filter x=f32/2x33x21x18/nhwc dy=f32/2x33x21x18/nhwc dw=f32/33x1x5x3/nhwc pad=2,1 groups=33
+# and by planes: rows of dy beside infinite x
+conv_backward_filter x=f32/2x6x14x19 dy=f32/2x12x14x19 dw=f32/12x1x3x3 pad=1 groups=6 ; fill=int x.fill=special

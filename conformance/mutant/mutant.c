@@ -259,11 +259,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- the table ---------------------------------------------------------------------------- */
 
-static const uint32_t also[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };      /* what mut_take may take after a convolution */
+static const uint32_t after[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };     /* what mut_take may take after a convolution */
+static const qn_pattern pattern = { .struct_size = sizeof pattern, .closing = 1, .after = after };
 
 static const qn_engine rows[] = {
 #define BUG(kind, id, a, b, c, bytes) \
-  { .name = #id, .op = QN_OP_##kind, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .also = also, \
+  { .name = #id, .op = QN_OP_##kind, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .pattern = &pattern, \
     .prepare = prepare, .build = build, .run = run, .release = release },
 #include "mutants.h"
 #undef BUG

@@ -34,6 +34,7 @@ typedef struct item {
   uint64_t     known;                     /* fill: the byte; to the device: the hash of what is copied */
   void       (*fn)(void *);
   qn_plan     *plan;
+  void       (*release)(qn_plan *);
   const qn__step *step;
   qn_launch    launch;
   uint32_t     n;
@@ -205,7 +206,7 @@ static void drain(stream *s)
     pthread_mutex_lock(&lock);
     if (!(s->first = i->next)) s->last = &s->first;
     pthread_mutex_unlock(&lock);
-    qn__plan_release(i->plan);
+    if (i->plan) i->release(i->plan);
     qn__free(i);
   }
   close_memory();
@@ -431,7 +432,7 @@ static qn_status event_elapsed(const qn_device *dev, void *start, void *stop, do
 
 static qn_status work(item *i) { return i->step->part->engine->run(&i->step->part->prepared, &i->launch); }
 
-typedef struct late { qn_prepared outer; qn_plan *plan; const qn__step *step; } late;
+typedef struct late { qn_prepared outer; qn_plan *plan; void (*release)(qn_plan *); const qn__step *step; } late;
 
 /* Checks the pointers, and keeps the launch with copies of the pointers and of the host scalars. */
 static qn_status run(const qn_prepared *outer, const qn_launch *launch)
@@ -442,20 +443,21 @@ static qn_status run(const qn_prepared *outer, const qn_launch *launch)
   const size_t scalars = r->n_values * sizeof(void *);
   item *i;
   qn_status status = QN_OK;
-  for (uint32_t v = 0; v < part->n_used && !status; v++) {
+  for (uint32_t v = 0; v < r->n_values && !status; v++) {
     qn__value_text name;
     if (launch->ptr[v] && !(r->value[v].flags & QN_VALUE_HOST))
       status = check_memory(qn__value_name(&l->plan->graph->view, part->value_of[v], name), launch->ptr[v],
                             (uint64_t)qn_extent_bytes(&r->value[v]));
   }
   if (!status && part->prepared.workspace) status = check_memory("workspace", launch->workspace, part->prepared.workspace);
-  if (!status) status = make(&(item){ .run = work, .plan = l->plan, .step = l->step, .launch = *launch }, r->n_values + 2, scalars + r->n_values * 8, &i);
+  const item kept = { .run = work, .plan = l->plan, .release = l->release, .step = l->step, .launch = *launch };
+  if (!status) status = make(&kept, r->n_values + 2, scalars + r->n_values * 8, &i);
   if (status) return status;
   void **ptr = (void **)(i->range + r->n_values + 2);
   char *scalar = (char *)ptr + scalars;
   for (uint32_t v = 0; v < r->n_values; v++) {
     const qn_value *value = &r->value[v];
-    ptr[v] = v < part->n_used ? launch->ptr[v] : NULL;
+    ptr[v] = launch->ptr[v];
     if (ptr[v] && value->flags & QN_VALUE_HOST) ptr[v] = memcpy(scalar + 8 * v, ptr[v], qn_dtype_bytes(value->dtype));
     else add_range(i, ptr[v], (uint64_t)qn_extent_bytes(value), value->producer >= 0);
   }
@@ -468,12 +470,12 @@ static qn__backend *self(void);
 
 bool qn__checks(const qn__device *dev) { return dev->provider == self(); }
 
-qn_status qn__check_wrap(const qn_context *ctx, qn_plan *p)
+qn_status qn__check_wrap(const qn_context *ctx, qn_plan *p, void (*release)(qn_plan *))
 {
   for (uint32_t s = 0; s < p->n_steps && qn__checks(ctx->dev); s++) {
     late *l = qn__alloc(sizeof *l);
     if (!l) return qn__fail(QN_NO_MEMORY, "check: no memory for a plan");
-    *l = (late){ { .state = l }, p, &p->step[s] };
+    *l = (late){ { .state = l }, p, release, &p->step[s] };
     p->step[s].prepared = &l->outer;
     p->step[s].run = run;
   }

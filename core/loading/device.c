@@ -151,10 +151,7 @@ static qn__device *devices;
 void qn__devices_in_child(void)
 {
   pthread_mutex_init(&lock, NULL);
-  for (qn__device *d = devices; d; d = d->next) {
-    pthread_mutex_init(&d->lock, NULL);
-    qn__cache_in_child(d->cache);
-  }
+  for (qn__device *d = devices; d; d = d->next) pthread_mutex_init(&d->lock, NULL);
 }
 
 qn_status qn__device_model(const qn__backend *provider, const char *model, qn_device *desc)
@@ -194,10 +191,6 @@ static qn_status make(qn__backend *provider, int ordinal, const char *model, qn_
   d->desc.struct_size = sizeof d->desc;
   if ((status = ops->describe(ordinal, &d->desc)) || (model && (status = narrow(d, model)))) goto fail;
   if (ops->open && (status = ops->open(&d->desc))) goto fail;
-  if (!(d->cache = qn__cache_new())) {
-    status = qn__fail(QN_NO_MEMORY, "no memory for a cache of plans");
-    goto fail;
-  }
   pthread_mutex_init(&d->lock, NULL);
   d->next = devices;
   *out = devices = d;
@@ -379,13 +372,13 @@ qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backe
   memcpy(t->backend, list, (size_t)n * sizeof *list);
   t->n_backends = n;
   t->demands = (qn_demands){ .struct_size = sizeof t->demands, .determinism = s->determinism, .math = s->math,
-                             .workspace_limit = s->workspace_limit, .threads = threads_of(desc, s) };
+                             .workspace_limit = s->workspace_limit, .threads = threads_of(desc, s), .ranks = s->ranks };
   for (int i = 0; i < n; i++) qn__text_add(&key, "%s%s:%s", i ? "," : "", list[i]->name, list[i]->path);
-  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s r%s p%d", s->determinism, s->math, (unsigned long long)s->workspace_limit,
+  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s r%s p%d g%d", s->determinism, s->math, (unsigned long long)s->workspace_limit,
                t->demands.threads, s->tune, s->fallback, s->text[QN_SET_ENGINE] ? s->text[QN_SET_ENGINE] : "",
                s->text[QN_SET_TUNE_CACHE] ? s->text[QN_SET_TUNE_CACHE] : "",
                s->text[QN_SET_TRACE] ? s->text[QN_SET_TRACE] : "",              /* it decides where the plans' trace is written */
-               s->text[QN_SET_PROFILE] != NULL);
+               s->text[QN_SET_PROFILE] != NULL, s->ranks);
   t->key = key.s;
   if (key.failed) goto fail;
   if ((status = check_pins(t))) goto fail;

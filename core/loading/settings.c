@@ -341,6 +341,8 @@ static bool is_known(const char *text, size_t len)
 {
   for (int i = 0; i < QN_SET_COUNT; i++)
     if (is_named(table[i].variable, text, len)) return true;
+  for (const char *const *v = qn__group_variables; v[0]; v += 2)
+    if (is_named(v[0], text, len)) return true;
   for (qn__backend *b = qn__backends(); b; b = b->next)         /* loads all backends: the variable may be a plugin's */
     for (const char *const *v = b->variables; v[0] && v[1]; v += 2)
       if (is_named(v[0], text, len)) return true;
@@ -420,6 +422,13 @@ qn_status qn__settings_read(qn__settings *s, const char *const options[])
   return QN_OK;
 }
 
+void qn__tune_default_path(qn_text *t)
+{
+  const char *cache = qn__screened("XDG_CACHE_HOME"), *home = qn__screened("HOME");
+  if (cache && *cache == '/') qn__text_add(t, "%s/quern/tune", cache);
+  else if (home && *home == '/') qn__text_add(t, "%s/.cache/quern/tune", home);
+}
+
 /* The value; where none was given and the default is made of other things, what these make it in this context. */
 static const char *in_force(const qn_context *ctx, const qn__settings *s, int i, qn_text *t)
 {
@@ -430,6 +439,17 @@ static const char *in_force(const qn_context *ctx, const qn__settings *s, int i,
   if (i == QN_SET_THREADS && !strcmp(ctx->dev->desc.kind, "cpu")) qn__text_add(t, "%d", (int)ctx->terms->demands.threads);
   if (i == QN_SET_TUNE_CACHE) qn__tune_default_path(t);
   return t->s && !t->failed ? t->s : value;
+}
+
+/* Variables that no option of a context stands for. */
+static void each_variable(const char *const *v, void (*row)(void *, const qn_setting_info *), void *user)
+{
+  for (; v[0] && v[1]; v += 2) {
+    const char *value = qn__screened(v[0]);
+    const bool set = value && *value;
+    qn_setting_info info = { sizeof info, "", v[0], value ? value : "", set ? "environment" : "default", v[1] };
+    row(user, &info);
+  }
 }
 
 qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_setting_info *), void *user)
@@ -447,12 +467,8 @@ qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_se
     row(user, &info);
     qn__free(text.s);
   }
-  for (qn__backend *b = qn__backends(); b; b = b->next)
-    for (const char *const *v = b->variables; v[0] && v[1]; v += 2) {
-      const char *value = qn__screened(v[0]);
-      qn_setting_info info = { sizeof info, "", v[0], value ? value : "", origin[value && *value], v[1] };
-      row(user, &info);
-    }
+  each_variable(qn__group_variables, row, user);
+  for (qn__backend *b = qn__backends(); b; b = b->next) each_variable(b->variables, row, user);
   if (!ctx) qn__settings_free(&own);
   return QN_OK;
 }

@@ -1,30 +1,17 @@
 /* choose.c -- asks the engines about a request and binds the best one that accepts.
  *
- * Candidates are the pinned engines, if any, else all; an engine that violates a demand is not one. Order of choice: the tune
- * cache's entry; a measurement, if enabled; else tuned before generic, the most ops taken, the backends in the order
- * asked for, the smallest estimate, table order. From `deterministic=batch` on, times decide nothing, measured or estimated: they
- * depend on the batch and on the device's size, and another engine would give other bits. If no engine accepts, the error
- * lists every engine's reason. */
+ * Candidates are the pinned engines, if any, else all, each asked with the region of its row's pattern; an engine that violates a demand is
+ * not one. Order of choice: the tune cache's entry; a measurement, if enabled (search.c); else by rank (rank.c). From
+ * `deterministic=batch` on, times decide nothing, measured or estimated: they depend on the batch and on the device's size, and another
+ * engine would give other bits. If no engine accepts, the error lists every engine's reason. */
 #include "config.h"
-#include "core.h"
+#include "choose.h"
 #include <quern/kit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct candidate {
-  qn__backend *backend;
-  qn_engine   *row;
-  int          rank;                                /* position in the order of asking */
-  const char  *variant;                             /* pinned; NULL: any */
-  double       ns;                                  /* the estimate, if estimates may decide */
-  uint32_t     offered;                             /* number of the request's ops offered; 0: all */
-  int32_t      threads;                             /* that it was asked for; fewer than demanded if the workspace is limited */
-  bool         demand;                              /* it was ruled out by a demand, not by itself */
-  qn_status    status;
-  qn_prepared  answer;
-} candidate;
-
+typedef qn__candidate candidate;
 typedef struct list { candidate *c; int n, cap; } list;
 
 /* ---- demands ------------------------------------------------------------------------------------------- */
@@ -62,21 +49,20 @@ static qn_status demanded(const qn_demands *d, qn_prepared *a, bool *fewer)
 
 /* ---- asking -------------------------------------------------------------------------------------------------- */
 
-static qn_request offered(const qn_request *request, const candidate *c)
-{
-  qn_request r = *request;
-  if (c->offered) r.n_ops = c->offered, r.n_values = qn__values_of(request, c->offered);
-  return r;
-}
+static uint32_t offered(const candidate *c) { return c->offered ? c->offered : c->offer->request.n_ops; }
 
 /* Limit on an engine's answer: sums of this many bytes do not overflow. */
 #define MOST_BYTES (UINT64_C(1) << 56)
-static qn_status sound(qn_prepared *a, uint32_t offered)
+static qn_status sound(qn_prepared *a, const qn_request *r)
 {
   char seen[64];
-  if (a->n_ops > offered) {
-    snprintf(seen, sizeof seen, "%u of %u ops taken", a->n_ops, offered);
+  if (!a->n_ops) a->n_ops = 1;
+  if (a->taken ? (a->taken & ~QN__ALL_OPS(r->n_ops)) != 0 : a->n_ops > r->n_ops) {
+    snprintf(seen, sizeof seen, "%u of %u ops taken", a->n_ops, r->n_ops);
     forbid(&a->refusal, "a defect of the engine: it took more than it was offered", seen, "");
+  } else if (a->taken && !qn__request_whole(r, a->taken)) {
+    snprintf(seen, sizeof seen, "ops 0x%llx taken", (unsigned long long)a->taken);
+    forbid(&a->refusal, "a defect of the engine: what it took lacks the anchor, or a path leaves it and comes back", seen, "");
   } else if (a->workspace > MOST_BYTES || a->counters > MOST_BYTES) {
     snprintf(seen, sizeof seen, "workspace of %llu bytes, counters of %llu", (unsigned long long)a->workspace,
              (unsigned long long)a->counters);
@@ -84,7 +70,11 @@ static qn_status sound(qn_prepared *a, uint32_t offered)
   } else if (a->class_ > QN_CLASS_HOST || a->math > QN_MATH_FAST) {
     snprintf(seen, sizeof seen, "class %u, math %u", (unsigned)a->class_, (unsigned)a->math);
     forbid(&a->refusal, "a defect of the engine: its class or math is none", seen, "");
-  } else return QN_OK;
+  } else {
+    if (!a->taken) a->taken = QN__ALL_OPS(a->n_ops);
+    a->n_ops = (uint32_t)__builtin_popcountll(a->taken);
+    return QN_OK;
+  }
   return QN_INTERNAL;
 }
 
@@ -96,10 +86,10 @@ static qn_demands demands_of(const qn__asker *who, const candidate *c)
 }
 
 /* Asks once, for c->threads threads; true: fewer might do. */
-static bool ask_once(const qn__asker *who, const qn_request *request, const char *variant, candidate *c)
+static bool ask_once(const qn__asker *who, const char *variant, candidate *c)
 {
   const qn_demands demands = demands_of(who, c);
-  qn_request r = offered(request, c);
+  qn_request r = c->offer->request;
   qn_prepared *a = &c->answer;
   qn__asker inner = *who;
   bool fewer = false;
@@ -107,6 +97,9 @@ static bool ask_once(const qn__asker *who, const qn_request *request, const char
   c->demand = false;
   memset(a, 0, sizeof *a);
   inner.threads = demands.threads;
+  inner.delegate = qn__part_choose;
+  r.n_ops = offered(c);
+  if (c->offered) r.n_values = qn__values_of(&r, r.n_ops);
   r.core = &inner;
   r.demands = &demands;
   r.instance = NULL;
@@ -122,8 +115,7 @@ static bool ask_once(const qn__asker *who, const qn_request *request, const char
   a->traits = c->row->traits;
   c->status = c->row->prepare(&r, a);
   if (!c->status) {
-    if (!a->n_ops) a->n_ops = 1;
-    if (!(c->status = sound(a, r.n_ops))) c->demand = (c->status = demanded(&demands, a, &fewer)) != QN_OK;
+    if (!(c->status = sound(a, &r))) c->demand = (c->status = demanded(&demands, a, &fewer)) != QN_OK;
     if (c->status && c->row->release) c->row->release(a);
   } else if (!*a->refusal.rule) {
     const char *said = c->status == QN_UNSUPPORTED ? "it gave no reason" : qn_last_error();
@@ -133,10 +125,10 @@ static bool ask_once(const qn__asker *who, const qn_request *request, const char
 }
 
 /* An engine whose workspace is over the limit is asked again for half the threads, down to one. */
-static qn_status ask(const qn__asker *who, const qn_request *request, const char *variant, candidate *c)
+qn_status qn__ask(const qn__asker *who, const char *variant, candidate *c)
 {
   c->threads = who->threads ? who->threads : who->terms->demands.threads;
-  while (ask_once(who, request, variant, c)) c->threads /= 2;
+  while (ask_once(who, variant, c)) c->threads /= 2;
   return c->status;
 }
 
@@ -165,9 +157,16 @@ static const qn__pin *pin_for(const qn__terms *t, const filter *f, const qn__bac
   return NULL;
 }
 
-static qn_status ask_backend(const qn__asker *who, const qn_request *request, const filter *f, qn__backend *b, list *l)
+static const qn__offer *offer_for(const qn__offers *offers, const qn_engine *row)
 {
-  const qn_op_info *op = qn_op_find(request->op[0].op);
+  for (int i = 1; i < offers->n; i++)
+    if (offers->pattern[i] == row->pattern) return offers->offer[i];
+  return offers->offer[0];
+}
+
+static qn_status ask_backend(const qn__asker *who, const qn__offers *offers, const filter *f, qn__backend *b, list *l)
+{
+  const qn_op_info *op = qn_op_find(offers->offer[0]->request.op[0].op);
   int at = (int)(op - qn__ops);
   if (f->backend && (strlen(b->name) != f->backend_len || strncmp(b->name, f->backend, f->backend_len))) return QN_OK;
   for (int i = b->first[at]; i < b->first[at + 1]; i++) {
@@ -179,32 +178,39 @@ static qn_status ask_backend(const qn__asker *who, const qn_request *request, co
     if (!c) return qn__fail(QN_NO_MEMORY, "no memory to ask the engines");
     c->backend = b;
     c->row = row;
+    c->offer = offer_for(offers, row);
     c->rank = l->n - 1;
     c->variant = pin ? pin->variant : NULL;
     if (f->generic_only && row->class_ != QN_CLASS_GENERIC)
       c->status = forbid(&c->answer.refusal, "sums over nothing go to the generic engine", "a zero dim", "");
-    else ask(who, request, c->variant, c);
+    else qn__ask(who, c->variant, c);
   }
   return QN_OK;
 }
 
-/* A tuned engine that takes all ops cannot lose to a later backend's. */
-static bool cannot_lose(const qn_request *request, const list *l)
+/* A tuned engine that takes all that anyone is offered cannot lose to a later backend's. */
+static bool cannot_lose(const qn__offers *offers, const list *l)
 {
-  for (int i = 0; i < l->n; i++)
-    if (!l->c[i].status && l->c[i].answer.class_ == QN_CLASS_TUNED && l->c[i].answer.n_ops == request->n_ops) return true;
+  for (int i = 0; i < l->n; i++) {
+    const candidate *c = &l->c[i];
+    bool all = !c->status && c->answer.class_ == QN_CLASS_TUNED && c->answer.n_ops == c->offer->request.n_ops;
+    for (int k = 0; k < offers->n && all; k++)
+      for (uint32_t m = 0; m < offers->offer[k]->request.n_ops && all && offers->offer[k] != c->offer; m++)
+        all = qn__place_in(c->offer, qn__graph_op(offers->offer[k], m)) >= 0;
+    if (all) return true;
+  }
   return false;
 }
 
 /* everyone: ask also the backends whose answers could not win. */
-static qn_status ask_all(const qn__asker *who, const qn_request *request, const filter *f, bool everyone, list *l)
+static qn_status ask_all(const qn__asker *who, const qn__offers *offers, const filter *f, bool everyone, list *l)
 {
   qn_status status = QN_OK;
   bool found = false;
-  for (int i = 0; i < who->terms->n_backends && !status && (everyone || !cannot_lose(request, l)); i++) {
+  for (int i = 0; i < who->terms->n_backends && !status && (everyone || !cannot_lose(offers, l)); i++) {
     qn__backend *b = who->terms->backend[i];
     found = found || (f->backend && strlen(b->name) == f->backend_len && !strncmp(b->name, f->backend, f->backend_len));
-    status = ask_backend(who, request, f, b, l);
+    status = ask_backend(who, offers, f, b, l);
   }
   if (!status && f->backend && !found) {                        /* a delegating engine may name a backend that is not enabled */
     char name[64];
@@ -214,43 +220,22 @@ static qn_status ask_all(const qn__asker *who, const qn_request *request, const 
     if (!status && (b->table->open || strcmp(b->table->device_kind, who->device->kind)))
       status = qn__fail(QN_UNSUPPORTED, "backend %s cannot be delegated to: it %s", name,
                         b->table->open ? "needs an instance, so it must be enabled" : "works on another device");
-    if (!status) status = ask_backend(who, request, f, b, l);
+    if (!status) status = ask_backend(who, offers, f, b, l);
   }
   return status;
 }
 
-/* ---- the choice ------------------------------------------------------------------------------------------------ */
+/* ---- binding -------------------------------------------------------------------------------------------------- */
 
-static int better(const void *pa, const void *pb)
-{
-  const candidate *a = *(candidate *const *)pa, *b = *(candidate *const *)pb;
-  if (a->answer.class_ != b->answer.class_) return a->answer.class_ < b->answer.class_ ? -1 : 1;
-  if (a->answer.n_ops != b->answer.n_ops) return a->answer.n_ops > b->answer.n_ops ? -1 : 1;
-  if (a->backend != b->backend) return a->rank < b->rank ? -1 : 1;
-  if (a->ns != b->ns) return a->ns < b->ns ? -1 : 1;
-  return a->rank < b->rank ? -1 : 1;
-}
-
-void qn__part_free(qn_part *p)
-{
-  if (!p) return;
-  if (p->prepared.engine && p->engine->release) p->engine->release(&p->prepared);
-  qn__free(p->op_of);
-  qn__free(p->literal);
-  qn__free(p->value_of);
-  qn__free(p->memory);
-  qn__free(p);
-}
-
-static qn_status bind(const qn__asker *who, const qn_request *request, candidate *c, qn_part **out)
+qn_status qn__bind(const qn__asker *who, candidate *c, qn_part **out)
 {
   qn_part *p = qn__alloc(sizeof *p);
-  const qn_request r = offered(request, c);
-  qn_status status = p ? qn__request_copy(p, &r) : qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
+  qn_status status = p ? qn__request_copy(p, c->offer, offered(c)) : qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
   if (status) {
     qn__free(p);
     return status;
   }
+  for (uint32_t v = 0; v < p->request.n_values; v++) p->use[v] = qn__request_use(&p->request, c->answer.taken, v);
   p->demands = demands_of(who, c);
   p->request.demands = &p->demands;
   p->prepared = c->answer;
@@ -258,7 +243,7 @@ static qn_status bind(const qn__asker *who, const qn_request *request, candidate
   p->backend = c->backend;
   p->request.instance = who->ctx && c->backend->instance >= 0 ? who->ctx->instance[c->backend->instance] : NULL;
   c->answer.engine = NULL;                                      /* its state belongs to the part now */
-  if (who->ctx && !who->depth && p->engine->build) status = p->engine->build(&p->request, &p->prepared);
+  if (who->ctx && !who->depth && !who->draft && p->engine->build) status = p->engine->build(&p->request, &p->prepared);
   if (who->uses && c->backend->instance >= 0) *who->uses |= UINT64_C(1) << c->backend->instance;
   if (status) {
     qn__part_free(p);
@@ -277,11 +262,11 @@ static void print_refusal(qn_text *t, const candidate *c)
   if (*r->nearest) qn__text_add(t, "; %s would do", r->nearest);
 }
 
-static qn_status refused(const qn__asker *who, const qn_request *request, const list *l, const char *only)
+static qn_status refused(const qn__offer *offer, const list *l, const char *only)
 {
   qn_text t = {0}, problem = {0};
   qn_status status = QN_UNSUPPORTED;
-  qn__request_print(&problem, request, who->literal, NULL);
+  qn__request_print(&problem, &offer->request, ~UINT64_C(0), offer->literal, NULL);
   for (int i = 0; i < l->n; i++) {
     qn__text_add(&t, i ? "; " : "");
     print_refusal(&t, &l->c[i]);
@@ -295,13 +280,18 @@ static qn_status refused(const qn__asker *who, const qn_request *request, const 
   return status;
 }
 
-static void tell(const qn__asker *who, const qn_request *request, const list *l, int part_no, const candidate *chosen)
+static void tell(const qn__asker *who, const list *l, int part_no, const candidate *chosen)
 {
+  const qn__offer *printed = NULL;
   qn_text problem = {0};
-  if (!who->verdict) return;
-  qn__request_print(&problem, request, who->literal, NULL);
-  for (int i = 0; i < l->n; i++) {
+  for (int i = 0; i < l->n && who->verdict; i++) {
     const candidate *c = &l->c[i];
+    if (c->offer != printed) {
+      qn__free(problem.s);
+      problem = (qn_text){0};
+      qn__request_print(&problem, &c->offer->request, ~UINT64_C(0), c->offer->literal, NULL);
+      printed = c->offer;
+    }
     qn_verdict v = { sizeof v, c->backend->name, c->row->name, part_no, c == chosen, c->status, &c->answer, problem.s ? problem.s : "" };
     who->verdict(who->user, &v);
   }
@@ -310,12 +300,11 @@ static void tell(const qn__asker *who, const qn_request *request, const list *l,
 
 /* ---- nobody is slow unknowingly --------------------------------------------------------------------------------- */
 
-#define LARGE 1e6                                   /* multiplications; where there are none, elements written */
-
-static double multiplications(const qn_request *r)
+double qn__multiplications(const qn_request *r, uint64_t which)
 {
   double n = 0;
   for (uint32_t i = 0; i < r->n_ops; i++) {
+    if (!(which >> i & 1)) continue;
     const double flops = qn_flops(&r->op[i], r->value);
     n += flops > 0 ? flops / 2 : (double)qn_elements(&r->value[r->op[i].arg[r->op[i].first[r->op[i].n_inputs]]]);
   }
@@ -343,18 +332,16 @@ static const candidate *nearest_refusal(const list *l)
   return best;
 }
 
-static void warn_of_generic(const qn__asker *who, const qn_request *request, const list *l, const candidate *chosen)
+static void warn_of_generic(const list *l, const candidate *chosen)
 {
   const candidate *c = nearest_refusal(l);
-  qn_request r = *request;
+  const qn_request *r = &chosen->offer->request;
   qn_text t = {0}, problem = {0};
   for (int i = 0; i < l->n; i++)
     if (!l->c[i].status && l->c[i].row->class_ == QN_CLASS_TUNED) return;
-  r.n_ops = chosen->answer.n_ops;
-  r.n_values = qn__values_of(request, r.n_ops);
-  const double n = multiplications(&r);
-  if (!(n > LARGE) || !qn__logs(QN_LOG_WARN)) return;
-  qn__request_print(&problem, &r, who->literal, NULL);
+  const double n = qn__multiplications(r, chosen->answer.taken);
+  if (!(n > QN__LARGE) || !qn__logs(QN_LOG_WARN)) return;
+  qn__request_print(&problem, r, chosen->answer.taken, chosen->offer->literal, NULL);
   qn__text_add(&t, "slow: the generic engine %s/%s takes %s (%.3g million multiplications); ", chosen->backend->name, chosen->row->name,
                problem.s ? problem.s : "a problem", n / 1e6);
   if (c) print_refusal(&t, c);
@@ -384,7 +371,7 @@ static uint32_t pinned_op(const qn__terms *t, const qn_node *anchor)
   return found;
 }
 
-/* ---- measurements ----------------------------------------------------------------------------------------------- */
+/* ---- what was measured ------------------------------------------------------------------------------------------- */
 
 static const char *variant_of(const candidate *c, const char *name)
 {
@@ -393,7 +380,7 @@ static const char *variant_of(const candidate *c, const char *name)
   return NULL;
 }
 
-static void withdraw(candidate *c)
+void qn__withdraw(candidate *c)
 {
   if (!c->status && c->answer.engine && c->row->release) c->row->release(&c->answer);
   memset(&c->answer, 0, sizeof c->answer);
@@ -401,13 +388,12 @@ static void withdraw(candidate *c)
 }
 
 /* Puts the remembered engine first, offered as many ops as then. Ignores an engine that is gone or of another version. */
-static bool take_remembered(const qn__asker *who, const qn_request *request, const qn__choice *remembered, candidate **order, int n)
+static bool take_remembered(const qn__asker *who, const qn__choice *remembered, candidate **order, int n)
 {
   qn__choice choice = *remembered;
   char *slash = strchr(choice.name, '/'), *colon = slash ? strchr(slash, ':') : NULL, *bar = slash ? strchr(slash, '|') : NULL;
   if (!slash) return false;
   const long ops = bar ? strtol(bar + 1, NULL, 10) : 0;
-  if (ops < 0 || ops > (long)request->n_ops) return false;
   *slash = 0;
   if (colon) *colon = 0;
   if (bar) *bar = 0;
@@ -416,11 +402,12 @@ static bool take_remembered(const qn__asker *who, const qn_request *request, con
     if (strcmp(c->backend->name, choice.name) || strcmp(c->row->name, slash + 1) || strcmp(c->backend->table->version, choice.version))
       continue;
     const char *variant = colon ? variant_of(c, colon + 1) : NULL;
-    if (colon && !variant) return false;
+    if ((colon && !variant) || ops < 0 || ops > (long)c->offer->request.n_ops) return false;
     if (variant || ops) {
-      candidate other = { .backend = c->backend, .row = c->row, .rank = c->rank, .variant = c->variant, .offered = (uint32_t)ops };
-      if (ask(who, request, variant, &other)) return false;
-      withdraw(c);
+      candidate other = { .backend = c->backend, .row = c->row, .offer = c->offer, .rank = c->rank, .variant = c->variant,
+                          .offered = (uint32_t)ops };
+      if (qn__ask(who, variant, &other)) return false;
+      qn__withdraw(c);
       *c = other;
     }
     memmove(&order[1], &order[0], (size_t)i * sizeof *order);
@@ -430,134 +417,72 @@ static bool take_remembered(const qn__asker *who, const qn_request *request, con
   return false;
 }
 
-static bool can_measure(const qn__asker *who)
+/* Does it take that op of the graph? */
+static bool holds(const candidate *c, int32_t op)
 {
-  return who->ctx && !who->depth && !who->verdict && who->ctx->dev->ops->event_elapsed && !qn__checks(who->ctx->dev) && !qn__context_capturing(who->ctx);
+  const int at = qn__place_in(c->offer, op);
+  return at >= 0 && c->answer.taken >> at & 1;
 }
 
-/* Prepares and builds an engine with that variant; it competes if it takes `wanted` ops. True: it takes at least one. */
-static bool compete(const qn__asker *who, const qn_request *request, const candidate *of, const char *variant, uint32_t n_ops,
-                    uint32_t wanted, qn_part **part, int *n_parts)
+static bool part_holds(const qn_part *p, int32_t op)
 {
-  candidate c = { .backend = of->backend, .row = of->row, .rank = of->rank, .variant = of->variant, .offered = n_ops };
-  if (ask(who, request, variant, &c)) return false;
-  if (c.answer.n_ops == wanted && !bind(who, request, &c, &part[*n_parts])) ++*n_parts;
-  else withdraw(&c);
-  return true;
+  for (uint32_t k = 0; k < p->request.n_ops; k++)
+    if (qn__takes(p, k) && p->op_of[k] == op) return true;
+  return false;
 }
 
-/* Offers every candidate the first n_ops of the request, builds those that take them all, each with all its variants (if none fits,
- * with its own choice), and keeps the fastest. A single one is measured only if its time is needed. */
-static qn_part *fastest(const qn__asker *who, const qn_request *request, uint32_t n_ops, bool timed, candidate **order, int n)
+bool qn__anyone_takes(const qn__asker *who, const qn__offer *offer, const qn_pattern *pattern, int32_t op)
 {
-  const uint32_t wanted = n_ops ? n_ops : order[0]->answer.n_ops;
-  int most = 0, n_parts = 0, best = 0;
-  for (int i = 0; i < n; i++) {
-    const char *const *v = order[i]->row->variants;
-    for (most++; v && *v; v++) most++;
-  }
-  qn_part **part = qn__alloc((size_t)most * sizeof *part), *kept = NULL;
-  if (!part) return NULL;
-  for (int i = 0; i < n; i++) {
-    const char *const *v = order[i]->variant ? NULL : order[i]->row->variants;
-    if (order[i]->answer.class_ == QN_CLASS_GENERIC && order[0]->answer.class_ == QN_CLASS_TUNED && multiplications(request) > LARGE)
-      continue;                                                 /* it would take longer than all the others, to lose */
-    bool takes = false;
-    for (; v && *v; v++) takes = compete(who, request, order[i], *v, n_ops, wanted, part, &n_parts) || takes;
-    if (!takes) compete(who, request, order[i], order[i]->variant, n_ops, wanted, part, &n_parts);
-  }
-  if (n_parts && (n_parts == 1 && !timed ? QN_OK : qn__tune_measure(who, part, n_parts, &best)) == QN_OK) kept = part[best];
-  for (int i = 0; i < n_parts; i++)
-    if (part[i] != kept) qn__part_free(part[i]);
-  qn__free(part);
-  return kept;
-}
-
-/* The time of the ops from index `from` on, planned as a graph of their own, each part by its fastest engine; 0: unknown. */
-static double time_of_rest(const qn__asker *who, const qn_request *request, uint32_t from)
-{
-  qn__asker alone = *who;
-  qn_graph *g;
-  qn_part **part;
-  int n;
-  double ns = 0;
-  uint64_t uses = 0;
-  alone.timed = true;
-  alone.uses = &uses;
-  if (qn__request_graph(request, from, who->literal, NULL, &g)) return 0;
-  if (!qn__partition(&alone, g, &part, &n)) {
-    bool known = true;
-    for (int i = 0; i < n; i++) {
-      known = known && part[i]->ns > 0;
-      ns += part[i]->ns;
-      qn__part_free(part[i]);
+  const int at = (int)(qn_op_find(offer->request.op[0].op) - qn__ops);
+  bool takes = false;
+  for (int k = 0; k < who->terms->n_backends && !takes; k++) {
+    qn__backend *b = who->terms->backend[k];
+    for (int i = b->first[at]; i < b->first[at + 1] && !takes; i++) {
+      candidate c = { .backend = b, .row = &b->engine[b->by_op[i]], .offer = offer };
+      if (c.row->pattern != pattern || qn__ask(who, NULL, &c)) continue;
+      takes = holds(&c, op);
+      qn__withdraw(&c);
     }
-    qn__free(part);
-    if (!known) ns = 0;
   }
-  qn_graph_destroy(g);
-  return ns;
+  return takes;
 }
 
-/* The fastest of those that take the most ops, or one that takes fewer if its time plus that of the rest is less. The shorter
- * prefixes tried are the anchor alone and those at which some engine stops. A chain of pointwise ops is one pass over memory in any
- * case: no other split is tried. */
-static qn_status measured(const qn__asker *who, const qn_request *request, bool pinned, candidate **order, int n, qn_part **out)
-{
-  const uint32_t most = order[0]->answer.n_ops;
-  const bool splits = most > 1 && request->op[0].family != QN_FAMILY_POINTWISE;
-  qn_request taken = *request;
-  qn_part *best = fastest(who, request, 0, splits || who->timed, order, n);
-  double least = best ? best->ns : 0;
-  taken.n_ops = most;
-  for (uint32_t k = 1; k < most && splits && best; k++) {
-    bool tried = k == 1;
-    for (int i = 0; i < n; i++) tried = tried || order[i]->answer.n_ops == k;
-    qn_part *part = tried ? fastest(who, request, k, true, order, n) : NULL;
-    double rest = part ? time_of_rest(who, &taken, k) : 0;
-    if (rest > 0 && (part->ns + rest) * QN__NEAR_TIE < least) {
-      qn_part *slower = best;
-      least = part->ns + rest;
-      best = part;
-      part = slower;
-    }
-    qn__part_free(part);
-  }
-  if (!best) return QN_UNSUPPORTED;
-  if (best->ns > 0) qn__tune_remember(who, request, best, pinned);
-  *out = best;
-  return QN_OK;
-}
-
-qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const char *only, int part_no, qn_part **out)
+qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const char *only, int32_t needs, int part_no, qn_part **out)
 {
   list l = {0};
   candidate **order = NULL;
   const candidate *chosen = NULL;
+  const qn__offer *plain = offers->offer[0];
   const char *slash = only ? strchr(only, '/') : NULL;
+  const bool collective = plain->request.op[0].family == QN_FAMILY_COLLECTIVE;        /* all ranks must choose alike: times decide nothing */
   filter f = { slash ? only : NULL, slash ? slash + 1 : only, slash ? (size_t)(slash - only) : 0,
-               only ? 0 : pinned_op(who->terms, &request->op[0]), qn__over_nothing(&request->op[0], request->value) };
+               only ? 0 : pinned_op(who->terms, &plain->request.op[0]),
+               !collective && qn__over_nothing(&plain->request.op[0], plain->request.value) };
   const bool by_time = who->terms->demands.determinism < QN_DET_BATCH;
-  const uint32_t tune = only || !by_time ? QN_TUNE_OFF : who->terms->settings.tune;
+  const uint32_t tune = only || !by_time || collective ? QN_TUNE_OFF : who->terms->settings.tune;
   qn__choice choice;
-  bool pinned = f.pin_op != 0, known = tune != QN_TUNE_OFF && qn__tune_lookup(who, request, pinned, &choice);
+  bool pinned = f.pin_op != 0, known = tune != QN_TUNE_OFF && qn__tune_lookup(who, offers, pinned, &choice);
   bool everyone = only || pinned || known || tune == QN_TUNE_MEASURE || who->verdict;
   int willing = 0;
-  qn_status status = ask_all(who, request, &f, everyone, &l);
+  *out = NULL;
+  qn_status status = ask_all(who, offers, &f, everyone, &l);
   for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
-  if (!status && pinned && !willing && who->terms->settings.any_engine) {
+  /* a pinned engine that delegates a problem of its own op is not asked for what it cannot do: its part is anyone's */
+  if (!status && pinned && !willing && (who->terms->settings.any_engine || who->depth)) {
     f.pin_op = 0;
     pinned = false;
-    known = tune != QN_TUNE_OFF && qn__tune_lookup(who, request, pinned, &choice);
-    status = ask_all(who, request, &f, everyone, &l);
+    known = tune != QN_TUNE_OFF && qn__tune_lookup(who, offers, pinned, &choice);
+    status = ask_all(who, offers, &f, everyone, &l);
     willing = 0;
     for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
   }
   if (status) goto done;
+  if (!willing && needs >= 0) goto done;
   if (!willing) {
-    tell(who, request, &l, part_no, NULL);
-    status = who->terms->settings.fallback && who->ctx && !who->depth && !who->verdict && strcmp(who->device->kind, "cpu")
-           ? qn__fallback_part(who, request, out) : refused(who, request, &l, only);
+    tell(who, &l, part_no, NULL);
+    const bool runs = who->ctx && !who->depth && !who->draft && !who->verdict;
+    status = runs && who->terms->settings.fallback && strcmp(who->device->kind, "cpu")
+           ? qn__fallback_part(who, plain, out) : refused(plain, &l, only);
     goto done;
   }
   if (!(order = qn__alloc((size_t)willing * sizeof *order))) {
@@ -567,16 +492,22 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
   willing = 0;
   for (int i = 0; i < l.n; i++) {
     candidate *c = &l.c[i];
-    c->ns = by_time && c->answer.estimate > 0 ? c->answer.estimate : 1e300;
+    c->ns = by_time && c->answer.estimate > 0 ? c->answer.estimate : QN__UNKNOWN;
     if (!c->status) order[willing++] = c;
   }
-  qsort(order, (size_t)willing, sizeof *order, better);
-  if (known) known = take_remembered(who, request, &choice, order, willing);
-  if (!known && tune == QN_TUNE_MEASURE && can_measure(who) && !measured(who, request, pinned, order, willing, out))
+  qn__rank(who, order, willing);
+  if (known) known = take_remembered(who, &choice, order, willing);
+  if (needs >= 0 && !holds(order[0], needs)) goto done;
+  if (!known && tune == QN_TUNE_MEASURE && qn__can_measure(who) && !qn__measured(who, offers, pinned, order, willing, out)) {
+    if (needs >= 0 && !part_holds(*out, needs)) {
+      qn__part_free(*out);
+      *out = NULL;
+    }
     goto done;
-  for (int i = 0; i < willing && !chosen; i++) {
+  }
+  for (int i = 0; i < willing && !chosen && (needs < 0 || holds(order[i], needs)); i++) {
     qn_prepared answer = order[i]->answer;
-    status = bind(who, request, order[i], out);
+    status = qn__bind(who, order[i], out);
     if (!status) {
       (*out)->ns = known && i == 0 ? choice.ns : 0;
       chosen = order[i];
@@ -585,9 +516,10 @@ qn_status qn__part_choose(const qn__asker *who, const qn_request *request, const
       qn__log(QN_LOG_WARN, "%s/%s said yes and could not be built (%s); the next is asked", order[i]->backend->name,
               order[i]->row->name, qn_last_error());
   }
-  if (chosen && chosen->answer.class_ == QN_CLASS_GENERIC && !only && !pinned && !f.generic_only && !who->verdict)
-    warn_of_generic(who, request, &l, chosen);
-  tell(who, request, &l, part_no, chosen);
+  if (!chosen && needs >= 0) status = QN_OK;
+  if (chosen && chosen->answer.class_ == QN_CLASS_GENERIC && !only && !pinned && !f.generic_only && !who->verdict && !who->draft)
+    warn_of_generic(&l, chosen);
+  if (chosen || needs < 0) tell(who, &l, part_no, chosen);
 done:
   for (int i = 0; i < l.n; i++)
     if (!l.c[i].status && &l.c[i] != chosen && l.c[i].answer.engine && l.c[i].row->release) l.c[i].row->release(&l.c[i].answer);

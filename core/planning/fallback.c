@@ -99,26 +99,27 @@ static qn_status cpu_terms(const qn__terms *from, qn__device **dev, const qn__te
   return status;
 }
 
-qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_part **out)
+qn_status qn__fallback_part(const qn__asker *who, const qn__offer *offer, qn_part **out)
 {
   const qn_device_ops *ops = who->ctx->dev->ops;
   qn__device *cpu;
   const qn__terms *terms;
-  qn_request one = *request;
+  qn__offer first = *offer;
+  qn_request *one = &first.request;
   if (!ops->host_call) return qn__fail(QN_UNSUPPORTED, "fallback: the device \"%s\" cannot call the host", who->device->kind);
   qn_status status = cpu_terms(who->terms, &cpu, &terms);
   if (status) return status;
   qn_part *p = qn__alloc(sizeof *p);
   fallback *f = qn__alloc(sizeof *f);
-  qn__asker inner = { .device = &cpu->desc, .terms = terms, .depth = who->depth + 1, .literal = who->literal };
+  qn__asker inner = { .device = &cpu->desc, .terms = terms, .depth = who->depth + 1 };
   if (!p || !f) status = qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
-  one.n_ops = 1;
-  one.n_values = qn__values_of(request, 1);
-  one.device = &cpu->desc;
-  one.demands = &terms->demands;
-  one.instance = NULL;
-  one.core = &inner;
-  if (!status) status = qn__part_choose(&inner, &one, NULL, 0, &f->inner);
+  one->n_ops = 1;
+  one->n_values = qn__values_of(one, 1);
+  one->device = &cpu->desc;
+  one->demands = &terms->demands;
+  one->instance = NULL;
+  one->core = &inner;
+  if (!status) status = qn__part_choose(&inner, &(qn__offers){ .n = 1, .offer = { &first } }, NULL, -1, 0, &f->inner);
   if (!status && f->inner->engine->build) status = f->inner->engine->build(&f->inner->request, &f->inner->prepared);
   if (status) {
     if (f) qn__part_free(f->inner);
@@ -129,19 +130,24 @@ qn_status qn__fallback_part(const qn__asker *who, const qn_request *request, qn_
   f->cpu = &cpu->desc;
   f->ops = ops;
   f->threads = f->inner->demands.threads;
-  f->staging = 256 + qn__round_up(sizeof(call) + one.n_values * sizeof(void *)) + qn__round_up(f->inner->prepared.workspace);
-  for (uint32_t v = 0; v < one.n_values; v++) f->staging += qn__round_up((uint64_t)qn_extent_bytes(&one.value[v]));
+  f->staging = 256 + qn__round_up(sizeof(call) + one->n_values * sizeof(void *)) + qn__round_up(f->inner->prepared.workspace);
+  for (uint32_t v = 0; v < one->n_values; v++) f->staging += qn__round_up((uint64_t)qn_extent_bytes(&one->value[v]));
   p->prepared = f->inner->prepared;
   p->prepared.engine = p->engine = &row;
   p->prepared.class_ = QN_CLASS_HOST;
   p->prepared.n_ops = 1;
+  p->prepared.taken = 1;
   p->prepared.workspace = p->prepared.counters = 0;
   p->prepared.state = f;
   p->backend = f->inner->backend;
   p->demands = f->inner->demands;
   p->request = f->inner->request;         /* shares its arrays; memory stays the inner part's */
+  p->use = f->inner->use;
+  p->op_of = f->inner->op_of;
+  p->value_of = f->inner->value_of;
+  p->literal = f->inner->literal;
   qn_text problem = {0};
-  qn__request_print(&problem, &one, who->literal, NULL);
+  qn__request_print(&problem, one, 1, first.literal, NULL);
   qn__log(QN_LOG_WARN, "fallback: no engine of %s takes %s; it runs on the CPU, with copies", who->device->kind,
           problem.s ? problem.s : "an op");
   qn__free(problem.s);

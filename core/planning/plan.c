@@ -37,15 +37,13 @@ static uint64_t place_blocks(block **by_size, int n)
   return total;
 }
 
-static bool made_by_part(const qn_part *part, uint32_t v)
-{
-  return part->request.value[v].producer >= 0 && part->request.value[v].producer < (int32_t)part->prepared.n_ops;
-}
+static bool made_by_part(const qn_part *part, uint32_t v) { return part->use[v] == QN_USE_WRITTEN; }
+static bool materialised(const qn_part *part, uint32_t v) { return part->use[v] == QN_USE_READ || part->use[v] == QN_USE_WRITTEN; }
 
-static bool materialised(const qn_part *part, uint32_t v)
+/* The graph's value in whose memory the part's value v is. */
+static int32_t place_of(const qn_plan *p, const qn_part *part, uint32_t v)
 {
-  const qn_value *value = &part->request.value[v];
-  return !made_by_part(part, v) || value->flags & QN_VALUE_ESCAPE || value->last_user >= (int32_t)part->prepared.n_ops;
+  return p->views ? p->views->of[part->value_of[v]] : part->value_of[v];
 }
 
 /* Finds the steps that a recording may run beside the following ones: those that no later step depends on, by reading a result or by
@@ -60,17 +58,20 @@ static qn_status set_aside(qn_plan *p)
   uint32_t *over = until + g->n_values;
   for (uint32_t s = 0; s < p->n_steps; s++) {
     const qn_part *part = p->step[s].part;
-    for (uint32_t v = 0; v < part->n_used; v++) {
-      int32_t at = part->value_of[v];
-      if (!made_by_part(part, v)) until[at] = s;
+    for (uint32_t v = 0; v < part->request.n_values; v++) {
+      int32_t at = place_of(p, part, v);
+      if (part->use[v] == QN_USE_READ) until[at] = s;
+      else if (part->use[v] == QN_USE_NONE) continue;
       else if (g->value[at].over >= 0) over[g->value[at].over] = s;
     }
   }
   for (uint32_t s = 0; s + 1 < p->n_steps; s++) {
     const qn_part *part = p->step[s].part;
     bool awaited = false;
-    for (uint32_t v = 0; v < part->n_used; v++)
-      awaited = awaited || over[part->value_of[v]] > s || (made_by_part(part, v) && until[part->value_of[v]] > s);
+    for (uint32_t v = 0; v < part->request.n_values; v++)
+      if (materialised(part, v))
+        awaited = awaited || over[place_of(p, part, v)] > s || (made_by_part(part, v) && until[place_of(p, part, v)] > s);
+    awaited = awaited || part->request.op[0].family == QN_FAMILY_COLLECTIVE;      /* in order on all ranks */
     p->branches |= p->step[s].aside = !awaited;
   }
   qn__free(until);
@@ -95,8 +96,8 @@ static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
     const qn_part *part = p->step[s].part;
     bool aside = p->step[s].aside;
     int last = aside ? (int)p->n_steps : (int)s;
-    for (uint32_t v = 0; v < part->n_used; v++) {
-      int32_t g = part->value_of[v];
+    for (uint32_t v = 0; v < part->request.n_values; v++) {
+      int32_t g = place_of(p, part, v);
       if (pointer_of[g] >= 0 || p->graph->view.value[g].flags & QN_VALUE_HOST) continue;
       if (!materialised(part, v)) continue;
       if (b[g].first < 0) b[g].first = (int)s;
@@ -129,13 +130,15 @@ static qn_status place_values(qn_plan *p, qn__step *step, const int32_t *pointer
   if (!step->place) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
   step->direct = part->request.n_values == p->n_pointers;
   for (uint32_t v = 0; v < part->request.n_values; v++) {
-    int32_t g = part->value_of[v];
+    int32_t g = place_of(p, part, v);
+    const uint64_t offset = g == part->value_of[v] ? 0
+                          : (uint64_t)p->views->offset[part->value_of[v]] * qn_dtype_bytes(p->graph->view.value[g].dtype);
     qn__place *place = &step->place[v];
-    if (v >= part->n_used) *place = (qn__place){ QN_PLACE_NONE, 0, 0 };
-    else if (pointer_of[g] >= 0) *place = (qn__place){ QN_PLACE_POINTER, pointer_of[g], 0 };
+    if (part->use[v] == QN_USE_NONE) *place = (qn__place){ QN_PLACE_NONE, 0, 0 };
+    else if (pointer_of[g] >= 0) *place = (qn__place){ QN_PLACE_POINTER, pointer_of[g], offset };
     else if (p->graph->view.value[g].flags & QN_VALUE_HOST) *place = (qn__place){ QN_PLACE_LITERAL, g, 0 };
-    else if (materialised(part, v)) *place = (qn__place){ QN_PLACE_WORKSPACE, 0, at[g] };
-    step->direct = step->direct && place->kind == QN_PLACE_POINTER && place->index == (int32_t)v;
+    else if (materialised(part, v)) *place = (qn__place){ QN_PLACE_WORKSPACE, 0, at[g] + offset };
+    step->direct = step->direct && place->kind == QN_PLACE_POINTER && place->index == (int32_t)v && !place->offset;
   }
   if (!step->direct && part->request.n_values > QN__MANY && part->request.n_values * sizeof(void *) > p->scratch)
     p->scratch = part->request.n_values * sizeof(void *);
@@ -200,6 +203,7 @@ void qn__plan_release(qn_plan *p)
     qn__free(p->step[s].place);
   }
   qn_graph_destroy(p->graph);
+  qn__views_free(p->views);
   qn__free(p->step);
   qn__free(p->bounds);
   qn__free(p->literal);
@@ -245,7 +249,7 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
     goto fail;
   }
   if ((status = qn__enter(ctx->dev, &saved))) goto fail;
-  status = qn__partition(&who, g, &part, &n);
+  status = qn__partition(&who, g, &part, &n, &p->views);
   qn__leave(ctx->dev, saved);
   if (status) goto fail;
   if (!(p->step = qn__alloc((size_t)(n + 1) * sizeof *p->step))) {
@@ -265,10 +269,11 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
     goto fail;
   }
   log_plan(p);
-  if ((status = qn__check_wrap(ctx, p))) goto fail;
+  if ((status = qn__check_wrap(ctx, p, qn__plan_release))) goto fail;
   qn__trace_wrap(ctx, p);
   qn__profile_wrap(ctx, p);
-  if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY) {
+  if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY &&
+      part[0]->request.op[0].family != QN_FAMILY_COLLECTIVE) {     /* the launch says the group */
     p->run = p->step[0].run;                                    /* its scratch is at offset 0 */
     p->prepared = p->step[0].prepared;
     p->threads = part[0]->demands.threads;
@@ -287,7 +292,7 @@ fail:
 static void *place_pointer(const qn_plan *p, const qn__place *place, void *const *ptr, char *workspace)
 {
   switch (place->kind) {
-  case QN_PLACE_POINTER: return ptr[place->index];
+  case QN_PLACE_POINTER: return (char *)ptr[place->index] + place->offset;
   case QN_PLACE_WORKSPACE: return workspace + place->offset;
   case QN_PLACE_LITERAL: return (void *)&p->literal[place->index];
   default: return NULL;
@@ -306,7 +311,7 @@ static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *lau
 qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
 {
   qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = ptr, .workspace = workspace,
-    .counters = counters, .device = &ctx->dev->desc, .core = ctx };
+    .counters = counters, .device = &ctx->dev->desc, .core = ctx, .ranks = qn__context_ranks(ctx) };
   uint64_t saved = 0;
   qn_status status = QN_OK;
   const qn_device_ops *ops = ctx->dev->ops;
@@ -363,11 +368,9 @@ const qn_prepared *qn_plan_part(const qn_plan *plan, int i, const char **backend
 /* As problem lines, with the names that the graph's author gave. */
 void qn__part_print(qn_text *t, const qn_plan *p, const qn_part *part)
 {
-  qn_request r = part->request;
-  r.n_ops = part->prepared.n_ops;
-  const char **name = qn__alloc(r.n_values * sizeof *name);
-  for (uint32_t v = 0; name && v < part->n_used; v++) name[v] = p->graph->view.name[part->value_of[v]];
-  qn__request_print(t, &r, part->literal, name);
+  const char **name = qn__alloc(part->request.n_values * sizeof *name);
+  for (uint32_t v = 0; name && v < part->request.n_values; v++) name[v] = p->graph->view.name[part->value_of[v]];
+  qn__request_print(t, &part->request, part->prepared.taken, part->literal, name);
   qn__free(name);
 }
 

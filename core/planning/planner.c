@@ -1,504 +1,310 @@
 /* planner.c -- splits a graph into parts that engines take.
  *
- * Around each anchor it forms the largest region: the anchor, the pointwise ops that follow it (with the pointwise
- * producers of their other operands), one closing reduction, then the anchor's own pointwise producers; never a region that a path
- * leaves and re-enters. The chosen engine takes a prefix of that list, and the rest is planned in turn. Pointwise ops
- * become anchors only when no other region can absorb them, reductions last of all.
+ * Around each anchor, and for each pattern that a row for it has, it forms the largest region (region.c); the rows are asked, each with
+ * its own, the best takes what it says (choose.c), and the rest is planned in turn. Pointwise ops become anchors only when no other
+ * region can absorb them, reductions last of all. An op that some row would take in before its anchor waits for that anchor's choice,
+ * and is planned by itself if that leaves it out: a row that declines changes nothing.
  *
- * A tensor that takes another's memory (`out p2 over p`) adds an edge from every reader of p to the producer of p2, so that p is read
- * before it is overwritten. */
+ * Views (view.c) are folded first, but those for which some reader's engine would be another and no better one. */
 #include "config.h"
-#include "core.h"
-#include <stdlib.h>
+#include "planner.h"
 #include <string.h>
 
-enum { UNPLANNED = -1, NOTHING_TO_DO = -2 };
-/* limit on ops offered to an engine, far above what any takes; without it planning long graphs is quadratic */
-enum { MOST_OFFERED = 1024 };
+static const qn_pattern plain = { .struct_size = sizeof plain, .closing = 1 };
 
-typedef struct planner {
-  const qn__asker *who;
-  const qn_graph_view *g;
-  int32_t n_ops;
-  int32_t *reader, *reader_first;         /* of each value: the ops that read it */
-  int32_t *taker;                         /* of each value: the op whose output takes its memory, or -1 */
-  int32_t *pred, *pred_first;             /* of each op: what must run before it; always earlier in the program */
-  int32_t *group;                         /* of each op: its part, UNPLANNED or NOTHING_TO_DO */
-  uint8_t *in, *after, *seen;             /* of each op: in the region; reachable from the region; visited */
-  int32_t *stack;
-  int32_t *path, *at;                     /* for pull: the path from the user to a producer, and each op's next predecessor to visit */
-  int32_t *list, n, n_follow;             /* the region, in the order offered; number of ops, of anchor and followers */
-  int32_t *local;                         /* of each value: its index in the request, or -1 */
-  int32_t *value_of, n_values, n_args;    /* of the request's values: their indices in the graph */
-  uint8_t also[QN__KINDS];                /* of each op kind: a row for this anchor admits it */
-  qn_part **part; int n_parts;
-  void *memory;
-} planner;
+/* ---- one anchor ------------------------------------------------------------------------------------------ */
 
-static int32_t inputs_of(const qn_node *op) { return op->first[op->n_inputs]; }
-static int32_t args_of(const qn_node *op) { return op->first[op->n_roles]; }
-
-static bool reads(const qn_node *op, int32_t value)
+/* The patterns of all rows for that op, the plain one first. */
+static int patterns_of(const planner *p, uint32_t kind, const qn_pattern *pattern[QN__PATTERNS])
 {
-  for (int32_t a = 0; a < inputs_of(op); a++)
-    if (op->arg[a] == value) return true;
-  return false;
-}
-
-/* ---- edges --------------------------------------------------------------------------------------------- */
-
-static void list_readers(planner *p)
-{
-  int32_t *at = p->reader_first + 1;      /* counts, then the next free position, then the start of the next value's */
-  for (int32_t i = 0; i < p->n_ops; i++)
-    for (int32_t a = 0; a < inputs_of(&p->g->op[i]); a++) at[p->g->op[i].arg[a]]++;
-  for (int32_t v = 0, sum = 0; v < (int32_t)p->g->n_values; v++) {
-    int32_t n = at[v];
-    at[v] = sum;
-    sum += n;
-  }
-  for (int32_t i = 0; i < p->n_ops; i++)
-    for (int32_t a = 0; a < inputs_of(&p->g->op[i]); a++) p->reader[at[p->g->op[i].arg[a]]++] = i;
-}
-
-/* Lists the predecessors of each op; with pred NULL only counts them. */
-static int32_t list_edges(planner *p)
-{
-  int32_t n = 0;
-  for (int32_t i = 0; i < p->n_ops; i++) {
-    const qn_node *op = &p->g->op[i];
-    p->pred_first[i] = n;
-    for (int32_t a = 0; a < args_of(op); a++) {
-      const qn_value *v = &p->g->value[op->arg[a]];
-      if (a < inputs_of(op)) {
-        if (v->producer < 0) continue;
-        if (p->pred) p->pred[n] = v->producer;
-        n++;
-      } else if (v->over >= 0) {
-        p->taker[v->over] = i;
-        for (int32_t k = p->reader_first[v->over]; k < p->reader_first[v->over + 1]; k++) {
-          if (p->reader[k] == i) continue;
-          if (p->pred) p->pred[n] = p->reader[k];
-          n++;
-        }
-      }
-    }
-  }
-  p->pred_first[p->n_ops] = n;
-  return n;
-}
-
-/* Marks op i and the rest of its part (a part counts as one op); newly marked ops are pushed onto the stack. */
-static int32_t visit(planner *p, int32_t i, uint8_t *mark, int32_t depth)
-{
-  const qn_part *part = p->group[i] >= 0 ? p->part[p->group[i]] : NULL;
-  if (mark[i]) return depth;
-  for (uint32_t k = 0; k < (part ? part->prepared.n_ops : 1); k++) {
-    int32_t m = part ? part->op_of[k] : i;
-    mark[m] = 1;
-    p->stack[depth++] = m;
-  }
-  return depth;
-}
-
-/* Marks everything reachable from op i; stops at ops already marked. */
-static void mark_after(planner *p, int32_t i, uint8_t *mark)
-{
-  int32_t depth = 0;
-  p->stack[depth++] = i;
-  while (depth) {
-    const int32_t u = p->stack[--depth];
-    const qn_node *op = &p->g->op[u];
-    for (int32_t a = 0; a < args_of(op); a++) {
-      int32_t v = op->arg[a];
-      if (a >= inputs_of(op))
-        for (int32_t k = p->reader_first[v]; k < p->reader_first[v + 1]; k++) depth = visit(p, p->reader[k], mark, depth);
-      else if (p->taker[v] >= 0 && p->taker[v] != u) depth = visit(p, p->taker[v], mark, depth);
-    }
-  }
-}
-
-/* ---- the region ------------------------------------------------------------------------------------------ */
-
-static bool pointwise(const planner *p, int32_t i) { return p->g->op[i].family == QN_FAMILY_POINTWISE; }
-
-static bool joins(const planner *p, int32_t i)
-{
-  if (p->group[i] != UNPLANNED || p->in[i]) return false;
-  return pointwise(p, i) || (p->also[p->g->op[i].op] && !qn__over_nothing(&p->g->op[i], p->g->value));
-}
-
-static void take(planner *p, int32_t i)
-{
-  p->in[i] = 1;
-  p->list[p->n++] = i;
-  mark_after(p, i, p->after);
-}
-
-/* Whether only op `user` reads the outputs of op e; if not `alone`, other ops of the region may read them too. */
-static bool only_used_here(const planner *p, int32_t e, int32_t user, bool alone)
-{
-  const qn_node *op = &p->g->op[e];
-  for (int32_t a = inputs_of(op); a < args_of(op); a++)
-    for (int32_t k = p->reader_first[op->arg[a]]; k < p->reader_first[op->arg[a] + 1]; k++)
-      if (p->reader[k] != user && (alone || !p->in[p->reader[k]])) return false;
-  return true;
-}
-
-/* Whether an op outside the region that is marked seen must run before op i. */
-static bool waits_for_seen(const planner *p, int32_t i)
-{
-  for (int32_t k = p->pred_first[i]; k < p->pred_first[i + 1]; k++)
-    if (!p->in[p->pred[k]] && p->seen[p->pred[k]]) return true;
-  return false;
-}
-
-/* Op e has readers elsewhere: with it in the region, would a path leave the region, or the ops that pull e in, and come back? */
-static bool comes_back(planner *p, int32_t e, int32_t depth)
-{
-  memset(p->seen, 0, (size_t)p->n_ops);
-  mark_after(p, e, p->seen);
-  for (int32_t i = 0; i <= depth; i++) p->seen[p->path[i]] = 0;
-  for (int32_t i = 0; i < p->n; i++)
-    if (waits_for_seen(p, p->list[i])) return true;
-  for (int32_t i = 0; i <= depth; i++)
-    if (waits_for_seen(p, p->path[i])) return true;
-  return false;
-}
-
-/* Whether an op (here: of the region) overwrites an input of op e. It must then run after e even if it reads nothing from e. */
-static bool is_overwritten(const planner *p, int32_t e, bool here)
-{
-  for (int32_t a = 0; a < inputs_of(&p->g->op[e]); a++) {
-    int32_t taker = p->taker[p->g->op[e].arg[a]];
-    if (taker >= 0 && taker != e && (p->in[taker] || !here)) return true;
-  }
-  return false;
-}
-
-/* Whether the region may compute pointwise op e itself: e must not depend on an op that is still to become an anchor. A producer of
- * the anchor may have other readers too; one of a follower may not (alone), since readers in the region may precede it in the list. */
-static bool pullable(planner *p, int32_t e, int32_t user, bool alone, int32_t depth)
-{
-  if (p->in[e] || p->group[e] != UNPLANNED || !pointwise(p, e) || p->after[e]) return false;
-  const bool elsewhere = !only_used_here(p, e, user, alone);
-  if (alone && (elsewhere || is_overwritten(p, e, true))) return false;        /* it would come after an op that depends on it */
-  if ((elsewhere || is_overwritten(p, e, false)) && comes_back(p, e, depth)) return false;
-  for (int32_t k = p->pred_first[e]; k < p->pred_first[e + 1]; k++)
-    if (p->group[p->pred[k]] == UNPLANNED && !pointwise(p, p->pred[k])) return false;
-  return true;
-}
-
-/* The number of op `user`'s operands that op e produces. */
-static int32_t feeds(const planner *p, int32_t e, int32_t user)
-{
-  int32_t n = 0;
-  for (int32_t k = p->pred_first[user]; k < p->pred_first[user + 1]; k++) n += p->pred[k] == e;
-  return n;
-}
-
-static bool feeds_follower(const planner *p, int32_t e)
-{
-  for (int32_t i = 1; i < p->n_follow; i++)
-    if (feeds(p, e, p->list[i])) return true;
-  return false;
-}
-
-/* Adds producers to the list so that every prefix remains a region. before: a follower's producers, each placed before its user;
- * the anchor must not need them. Else: the anchor's producers, after everything, nearest first; no follower may need them. The
- * producer of a value that the anchor reads in two roles is left out: an engine fuses a producer into the reading of one role. */
-static void pull(planner *p, int32_t user, bool before)
-{
-  int32_t depth = 0;
-  p->path[0] = user;
-  p->at[0] = p->pred_first[user];
-  while (depth >= 0) {
-    const int32_t u = p->path[depth];
-    if (p->at[depth] == p->pred_first[u + 1]) {
-      if (before && depth) take(p, u);
-      depth--;
-      continue;
-    }
-    const int32_t e = p->pred[p->at[depth]++];
-    if (!pullable(p, e, u, before, depth) || (before ? feeds(p, e, p->list[0]) : feeds_follower(p, e) || (u == user && feeds(p, e, u) > 1)))
-      continue;
-    if (!before) take(p, e);
-    p->path[++depth] = e;
-    p->at[depth] = p->pred_first[e];
-  }
-}
-
-static bool follows(const planner *p, int32_t i)
-{
-  bool reads_region = false;
-  for (int32_t k = p->pred_first[i]; k < p->pred_first[i + 1]; k++) {
-    if (p->in[p->pred[k]]) reads_region = true;
-    else if (p->after[p->pred[k]]) return false;
-  }
-  return reads_region;
-}
-
-/* Whether op i reads `value` elementwise, so that an op fused with it may overwrite it. */
-static bool elementwise(const planner *p, int32_t i, int32_t value, const qn_value *out)
-{
-  const qn_node *op = &p->g->op[i];
-  const qn_value *v = &p->g->value[value];
-  const qn_op_info *info = qn_op_find(op->op);
-  if (op->family == QN_FAMILY_POINTWISE) return v->rank == out->rank && !memcmp(v->dim, out->dim, sizeof v->dim);
-  for (uint32_t r = 0; r < op->n_inputs; r++)
-    for (int32_t a = op->first[r]; a < op->first[r + 1]; a++)
-      if (op->arg[a] == value && info->role[r].paired < 0) return false;
-  return true;
-}
-
-/* Cuts the list before an op that would overwrite what another op of the list still reads. */
-static void cut_hazards(planner *p)
-{
-  for (int32_t w = 0; w < p->n; w++) {
-    const qn_node *op = &p->g->op[p->list[w]];
-    for (int32_t a = inputs_of(op); a < args_of(op); a++) {
-      const qn_value *out = &p->g->value[op->arg[a]];
-      for (int32_t r = 0; out->over >= 0 && r < p->n; r++)
-        if (r != w && reads(&p->g->op[p->list[r]], out->over) && (r > w || !elementwise(p, p->list[r], out->over, out)))
-          p->n = r > w ? r : w;
-    }
-  }
-}
-
-static void gather_also(planner *p, int32_t anchor)
-{
-  const qn_op_info *info = qn_op_find(p->g->op[anchor].op);
-  memset(p->also, 0, sizeof p->also);
+  const int at = (int)(qn_op_find(kind) - qn__ops);
+  int n = 1, k;
+  pattern[0] = NULL;
   for (int b = 0; b < p->who->terms->n_backends; b++) {
     const qn__backend *backend = p->who->terms->backend[b];
-    for (int i = 0; i < backend->n_engines; i++) {
-      const qn_engine *row = &backend->engine[i];
-      for (const uint32_t *kind = row->also; kind && *kind && qn__anchors(row, info); kind++)
-        if (*kind < QN__KINDS) p->also[*kind] = 1;
+    for (int i = backend->first[at]; i < backend->first[at + 1]; i++) {
+      const qn_pattern *of = backend->engine[backend->by_op[i]].pattern;
+      for (k = 0; k < n && pattern[k] != of; k++) {}
+      if (k == n && n < QN__PATTERNS) pattern[n++] = of;
     }
   }
+  return n;
 }
 
-static void form_region(planner *p, int32_t anchor)
+static bool same_list(const planner *p, const qn__offer *o)
 {
-  memset(p->in, 0, (size_t)p->n_ops);
-  memset(p->after, 0, (size_t)p->n_ops);
-  p->n = 0;
-  gather_also(p, anchor);
-  take(p, anchor);
-  for (int32_t i = 0; i < p->n_ops; i++)
-    if (joins(p, i) && follows(p, i)) {
-      pull(p, i, true);
-      take(p, i);
-    }
-  if (pointwise(p, anchor)) {             /* in program order, so that nothing precedes what it needs */
-    p->n = 0;
-    for (int32_t i = 0; i < p->n_ops; i++)
-      if (p->in[i]) p->list[p->n++] = i;
-  }
-  int32_t before_producers = p->n;
-  for (int32_t i = 0; i < p->n_ops && p->n == before_producers; i++)
-    if (p->g->op[i].family == QN_FAMILY_REDUCTION && i != anchor && p->group[i] == UNPLANNED && follows(p, i)) take(p, i);
-  p->n_follow = p->n;
-  if (!pointwise(p, anchor)) pull(p, anchor, false);
-  cut_hazards(p);
-  if (p->n > MOST_OFFERED) p->n = MOST_OFFERED;
+  return o->request.n_ops == (uint32_t)p->n && !memcmp(o->op_of, p->list, (size_t)p->n * sizeof *p->list);
 }
 
-/* ---- the request --------------------------------------------------------------------------------------------- */
-
-static void number_values(planner *p)
+static void free_offers(qn__offers *o)
 {
-  memset(p->local, 0xff, p->g->n_values * sizeof *p->local);
-  p->n_values = p->n_args = 0;
-  for (int32_t i = 0; i < p->n; i++) {
-    const qn_node *op = &p->g->op[p->list[i]];
-    p->n_args += args_of(op);
-    for (int32_t a = 0; a < args_of(op); a++)
-      if (p->local[op->arg[a]] < 0) {
-        p->value_of[p->n_values] = op->arg[a];
-        p->local[op->arg[a]] = p->n_values++;
-      }
+  for (int i = 0; i < o->n; i++) {
+    int k = 0;
+    while (k < i && o->offer[k] != o->offer[i]) k++;
+    if (k == i) qn__free(o->offer[i]);
   }
 }
 
-static bool escapes(const planner *p, int32_t value)
+static qn_status make_offers(planner *p, int32_t anchor, qn__offers *o)
 {
-  if (p->g->value[value].flags & QN_VALUE_ESCAPE) return true;  /* an output of the graph */
-  if (p->reader_first[value] == p->reader_first[value + 1]) return true;      /* no reader: its op writes it all the same */
-  for (int32_t k = p->reader_first[value]; k < p->reader_first[value + 1]; k++)
-    if (!p->in[p->reader[k]]) return true;
-  return false;
+  const int n = patterns_of(p, p->g->op[anchor].op, o->pattern);
+  for (o->n = 0; o->n < n; o->n++) {
+    int k = 0;
+    qn__region_form(p, anchor, o->pattern[o->n] ? o->pattern[o->n] : &plain);
+    while (k < o->n && !same_list(p, o->offer[k])) k++;
+    o->offer[o->n] = k < o->n ? o->offer[k] : qn__region_offer(p);
+    if (!o->offer[o->n]) return qn__fail(QN_NO_MEMORY, "no memory to plan");
+  }
+  return QN_OK;
 }
 
-static void fill_request(const planner *p, qn_node *node, qn_value *value, int32_t *arg)
+/* Plans the region of an anchor. needs: -1, or an op without which the anchor is left as it is; *taken: whether it was planned. */
+static qn_status plan_anchor(planner *p, int32_t anchor, int32_t needs, bool *taken)
 {
-  for (int32_t v = 0; v < p->n_values; v++) {
-    value[v] = p->g->value[p->value_of[v]];
-    value[v].flags &= ~(uint32_t)QN_VALUE_ESCAPE;
-    value[v].over = value[v].over >= 0 ? p->local[value[v].over] : -1;
-    value[v].producer = value[v].last_user = -1;
-  }
-  for (int32_t i = 0; i < p->n; i++) {
-    const qn_node *op = &p->g->op[p->list[i]];
-    node[i] = *op;
-    node[i].arg = arg;
-    for (int32_t a = 0; a < args_of(op); a++, arg++) {
-      *arg = p->local[op->arg[a]];
-      if (a < inputs_of(op)) value[*arg].last_user = i;
-      else {
-        value[*arg].producer = i;
-        if (escapes(p, op->arg[a])) value[*arg].flags |= QN_VALUE_ESCAPE;
-      }
-    }
-  }
-}
-
-static qn_status plan_region(planner *p)
-{
-  memset(p->in, 0, (size_t)p->n_ops);                           /* the list may have been cut */
-  for (int32_t i = 0; i < p->n; i++) p->in[p->list[i]] = 1;
-  number_values(p);
-  size_t n_ops = (size_t)p->n, n_values = (size_t)p->n_values;
-  int32_t *value_of = qn__alloc(n_values * sizeof *value_of), *op_of = qn__alloc(n_ops * sizeof *op_of);
-  double *literal = qn__alloc(n_values * sizeof *literal);
-  char *block = qn__alloc(n_ops * sizeof(qn_node) + n_values * sizeof(qn_value) + (size_t)p->n_args * sizeof(int32_t));
-  qn__asker who = *p->who;
+  qn__offers o = {0};
   qn_part *part = NULL;
-  qn_status status = value_of && op_of && literal && block ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory to plan");
-  if (status) goto done;
-  qn_node *node = (qn_node *)block;
-  qn_value *value = (qn_value *)(node + n_ops);
-  fill_request(p, node, value, (int32_t *)(value + n_values));
-  for (size_t v = 0; v < n_values; v++) literal[v] = p->g->literal[p->value_of[v]];
-  who.literal = literal;
-  qn_request request = { .struct_size = sizeof request, .host = &qn__host, .device = p->who->device,
-    .demands = &p->who->terms->demands, .op = node, .n_ops = (uint32_t)n_ops, .n_values = (uint32_t)n_values, .value = value,
-    .core = &who };
-  if ((status = qn__part_choose(&who, &request, NULL, p->n_parts, &part))) goto done;
-  part->request.core = NULL;
-  part->n_used = qn__values_of(&part->request, part->prepared.n_ops);
-  memcpy(op_of, p->list, n_ops * sizeof *op_of);
-  memcpy(value_of, p->value_of, n_values * sizeof *value_of);
-  for (uint32_t i = 0; i < part->prepared.n_ops; i++) p->group[p->list[i]] = p->n_parts;
-  part->op_of = op_of;
-  part->value_of = value_of;
-  part->literal = literal;
-  p->part[p->n_parts++] = part;
-  op_of = value_of = NULL;
-  literal = NULL;
-done:
-  qn__free(block);
-  qn__free(op_of);
-  qn__free(value_of);
-  qn__free(literal);
+  qn__asker who = *p->who;
+  qn_status status = make_offers(p, anchor, &o);
+  for (int i = 0; i < o.n; i++) o.offer[i]->request.core = &who;
+  if (!status) status = qn__part_choose(&who, &o, NULL, needs, p->n_parts, &part);
+  *taken = part != NULL;
+  if (part) {
+    part->request.core = NULL;
+    for (uint32_t i = 0; i < part->request.n_ops; i++)
+      if (qn__takes(part, i)) p->group[part->op_of[i]] = p->n_parts;
+    p->part[p->n_parts++] = part;
+    qn__edges_join(p, part);
+  }
+  free_offers(&o);
   return status;
+}
+
+/* ---- what precedes an anchor --------------------------------------------------------------------------------- */
+
+/* Which kinds does some row admit before its anchor? */
+static void list_wanted(planner *p)
+{
+  for (int b = 0; b < p->who->terms->n_backends; b++)
+    for (int i = 0; i < p->who->terms->backend[b]->n_engines; i++) {
+      const qn_pattern *of = p->who->terms->backend[b]->engine[i].pattern;
+      for (const uint32_t *kind = of ? of->before : NULL; kind && *kind; kind++)
+        if (*kind < QN__KINDS) p->wanted[*kind] = 1;
+    }
+}
+
+/* Would a row take op i in before the anchor? */
+static qn_status wants(planner *p, int32_t anchor, int32_t i, bool *yes)
+{
+  const qn_pattern *pattern[QN__PATTERNS];
+  const int n = patterns_of(p, p->g->op[anchor].op, pattern);
+  *yes = false;
+  for (int k = 1; k < n && !*yes; k++) {
+    const uint32_t *kind = pattern[k]->before;
+    while (kind && *kind && *kind != p->g->op[i].op) kind++;
+    if (!kind || !*kind) continue;
+    qn__region_form(p, anchor, pattern[k]);
+    int32_t at = 1;
+    while (at < p->n && p->list[at] != i) at++;
+    if (at == p->n) continue;
+    qn__asker who = *p->who;
+    qn__offer *o = qn__region_offer(p);
+    if (!o) return qn__fail(QN_NO_MEMORY, "no memory to plan");
+    o->request.core = &who;
+    *yes = qn__anyone_takes(&who, o, pattern[k], i);
+    qn__free(o);
+  }
+  return QN_OK;
+}
+
+/* Plans the anchor that op i precedes, if an engine takes both. Looked for behind i and pointwise ops. */
+static qn_status plan_with_anchor(planner *p, int32_t i)
+{
+  enum { FAR = 32 };
+  int32_t next[FAR], n = 1;
+  next[0] = i;
+  for (int32_t k = 0; k < n; k++) {
+    const qn_node *op = &p->g->op[next[k]];
+    for (int32_t a = inputs_of(op); a < args_of(op); a++)
+      for (int32_t r = p->reader_first[op->arg[a]]; r < p->reader_first[op->arg[a] + 1]; r++) {
+        const int32_t reader = p->reader[r];
+        bool taken = false;
+        if (p->group[reader] != UNPLANNED) continue;
+        if (is_pointwise(p, reader) && n < FAR) next[n++] = reader;
+        if (is_pointwise(p, reader)) continue;
+        qn_status status = wants(p, reader, i, &taken);
+        if (!status && taken) status = plan_anchor(p, reader, i, &taken);
+        if (status || taken) return status;
+      }
+  }
+  return QN_OK;
 }
 
 /* ---- the order of parts ------------------------------------------------------------------------------------------ */
 
-static bool part_ready(const planner *p, int part, const uint8_t *done)
-{
-  for (uint32_t k = 0; k < p->part[part]->prepared.n_ops; k++) {
-    int32_t i = p->part[part]->op_of[k];
-    for (int32_t e = p->pred_first[i]; e < p->pred_first[i + 1]; e++) {
-      int32_t g = p->group[p->pred[e]];
-      if (g >= 0 && g != part && !done[g]) return false;
-    }
-  }
-  return true;
-}
-
+/* Of the parts that are ready always the one whose anchor comes first in the graph. */
 static qn_status order_parts(planner *p)
 {
-  qn_part **sorted = qn__alloc((size_t)(p->n_parts + 1) * sizeof *sorted);
-  uint8_t *done = qn__alloc((size_t)p->n_parts + 1);
-  qn_status status = sorted && done ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory to plan");
-  for (int n = 0; n < p->n_parts && !status; n++) {
-    int best = -1;
-    for (int i = 0; i < p->n_parts; i++)
-      if (!done[i] && (best < 0 || p->part[i]->op_of[0] < p->part[best]->op_of[0]) && part_ready(p, i, done)) best = i;
-    if (best < 0)
-      status = qn__fail(QN_BAD_ARGUMENT, "the graph writes over a tensor (`over`) that an op depending on the result still reads");
-    else {
-      done[best] = 1;
-      sorted[n] = p->part[best];
+  const int32_t n = p->n_parts, edges = p->pred_first[p->n_ops];
+  qn_part **sorted = qn__alloc((size_t)(n + 1) * sizeof *sorted);
+  /* waits: of each part, edges into it from parts not yet sorted; part_at: by its anchor, once it is ready, its number + 1 */
+  int32_t *waits = qn__alloc((size_t)(2 * n + 2 + edges + p->n_ops) * sizeof *waits);
+  int32_t *next_first = waits + n, *next = next_first + n + 2, *part_at = next + edges;
+  if (!sorted || !waits) {
+    qn__free(sorted);
+    qn__free(waits);
+    return qn__fail(QN_NO_MEMORY, "no memory to plan");
+  }
+  for (int fill = 0; fill < 2; fill++) {
+    for (int32_t i = 0; i < p->n_ops; i++)
+      for (int32_t e = p->pred_first[i]; e < p->pred_first[i + 1]; e++) {
+        const int32_t to = p->group[i], from = p->group[p->pred[e]];
+        if (to < 0 || from < 0 || to == from) continue;
+        if (fill) next[next_first[from + 1]++] = to;
+        else next_first[from + 2]++, waits[to]++;
+      }
+    for (int32_t k = 2; k < n + 2 && !fill; k++) next_first[k] += next_first[k - 1];
+  }
+  for (int32_t k = 0; k < n; k++)
+    if (!waits[k]) part_at[p->part[k]->op_of[0]] = k + 1;
+  int32_t done = 0;
+  for (int32_t at = 0; at < p->n_ops; at++) {
+    const int32_t k = part_at[at] - 1;
+    if (k < 0) continue;
+    part_at[at] = 0;
+    sorted[done++] = p->part[k];
+    for (int32_t e = next_first[k]; e < next_first[k + 1]; e++) {
+      const int32_t to = next[e], anchor = p->part[to]->op_of[0];
+      if (--waits[to]) continue;
+      part_at[anchor] = to + 1;
+      if (anchor <= at) at = anchor - 1;
     }
   }
-  if (!status) memcpy(p->part, sorted, (size_t)p->n_parts * sizeof *sorted);
+  memcpy(p->part, sorted, (size_t)n * sizeof *sorted);
   qn__free(sorted);
-  qn__free(done);
-  return status;
+  qn__free(waits);
+  return done == n ? QN_OK : qn__fail(QN_INTERNAL, "the planner made parts that wait for each other");
 }
 
 /* ---- the whole graph ------------------------------------------------------------------------------------------------- */
 
-static bool nothing_to_write(const planner *p, int32_t i)
-{
-  const qn_node *op = &p->g->op[i];
-  for (int32_t a = inputs_of(op); a < args_of(op); a++) {
-    const qn_value *v = &p->g->value[op->arg[a]];
-    bool empty = false;
-    for (int d = 0; d < v->rank; d++) empty = empty || !v->dim[d];
-    if (!empty) return false;
-  }
-  return true;
-}
-
-static qn_status set_up(planner *p)
-{
-  size_t n = (size_t)p->n_ops, values = p->g->n_values, args = 0;
-  for (size_t i = 0; i < n; i++) args += (size_t)inputs_of(&p->g->op[i]);
-  int32_t *at = p->memory = qn__alloc((args + 4 * values + 1 + 6 * n + 2) * sizeof *at + 3 * n);
-  p->part = qn__alloc((n + 1) * sizeof *p->part);
-  if (!at || !p->part) return qn__fail(QN_NO_MEMORY, "no memory to plan");
-  p->reader = at;
-  p->reader_first = p->reader + args;
-  p->taker = p->reader_first + values + 1;
-  p->local = p->taker + values;
-  p->value_of = p->local + values;
-  p->pred_first = p->value_of + values;
-  p->group = p->pred_first + n + 1;
-  p->stack = p->group + n;
-  p->list = p->stack + n + 1;
-  p->path = p->list + n;
-  p->at = p->path + n;
-  p->in = (uint8_t *)(p->at + n);
-  p->after = p->in + n;
-  p->seen = p->after + n;
-  memset(p->taker, 0xff, values * sizeof *p->taker);
-  list_readers(p);
-  if (!(p->pred = qn__alloc((size_t)(list_edges(p) + 1) * sizeof *p->pred))) return qn__fail(QN_NO_MEMORY, "no memory to plan");
-  list_edges(p);
-  for (int32_t i = 0; i < p->n_ops; i++) p->group[i] = nothing_to_write(p, i) ? NOTHING_TO_DO : UNPLANNED;
-  return QN_OK;
-}
-
 /* Reductions last, so that each may close the region of an earlier op. */
 static int turn_of(const planner *p, int32_t i)
 {
-  return pointwise(p, i) ? 1 : p->g->op[i].family == QN_FAMILY_REDUCTION ? 2 : 0;
+  return is_pointwise(p, i) ? 1 : p->g->op[i].family == QN_FAMILY_REDUCTION ? 2 : 0;
 }
 
-qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts)
+static void free_planner(planner *p)
 {
-  planner p = { .who = who, .g = &g->view, .n_ops = (int32_t)g->view.n_ops };
-  qn_status status = set_up(&p);
+  for (int i = 0; i < p->n_parts; i++) qn__part_free(p->part[i]);
+  qn__free(p->part);
+  qn__free(p->pred);
+  qn__free(p->memory);
+}
+
+/* One pass, with those views folded. */
+static qn_status partition(const qn__asker *who, const qn_graph_view *g, const qn__views *views, qn_part ***parts, int *n_parts)
+{
+  planner p = { .who = who, .g = g, .views = views, .n_ops = (int32_t)g->n_ops };
+  qn_status status = qn__edges_set_up(&p);
+  bool taken;
+  if (!status) list_wanted(&p);
   for (int turn = 0; turn < 3 && !status; turn++)
-    for (int32_t i = 0; i < p.n_ops && !status; i++)
-      while (!status && p.group[i] == UNPLANNED && turn_of(&p, i) == turn) {
-        form_region(&p, i);
-        status = plan_region(&p);
-      }
+    for (int32_t i = 0; i < p.n_ops && !status; i++) {
+      if (p.group[i] != UNPLANNED || turn_of(&p, i) != turn) continue;
+      if (p.wanted[g->op[i].op]) status = plan_with_anchor(&p, i);
+      if (!status && p.group[i] == UNPLANNED) status = plan_anchor(&p, i, -1, &taken);
+    }
   if (!status) status = order_parts(&p);
-  if (status) {
-    for (int i = 0; i < p.n_parts; i++) qn__part_free(p.part[i]);
-    qn__free(p.part);
-  } else {
+  if (!status) {
     *parts = p.part;
     *n_parts = p.n_parts;
+    p.part = NULL;
+    p.n_parts = 0;
   }
-  qn__free(p.pred);
-  qn__free(p.memory);
+  free_planner(&p);
+  return status;
+}
+
+/* ---- views --------------------------------------------------------------------------------------------------------- */
+
+/* Who would get op i alone? NULL: nobody. The plan has no part in it. */
+static qn_part *alone(planner *p, int32_t i)
+{
+  qn__asker who = *p->who;
+  qn_part *part = NULL;
+  p->list[0] = i;
+  p->n = 1;
+  qn__offer *o = qn__region_offer(p);
+  if (!o) return NULL;
+  o->request.core = &who;
+  if (qn__part_choose(&who, &(qn__offers){ .n = 1, .offer = { o } }, NULL, -1, 0, &part)) part = NULL;
+  qn__free(o);
+  return part;
+}
+
+/* Is an op that reads a folded view no worse off with engine b than with a, where the view is computed? */
+static bool as_good(const qn_part *a, const qn_part *b)
+{
+  if (!a || !b || a->engine == b->engine) return a || !b;
+  if (a->prepared.class_ != b->prepared.class_) return a->prepared.class_ != QN_CLASS_TUNED;
+  return b->prepared.estimate > 0 && b->prepared.estimate <= a->prepared.estimate;
+}
+
+/* Unfolds the views that some reader is worse off with; how many. */
+static int unfold(planner *apart, planner *folded, qn__views *views)
+{
+  const qn_graph_view *g = apart->g;
+  int n = 0;
+  for (uint32_t i = 0; i < g->n_ops; i++) {
+    bool reads_view = false;
+    for (int32_t a = 0; a < inputs_of(&g->op[i]) && !views->folded[i]; a++)
+      reads_view = reads_view || views->of[g->op[i].arg[a]] != g->op[i].arg[a];
+    if (!reads_view || apart->group[i] == NOTHING_TO_DO) continue;
+    qn_part *before = alone(apart, (int32_t)i), *after = alone(folded, (int32_t)i);
+    for (int32_t a = 0; a < inputs_of(&g->op[i]) && !as_good(before, after); a++) {
+      const int32_t v = g->op[i].arg[a];
+      if (views->of[v] == v) continue;
+      views->folded[g->value[v].producer] = 0;
+      n++;
+    }
+    qn__part_free(before);
+    qn__part_free(after);
+  }
+  return n;
+}
+
+/* The views to fold: those that leave each of their readers, taken alone, as good an engine. NULL: none. */
+static qn__views *choose_views(const qn__asker *asker, const qn_graph_view *g)
+{
+  qn__views *views = qn__views_find(g);
+  qn__asker who = *asker;
+  uint64_t uses = 0;
+  if (!views) return NULL;
+  who.draft = true;
+  who.verdict = NULL;
+  who.uses = &uses;
+  planner apart = { .who = &who, .g = g, .n_ops = (int32_t)g->n_ops };
+  bool known = !qn__edges_set_up(&apart);
+  for (int changed = 1; known && changed;) {
+    planner folded = { .who = &who, .g = g, .views = views, .n_ops = (int32_t)g->n_ops };
+    known = !qn__edges_set_up(&folded);
+    changed = known ? unfold(&apart, &folded, views) : 0;
+    if (changed) qn__views_resolve(views, g);
+    free_planner(&folded);
+  }
+  free_planner(&apart);
+  if (known && views->n) return views;
+  qn__views_free(views);
+  return NULL;
+}
+
+qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts, qn__views **views)
+{
+  *views = g->view.n_ops > 1 ? choose_views(who, &g->view) : NULL;
+  qn_status status = partition(who, &g->view, *views, parts, n_parts);
+  if (status) {
+    qn__views_free(*views);
+    *views = NULL;
+  }
   return status;
 }

@@ -215,13 +215,6 @@ done:
   qn__free(text.s);
 }
 
-void qn__tune_default_path(qn_text *t)
-{
-  const char *cache = qn__screened("XDG_CACHE_HOME"), *home = qn__screened("HOME");
-  if (cache && *cache == '/') qn__text_add(t, "%s/quern/tune", cache);
-  else if (home && *home == '/') qn__text_add(t, "%s/.cache/quern/tune", home);
-}
-
 /* The table of a context's file, read on first use; NULL: no path, or no memory. Call with the lock held. */
 static table *table_of(const qn__terms *terms)
 {
@@ -246,7 +239,7 @@ static table *table_of(const qn__terms *terms)
 /* ---- look-up and store ---------------------------------------------------------------------------------------- */
 
 /* pinned: only pinned engines competed, so the entry says nothing of the others. */
-static char *key_of(const qn__asker *who, const qn_request *request, bool pinned)
+static char *key_of(const qn__asker *who, const qn__offers *offers, bool pinned)
 {
   const qn_demands *d = &who->terms->demands;
   qn_text t = {0};
@@ -254,19 +247,22 @@ static char *key_of(const qn__asker *who, const qn_request *request, bool pinned
                d->threads);
   for (int i = 0; i < who->terms->n_backends; i++) qn__text_add(&t, ",%s", who->terms->backend[i]->name);
   if (pinned) qn__text_add(&t, ",engine=%s", who->terms->settings.text[QN_SET_ENGINE]);
-  qn__text_add(&t, "\t");
-  qn__request_print(&t, request, NULL, NULL);
+  for (int i = 0; i < offers->n; i++) {                         /* the offers are mostly one */
+    if (i && offers->offer[i] == offers->offer[0]) continue;
+    qn__text_add(&t, i ? " || " : "\t");
+    qn__request_print(&t, &offers->offer[i]->request, ~UINT64_C(0), NULL, NULL);
+  }
   if (!t.failed) return t.s;
   qn__free(t.s);
   return NULL;
 }
 
-bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinned, qn__choice *out)
+bool qn__tune_lookup(const qn__asker *who, const qn__offers *offers, bool pinned, qn__choice *out)
 {
   bool found = false;
   qn__lock(&lock);
   const table *t = table_of(who->terms);
-  char *key = t && t->n ? key_of(who, request, pinned) : NULL;       /* with an empty cache skip the printing */
+  char *key = t && t->n ? key_of(who, offers, pinned) : NULL;       /* with an empty cache skip the printing */
   const entry *e = key ? find(t, key) : NULL;
   if (e) out->ns = e->ns;
   if (e) found = (size_t)snprintf(out->name, sizeof out->name, "%s", e->choice) < sizeof out->name &&
@@ -276,13 +272,13 @@ bool qn__tune_lookup(const qn__asker *who, const qn_request *request, bool pinne
   return found;
 }
 
-void qn__tune_remember(const qn__asker *who, const qn_request *request, const qn_part *part, bool pinned)
+void qn__tune_remember(const qn__asker *who, const qn__offers *offers, const qn_part *part, bool cut, bool pinned)
 {
   qn_text choice = {0};
-  char *key = key_of(who, request, pinned);
+  char *key = key_of(who, offers, pinned);
   qn__text_add(&choice, "%s/%s%s%s", part->backend->name, part->engine->name, part->prepared.variant ? ":" : "",
                part->prepared.variant ? part->prepared.variant : "");
-  if (part->request.n_ops < request->n_ops) qn__text_add(&choice, "|%u", part->request.n_ops);
+  if (cut) qn__text_add(&choice, "|%u", part->request.n_ops);
   qn__lock(&remembering);
   qn__lock(&lock);
   table *t = table_of(who->terms);
@@ -304,13 +300,14 @@ enum { ROUNDS = 9, TILE = 65536, LINE = 64 };
 #define LOADING 2e7                       /* ... with this allowance, in ns, for loading code */
 #define PATIENCE 1e9                      /* after so many ns of runs three rounds are enough */
 
-typedef struct trial { qn_part *part; double ns[ROUNDS], fastest; int n; bool out; } trial;
+typedef struct trial { qn_part *part; void **ptr; double ns[ROUNDS], fastest; int n; bool out; } trial;   /* ptr: its values' */
 
 typedef struct bench {
   const qn__asker *who;
   const qn_device_ops *ops;
   const qn_device *dev;
-  void **ptr; uint32_t n_values;          /* private buffers, one for each value that a candidate uses */
+  const qn_part *made;                    /* the part whose values the buffers were made for */
+  void **ptr;                             /* private buffers, one for each of its values */
   void  *workspace, *counters;
   void  *flush; size_t flush_bytes;       /* written before each run, so that inputs come from memory, not cache; NULL on a CPU, */
   bool   evicts;                          /*   whose operands alone are evicted, unless they are larger than the cache */
@@ -363,13 +360,16 @@ static bool can_evict(void) { return false; }
 static void evict(const char *p, uint64_t bytes) { (void)p, (void)bytes; }
 #endif
 
+/* Is the value in the memory of another one of the request? */
+static bool is_borrowed(const qn_request *r, uint32_t i) { return r->value[i].over >= 0 || r->value[i].flags & QN_VALUE_VIEW; }
+
 static void evict_operands(const bench *b, const qn_request *r)
 {
   uint64_t all = 0;
   for (int turn = 0; turn < 2; turn++)
     for (uint32_t i = 0; i < r->n_values && all < 2 * b->dev->cache; i++) {
       const uint64_t bytes = (uint64_t)qn_extent_bytes(&r->value[i]);
-      if (r->value[i].flags & QN_VALUE_HOST || r->value[i].over >= 0) continue;
+      if (r->value[i].flags & QN_VALUE_HOST || is_borrowed(r, i)) continue;
       if (turn == 0) all += bytes;
       else evict(b->ptr[i], bytes);
     }
@@ -382,12 +382,15 @@ static qn_status allocate(bench *b, const qn_request *r, uint64_t workspace, uin
     uint64_t bytes = (uint64_t)qn_extent_bytes(&r->value[i]);
     if (r->value[i].flags & QN_VALUE_HOST) {
       b->ptr[i] = &b->host[i];
-      qn_store_f64(b->ptr[i], r->value[i].dtype, b->who->literal[i]);
-    } else if (r->value[i].over >= 0) continue;
+      qn_store_f64(b->ptr[i], r->value[i].dtype, b->made->literal[i]);
+    } else if (is_borrowed(r, i)) continue;
     else if (!(status = b->ops->alloc(b->dev, bytes ? bytes : 1, &b->ptr[i]))) status = fill(b, r, i);
   }
   for (uint32_t i = 0; i < r->n_values; i++)
     if (r->value[i].over >= 0) b->ptr[i] = b->ptr[r->value[i].over];
+  for (uint32_t i = 0; i < r->n_values && !status; i++)
+    if (r->value[i].flags & QN_VALUE_VIEW)
+      b->ptr[i] = (char *)b->ptr[r->view[i].of] + r->view[i].offset * (int64_t)qn_dtype_bytes(r->value[i].dtype);
   if (!status && workspace) status = b->ops->alloc(b->dev, workspace, &b->workspace);
   if (!status && counters && !(status = b->ops->alloc(b->dev, counters, &b->counters)))
     status = b->ops->fill(b->dev, b->counters, 0, counters, b->who->ctx->stream);
@@ -404,7 +407,7 @@ static qn_status allocate(bench *b, const qn_request *r, uint64_t workspace, uin
 static void release(bench *b, const qn_request *r)
 {
   for (uint32_t i = 0; b->ptr && i < r->n_values; i++)
-    if (b->ptr[i] && !(r->value[i].flags & QN_VALUE_HOST) && r->value[i].over < 0) b->ops->free(b->dev, b->ptr[i]);
+    if (b->ptr[i] && !(r->value[i].flags & QN_VALUE_HOST) && !is_borrowed(r, i)) b->ops->free(b->dev, b->ptr[i]);
   if (b->workspace) b->ops->free(b->dev, b->workspace);
   if (b->counters) b->ops->free(b->dev, b->counters);
   if (b->flush) b->ops->free(b->dev, b->flush);
@@ -419,7 +422,7 @@ static void release(bench *b, const qn_request *r)
 static qn_status time_once(bench *b, trial *t, double *ns)
 {
   const qn_context *ctx = b->who->ctx;
-  qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = b->ptr, .workspace = b->workspace,
+  qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = t->ptr, .workspace = b->workspace,
     .counters = b->counters, .device = b->dev, .threads = t->part->demands.threads, .core = b->who->ctx,
     .instance = t->part->backend->instance >= 0 ? ctx->instance[t->part->backend->instance] : NULL };
   qn_status status = b->flush ? b->ops->fill(b->dev, b->flush, 0, b->flush_bytes, ctx->stream) : QN_OK;
@@ -472,6 +475,16 @@ static void race(bench *b, trial *t, int n)
   }
 }
 
+/* The buffers as the values of a part that takes the same ops, of another pattern's region perhaps. */
+static void **pointers_for(const bench *b, const qn_part *part)
+{
+  void **ptr = qn__alloc((part->request.n_values + 1) * sizeof *ptr);
+  for (uint32_t v = 0; ptr && v < part->request.n_values; v++)
+    for (uint32_t k = 0; k < b->made->request.n_values && !ptr[v]; k++)
+      if (part->value_of ? part->value_of[v] == b->made->value_of[k] : v == k) ptr[v] = b->ptr[k];
+  return ptr;
+}
+
 static int by_name(const qn_part *a, const qn_part *b)
 {
   int c = strcmp(a->backend->name, b->backend->name);
@@ -484,12 +497,12 @@ static int by_name(const qn_part *a, const qn_part *b)
 qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best)
 {
   const qn_request *r = &part[0]->request;
-  bench b = { .who = who, .ops = who->ctx->dev->ops, .dev = &who->ctx->dev->desc };
+  bench b = { .who = who, .made = part[0], .ops = who->ctx->dev->ops, .dev = &who->ctx->dev->desc };
   uint64_t workspace = 0, counters = 0;
   trial *t = qn__alloc((size_t)n * sizeof *t);
   qn_status status = QN_OK;
   qn_text problem = {0}, now = {0};
-  qn__request_print(&problem, r, who->literal, NULL);
+  qn__request_print(&problem, r, part[0]->prepared.taken, part[0]->literal, NULL);
   qn__text_add(&now, "measuring %d engine%s on %s", n, n == 1 ? "" : "s", problem.s ? problem.s : "a problem");
   if (now.s) qn__progress(now.s);
   qn__free(now.s);
@@ -502,6 +515,8 @@ qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *bes
     if (part[i]->prepared.counters > counters) counters = part[i]->prepared.counters;
   }
   if (!status) status = allocate(&b, r, workspace, counters);
+  for (int i = 0; i < n && !status; i++)
+    if (!(t[i].ptr = pointers_for(&b, part[i]))) status = qn__fail(QN_NO_MEMORY, "no memory to measure");
   if (!status) {
     double least = 1e300;
     race(&b, t, n);
@@ -519,6 +534,7 @@ qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *bes
             qn_last_error());
   qn__free(problem.s);
   release(&b, r);
+  for (int i = 0; t && i < n; i++) qn__free(t[i].ptr);
   qn__free(t);
   return status;
 }

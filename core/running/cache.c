@@ -18,20 +18,37 @@ struct qn__cache {
   pending        *making;
   uint64_t        clock;
   int             n;
+  struct qn__cache *next;               /* another device's */
 };
 
-void qn__cache_in_child(struct qn__cache *c)
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+static struct qn__cache *caches;
+
+static void set_up(struct qn__cache *c)
 {
   pthread_mutex_init(&c->lock, NULL);
   pthread_cond_init(&c->done, NULL);
-  c->making = NULL;                     /* the threads that were planning do not exist in the child */
+  c->making = NULL;
 }
 
-struct qn__cache *qn__cache_new(void)
+/* The threads that were planning do not exist in the child. */
+void qn__caches_in_child(void)
 {
-  struct qn__cache *c = qn__alloc(sizeof *c);
-  if (c) qn__cache_in_child(c);
-  return c;
+  pthread_mutex_init(&opening, NULL);
+  for (struct qn__cache *c = caches; c; c = c->next) set_up(c);
+}
+
+qn_status qn__cache_open(qn__device *dev)
+{
+  pthread_mutex_lock(&opening);
+  if (!dev->cache && (dev->cache = qn__alloc(sizeof *dev->cache))) {
+    set_up(dev->cache);
+    dev->cache->next = caches;
+    caches = dev->cache;
+  }
+  const bool open = dev->cache != NULL;
+  pthread_mutex_unlock(&opening);
+  return open ? QN_OK : qn__fail(QN_NO_MEMORY, "no memory for a cache of plans");
 }
 
 static bool same(const uint64_t *a, uint32_t n, uint64_t hash_a, const uint64_t *b, uint32_t m, uint64_t hash_b)

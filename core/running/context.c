@@ -1,7 +1,6 @@
 /* context.c -- a context: a device, a stream, demands, an arena for workspace, and instances of its backends. */
 #include "config.h"
 #include "core.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #if __has_include(<sys/single_threaded.h>)
@@ -12,8 +11,6 @@ static const char __libc_single_threaded;           /* this C library does not s
 
 /* ---- fork: contexts made before it fail in the child with a sentence ----------------------------------- */
 
-atomic_int qn__generation = QN__FIRST_GENERATION;
-bool qn__workers_lost;
 static bool had_threads;
 
 static void before_fork(void) { had_threads = !__libc_single_threaded; }
@@ -28,6 +25,7 @@ static void in_child(void)
   qn__objects_in_child();
   qn__registry_in_child();
   qn__devices_in_child();
+  qn__caches_in_child();
   qn__tune_in_child();
   qn__profile_in_child();
   qn__check_in_child();
@@ -35,16 +33,6 @@ static void in_child(void)
 
 /* When the library is loaded, since the program may use OpenMP and fork before it makes a context. */
 static __attribute__((constructor)) void watch_fork(void) { pthread_atfork(before_fork, NULL, in_child); }
-
-qn_status qn__context_alive(const qn_context *ctx)
-{
-  if (!ctx) return qn__fail(QN_BAD_ARGUMENT, "ctx: is NULL");
-  if (qn__is_alive(ctx)) return QN_OK;
-  if (!ctx->generation) return qn__destroyed("ctx");
-  if (ctx->generation < QN__FIRST_GENERATION || ctx->generation > atomic_load(&qn__generation))
-    return qn__fail(QN_BAD_ARGUMENT, "ctx: is no context");
-  return qn__fail(QN_DEVICE, "ctx: was made before fork; make a context in the child");
-}
 
 /* ---- one thread at a time --------------------------------------------------------------------------------- */
 
@@ -92,6 +80,7 @@ qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
   if ((status = qn__settings_read(&ctx->settings, options))) goto fail_settings;
   if ((status = qn__device_choose(&ctx->settings, &ctx->backend, &ctx->n_backends, &provider))) goto fail_backends;
   if ((status = qn__device_get(provider, &ctx->settings, &ctx->dev))) goto fail_device;
+  if ((status = qn__cache_open(ctx->dev))) goto fail_device;
   if ((status = qn__terms_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &ctx->terms))) goto fail_device;
   if ((status = qn__enter(ctx->dev, &saved))) goto fail_device;
   status = ctx->dev->ops->stream_create ? ctx->dev->ops->stream_create(&ctx->dev->desc, &ctx->own_stream) : QN_OK;
@@ -156,6 +145,7 @@ void qn_context_destroy(qn_context *ctx)
     qn_recording *r = NULL;
     if (ctx->recording && !qn_record_end(ctx, &r)) qn_recording_destroy(r);
     qn_context_synchronize(ctx);
+    qn_context_join(ctx, NULL);
     qn__context_forget(ctx);
     if (!qn__enter(ctx->dev, &saved)) {
       qn__profile_end(ctx);
@@ -196,6 +186,7 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
     if (ctx->settings.origin[k] == QN_FROM_CONTEXT && k != i)
       status = qn__settings_set(&s, qn__setting_key(k), ctx->settings.text[k], QN_FROM_CONTEXT);
   if (!status) status = qn__settings_set(&s, key, value, QN_FROM_CONTEXT);
+  s.ranks = ctx->settings.ranks;
   if (!status) status = qn__terms_intern(ctx->dev, &s, ctx->backend, ctx->n_backends, &terms);
   if (status) {
     qn__settings_free(&s);
@@ -210,30 +201,15 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
   return QN_OK;
 }
 
-/* What only describes a context is told after a fork too. */
-static bool is_there(const qn_context *ctx) { return (ctx && ctx->generation) || !qn__context_alive(ctx); }
-
 const char *qn_context_get(const qn_context *ctx, const char *key)
 {
-  int i = is_there(ctx) && key ? qn__setting_index(key) : -1;
+  int i = qn__context_known(ctx) && key ? qn__setting_index(key) : -1;
   return i < 0 ? NULL : qn__setting_value(&ctx->settings, i);
 }
 
-const char *qn_context_device(const qn_context *ctx)
-{
-  static _Thread_local char text[128];
-  if (!is_there(ctx)) return "?";
-  const qn_device *d = &ctx->dev->desc;
-  if (!strcmp(d->kind, "cpu")) return "cpu";
-  snprintf(text, sizeof text, "%s:%d (%s)", d->kind, (int)d->ordinal, d->name);
-  return text;
-}
-
-const qn_device *qn_context_describe(const qn_context *ctx) { return is_there(ctx) ? &ctx->dev->desc : NULL; }
-
 /* ---- stream ------------------------------------------------------------------------------------------------- */
 
-void *qn_context_stream(const qn_context *ctx) { return is_there(ctx) ? ctx->stream : NULL; }
+void *qn_context_stream(const qn_context *ctx) { return qn__context_known(ctx) ? ctx->stream : NULL; }
 
 qn_status qn_context_set_stream(qn_context *ctx, void *native_stream)
 {
@@ -258,23 +234,14 @@ qn_status qn_context_synchronize(qn_context *ctx)
   qn__using use QN__UNTIL_RETURN = { 0 };
   qn_status status = qn__use(ctx, &use);
   if (status || !ctx->dev->ops->stream_synchronize || (status = qn__enter(ctx->dev, &saved))) return status;
+  const qn_status group = qn__group_wait(ctx);
   status = ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
+  if (group) status = group;
   qn__leave(ctx->dev, saved);
   return status;
 }
 
-bool qn__context_capturing(qn_context *ctx)
-{
-  int yes = ctx->recording != NULL;
-  uint64_t saved;
-  if (yes || !ctx->dev->ops->capturing) return yes;
-  if (qn__enter(ctx->dev, &saved)) return true;
-  if (ctx->dev->ops->capturing(&ctx->dev->desc, ctx->stream, &yes)) yes = 1;
-  qn__leave(ctx->dev, saved);
-  return yes != 0;
-}
-
-/* ---- arena and instances ---------------------------------------------------------------------------------------- */
+/* ---- arena -------------------------------------------------------------------------------------------------- */
 
 qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocator)
 {
@@ -340,17 +307,6 @@ static qn_status grow_staging(qn_context *ctx, uint64_t need)
   qn_status status = ctx->dev->ops->stream_synchronize ? ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream) : QN_OK;
   if (status) return status;
   return qn__context_room(&ctx->staging, &ctx->staging_bytes, need);
-}
-
-qn_status qn__context_instance(qn_context *ctx, const qn__backend *b, void **instance)
-{
-  *instance = NULL;
-  if (b->instance < 0) return QN_OK;
-  void **mine = &ctx->instance[b->instance];
-  qn_status status = *mine ? QN_OK : b->table->open(&qn__host, &ctx->dev->desc, ctx->stream, mine);
-  if (!status) ctx->opened |= UINT64_C(1) << b->instance;
-  *instance = *mine;
-  return status;
 }
 
 qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)

@@ -6,10 +6,12 @@
 static qn_status ask_everyone(const qn__asker *who, const qn_graph *graph)
 {
   qn_part **part = NULL;
+  qn__views *views = NULL;
   int n = 0;
-  qn_status status = qn__partition(who, graph, &part, &n);
+  qn_status status = qn__partition(who, graph, &part, &n, &views);
   for (int i = 0; i < n && !status; i++) qn__part_free(part[i]);
   if (!status) qn__free(part);
+  qn__views_free(views);
   return status;
 }
 

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 #define QN_ABI_MAJOR 1                /* part of the entry's name: another major version is another symbol */
-#define QN_ABI_MINOR 2                /* grows by additions only */
+#define QN_ABI_MINOR 3                /* grows by additions only */
 
 typedef struct qn_host     qn_host;
 typedef struct qn_backend  qn_backend;
@@ -40,15 +40,16 @@ typedef struct qn_value {
   uint32_t align;                         /* bytes: the largest power of two up to 16 known to divide the address */
   uint32_t flags;                         /* QN_VALUE_... */
   int32_t  producer;                      /* index of the op of this region that writes it; -1: an input of the region */
-  int32_t  last_user;                     /* index of the last op of this region that reads it; -1: none. An engine that takes
-                                             n ops must write a result if it escapes or last_user >= n */
+  int32_t  last_user;                     /* index of the last op of this region that reads it; -1: none. An engine must write a result
+                                             that escapes or that an op which it does not take reads: qn_must_write() in kit.h */
   int32_t  over;                          /* for an output: the input value whose memory it takes; -1: its own */
   uint32_t scalar;                        /* QN_SCALAR_...: what is known of a host scalar's value */
 } qn_value;
 enum {
   QN_VALUE_HOST   = 1u,                   /* a host scalar: its pointer at launch is to host memory */
   QN_VALUE_ESCAPE = 2u,                   /* needed outside the region: must always be written */
-  QN_VALUE_OPAQUE = 4u                    /* bytes that only the engine that wrote them can read */
+  QN_VALUE_OPAQUE = 4u,                   /* bytes that only the engine that wrote them can read */
+  QN_VALUE_VIEW   = 8u                    /* (minor 3) another value's memory, under these dims and strides: see qn_view */
 };
 enum { QN_SCALAR_OTHER = 0, QN_SCALAR_ZERO = 1, QN_SCALAR_ONE = 2 };
 
@@ -62,6 +63,22 @@ typedef struct qn_node {
   const int32_t *arg;
 } qn_node;
 
+/* (minor 3) What an engine's row asks to be offered: of the ops around its anchor those that it could take together with it. The pointwise
+ * ops that follow the anchor and their pointwise producers are always offered, then the anchor's own pointwise producers; never a region
+ * that a path leaves and re-enters. Each row gets the region of its own pattern, so no row changes what another is offered. */
+typedef struct qn_pattern {
+  uint32_t struct_size;
+  uint8_t  siblings;                      /* how many more ops of the anchor's kind that read the same tensor in the same role */
+  uint8_t  closing;                       /* how many reductions of what the region computes */
+  uint8_t  most;                          /* ops offered, up to QN_MAX_OPS; 0: QN_USUAL_OPS */
+  uint8_t  views;                         /* 1: ops may read the region's values through views (permute, slice) */
+  const uint32_t *after, *before;         /* NULL, or kinds ended by 0 of ops that may follow, precede the anchor, besides pointwise ones */
+} qn_pattern;
+enum { QN_USUAL_OPS = 32, QN_MAX_OPS = 64 };        /* a row without a pattern: closing 1, all else 0 */
+
+/* (minor 3) Where a value with QN_VALUE_VIEW is: `offset` elements into the memory of value `of`. It has that value's producer. */
+typedef struct qn_view { int64_t offset; int32_t of, reserved; } qn_view;
+
 /* What the caller insists on. */
 typedef struct qn_demands {
   uint64_t struct_size;
@@ -70,7 +87,7 @@ typedef struct qn_demands {
   uint64_t workspace_limit;               /* bytes; UINT64_MAX: none */
   int32_t  threads;                       /* of a CPU context, >= 1: results must not depend on it. Core asks again with fewer where the
                                              workspace is over the limit */
-  int32_t  reserved;
+  int32_t  ranks;                         /* (minor 3) of the context's group; 0: it has joined none */
 } qn_demands;
 enum { QN_DET_NONE = 0, QN_DET_RUN = 1, QN_DET_BATCH = 2, QN_DET_PORTABLE = 3 };
 enum { QN_MATH_STRICT = 0, QN_MATH_F32 = 1, QN_MATH_TF32 = 2, QN_MATH_FAST = 3 };
@@ -99,11 +116,14 @@ struct qn_request {
   const qn_demands *demands;
   void             *instance;             /* of this backend for this context; NULL for a device model */
   const char       *variant;              /* the one of the row's variants to use; NULL: the engine chooses */
-  const qn_node    *op;                   /* the anchor first, then the ops that may be fused with it, ordered so */
-  uint32_t          n_ops;                /*   that every prefix an engine may take is a complete computation */
+  const qn_node    *op;                   /* the anchor first, then the ops of the row's pattern: what follows the anchor in the order of
+                                             computation, closing reductions, then what precedes it, nearest first. Every prefix may be
+                                             taken, and any other set of ops that holds the anchor and that no path leaves and re-enters */
+  uint32_t          n_ops;                /* at most QN_MAX_OPS */
   uint32_t          n_values;
   const qn_value   *value;
   void             *core;                 /* private to core */
+  const qn_view    *view;                 /* (minor 3) one for each value; NULL: the region has no view of its own values */
 };
 
 /* ---- the answer --------------------------------------------------------------------------- */
@@ -147,7 +167,7 @@ enum { QN_CLASS_TUNED = 0, QN_CLASS_GENERIC = 1, QN_CLASS_HOST = 2 };
 struct qn_prepared {                      /* zeroed by core before prepare */
   uint64_t    struct_size;
   const qn_engine *engine;                /* set by core */
-  uint32_t    n_ops;                      /* out: how many of request->op are taken, counted from the first; 0 means 1 */
+  uint32_t    n_ops;                      /* out: how many of request->op are taken: the first ones, unless `taken` says which; 0 means 1 */
   uint32_t    class_;                     /* out: QN_CLASS_... */
   uint32_t    math;                       /* out: the least QN_MATH_... that permits this computation */
   uint64_t    traits;                     /* out: initialised to the row's */
@@ -158,6 +178,7 @@ struct qn_prepared {                      /* zeroed by core before prepare */
   void       *state;                      /* the engine's own; freed by release */
   uint64_t    word[8];                    /* the engine's own, in place of an allocated state */
   qn_refusal  refusal;                    /* out, if prepare returns QN_UNSUPPORTED */
+  uint64_t    taken;                      /* (minor 3) out: bit i: op[i] is taken; 0: the first n_ops. Core completes both */
 };
 
 /* ---- execution ---------------------------------------------------------------------------- */
@@ -173,7 +194,19 @@ struct qn_launch {
   int32_t      threads;                   /* for a CPU engine, >= 1: those of the demands that prepare accepted under */
   int32_t      reserved;
   void        *core;                      /* private to core, for delegation */
+  const struct qn_ranks *ranks;           /* (minor 3) the context's place in its group; NULL: none. Set for collectives only */
 };
+
+/* A context's place in its group. Ranks find each other by exchanges of a few bytes, from which an engine makes what it
+ * communicates by: at its first run, since plans are shared by contexts and found in caches, but ranks run the same things in the
+ * same order. */
+typedef struct qn_ranks {
+  uint64_t struct_size;
+  int32_t  rank, size, local_rank;        /* local_rank: among those of the same host, where the launcher says it; else rank */
+  int32_t  reserved;
+  int64_t  deadline;                      /* milliseconds that one wait may take */
+  void    *core;                          /* private to core */
+} qn_ranks;
 
 /* ---- the tables --------------------------------------------------------------------------- */
 
@@ -183,7 +216,7 @@ struct qn_engine {                        /* one row; fields that its initialize
   uint32_t    class_;                     /* QN_CLASS_GENERIC for the engine that never refuses; else QN_CLASS_TUNED */
   uint64_t    traits;
   const char *const *variants;            /* NULL, or names ended by NULL */
-  const uint32_t *also;                   /* NULL, or kinds ended by 0 of ops that may join the region besides pointwise ones */
+  const qn_pattern *pattern;              /* NULL: the pointwise neighbours and one closing reduction. (Before minor 3: ignored) */
   /* Host code. QN_OK; QN_UNSUPPORTED; or QN_NO_BACKEND: a library that it depends on is missing. */
   qn_status (*prepare)(const qn_request *, qn_prepared *);
   qn_status (*build)(const qn_request *, qn_prepared *);    /* (optional) on the live device; may be slow, may fail, may lower workspace */
@@ -211,7 +244,7 @@ struct qn_backend {
 enum { QN_COPY_TO_DEVICE = 0, QN_COPY_TO_HOST = 1, QN_COPY_ON_DEVICE = 2 };
 
 /* A device provider. All but count and describe need a live device, which core has made current. Functions that a device does not
- * need are NULL, in whole groups: models and describe_model; open; enter and leave; the four of streams; the five of capture
+ * need are NULL, in whole groups: models and describe_model; open; enter and leave; the five of streams; the five of capture
  * and recording; host_call; the two of host memory. */
 typedef struct qn_device_ops {
   uint64_t struct_size;
@@ -242,6 +275,7 @@ typedef struct qn_device_ops {
   qn_status (*host_call)(const qn_device *, void *stream, void (*fn)(void *), void *arg);  /* in stream order */
   qn_status (*alloc_host)(const qn_device *, size_t bytes, void **p);     /* (minor 2) pinned: copies need no staging */
   void      (*free_host)(const qn_device *, void *p);                     /* (minor 2) */
+  qn_status (*stream_done)(const qn_device *, void *stream, int *yes);    /* (minor 3) does not wait */
 } qn_device_ops;
 
 /* What a backend may call. Valid for the life of the process. */
@@ -261,6 +295,17 @@ struct qn_host {
   qn_status (*part_build)(qn_part *part);
   qn_status (*part_run)(const qn_part *part, const qn_launch *launch, void *const *ptr, void *workspace, void *counters);
   void      (*part_release)(qn_part *part);
+  /* (minor 3) Groups. All of a group's calls are made by the thread that runs the engine.
+   * exchange: an all-gather: all = the `bytes` bytes of each rank's mine, by rank. `what` says what for, in at most 400 characters; ranks
+   *   that come with different words or sizes fail with both sentences. Waits until the deadline.
+   * watch: has the group failed, or a rank died or gone that it is known of? Does not wait. Engines call it now and then as they wait.
+   * fail: the group has failed, for this reason: tells the other ranks. Returns QN_DEVICE.
+   * slot: where the engines that use this key, an address of theirs, keep a pointer for this group, at first NULL. leave is called with it,
+   *   if it is not NULL, when the context leaves the group; failed: the group has, or ends before its time: wait for nobody. */
+  qn_status (*ranks_exchange)(const qn_ranks *, const char *what, const void *mine, size_t bytes, void *all);
+  qn_status (*ranks_watch)(const qn_ranks *);
+  qn_status (*ranks_fail)(const qn_ranks *, const char *sentence);
+  qn_status (*ranks_slot)(const qn_ranks *, const void *key, void (*leave)(void *own, int failed), void ***slot);
 };
 
 /* The entry: the only symbol that a plugin exports. It checks host->struct_size and abi_major, keeps host, and sets *out to its table.

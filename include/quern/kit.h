@@ -273,6 +273,21 @@ static inline qn_norm_roles qn_norm_roles_of(uint32_t op)
 /* As qn_role, but role may be -1: then -1. */
 static inline int32_t qn_role_at(const qn_node *node, int8_t role) { return role < 0 ? -1 : qn_role(node, (uint32_t)role); }
 
+/* Must an engine that takes this set of the region's ops (bit i: op[i]) write value v, a result of one of them? */
+static inline int qn_must_write(const qn_request *r, uint64_t taken, int32_t v)
+{
+  int read = 0;
+  if (r->value[v].flags & QN_VALUE_ESCAPE || r->value[v].last_user >= (int32_t)r->n_ops) return 1;
+  for (uint32_t i = 0; i < r->n_ops; i++)
+    for (int32_t a = 0; a < r->op[i].first[r->op[i].n_inputs]; a++) {
+      const int32_t u = r->op[i].arg[a];
+      if (u != v && !(r->view && r->value[u].flags & QN_VALUE_VIEW && r->view[u].of == v)) continue;
+      if (!(taken >> i & 1)) return 1;
+      read = 1;
+    }
+  return !read;
+}
+
 /* The role numbers of an op of the random family; -1: the op has no such role. */
 typedef struct qn_random_roles { int8_t x, y, mask, mask_out, seed, offset; } qn_random_roles;
 

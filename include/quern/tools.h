@@ -116,9 +116,9 @@ typedef struct qn_verdict {
   const char *backend, *engine;
   int         part;                       /* of the graph as it would be partitioned; rows of a part are adjacent */
   int         chosen;
-  qn_status   status;                     /* QN_OK: it would take the first answer->n_ops ops of the part */
+  qn_status   status;                     /* QN_OK: it would take answer->n_ops ops of the part, those of answer->taken */
   const qn_prepared *answer;              /* with its refusal, or its workspace, numerics and estimate */
-  const char *problem;                    /* the part as problem lines */
+  const char *problem;                    /* what the engine was offered, as problem lines; rows with other patterns get others */
 } qn_verdict;
 qn_status qn_explain(const char *const options[], const char *model, const qn_graph *graph,
                      void (*row)(void *user, const qn_verdict *), void *user);

@@ -10,6 +10,7 @@
 #include "kit/simd.h"
 #include "cpu_ref.h"
 #include "conv_gemm.h"
+#include "conv_strip.h"
 #include "gemm/gemm_follow.h"
 #ifdef _OPENMP
 #include <omp.h>
@@ -58,27 +59,6 @@ static void add_taps(const float *source, const int64_t *at, const float *w, int
   }
 }
 
-/* Copies a source line from position shift[2] on, zeros around it, into `step` lines of every step-th element. */
-static void lay_line(const depthwise *d, const char *src, bool inside, float *dst)
-{
-  const cpu_window *w = &d->conv.window;
-  const cpu_window_axis *x = &w->axis[2];
-  for (int64_t q = 0; q < x->step; q++, dst += d->line) {
-    /* element m is at position shift + q + m step */
-    const int64_t first = d->shift[2] + q;
-    const int64_t low = qn_max_i64(0, qn_ceil_div(-first, x->step));
-    const int64_t high = inside ? qn_min_i64(d->line, qn_ceil_div(x->extent - first, x->step)) : 0;
-    if (high <= low) {
-      memset(dst, 0, (size_t)d->line * sizeof *dst);
-      continue;
-    }
-    memset(dst, 0, (size_t)low * sizeof *dst);
-    d->conv.gemm.isa->widen[w->dtype](src + (first + low * x->step) * w->stride[4] * qn_kit_bytes(w->dtype),
-                                      x->step * w->stride[4], high - low, dst + low);
-    memset(dst + high, 0, (size_t)(d->line - high) * sizeof *dst);
-  }
-}
-
 static bool inside(const cpu_window_axis *axis, int64_t position)
 {
   return position >= 0 && position < axis->extent;
@@ -110,7 +90,8 @@ static void strip(const depthwise *d, int64_t n, int64_t c, int64_t z, int64_t y
     const char *const plane = conv->source + (n * w->stride[0] + c * w->stride[1] + depth * w->stride[2]) * bytes;
     const int64_t top = y0 * ya->step + d->shift[1];
     for (int64_t l = 0; l < d->lines; l++)
-      lay_line(d, plane + (inside(ya, top + l) ? (top + l) * w->stride[3] * bytes : 0), inside(ya, top + l), source + l * pitch);
+      cpu_lay_line(w, conv->gemm.isa, d->shift[2], d->line, plane + (inside(ya, top + l) ? (top + l) * w->stride[3] * bytes : 0),
+                   inside(ya, top + l), source + l * pitch);
     const char *const taps_of = conv->filter + (conv->filter_first + c * conv->filter_group + tap * conv->filter_tap[0])
                                                * qn_kit_bytes(conv->filter_dtype);
     for (int64_t i = 0; i < taps; i++)
@@ -358,6 +339,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   }
   d.conv.flat = flat;
   p->n_ops = 1 + (uint32_t)d.follow.taken;
+  p->estimate = (double)d.conv.y_is.dim[0] * (double)(d.conv.y_is.dim[1] * d.conv.window.pixels) * (double)(plane_taps + 8) *
+                CPU_VECTOR_NS / 8;
   return cpu_keep(p, &d, sizeof d);
 }
 #endif
@@ -388,9 +371,9 @@ qn_status CPU_NAME(cpu_conv_depthwise_run)(const qn_prepared *p, const qn_launch
 #ifdef CPU_BASELINE
 #define ROWS(name_, run_)                                                                                              \
   {.name = name_, .op = QN_OP_CONV_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,                  \
-   .also = cpu_program_also, .prepare = prepare, .run = run_, .release = cpu_release},                                                             \
+   .pattern = &cpu_program_pattern, .prepare = prepare, .run = run_, .release = cpu_release},                                                             \
   {.name = name_, .op = QN_OP_CONV_BACKWARD_DATA, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,            \
-   .also = cpu_program_also, .prepare = prepare, .run = run_, .release = cpu_release},
+   .pattern = &cpu_program_pattern, .prepare = prepare, .run = run_, .release = cpu_release},
 static const qn_engine rows[] = {CPU_COPIES(ROWS, "depthwise", cpu_conv_depthwise_run)};
 const qn_engine_list cpu_conv_depthwise = {rows, sizeof rows / sizeof *rows};
 #endif

@@ -262,6 +262,19 @@ static uint64_t choose(cpu_conv *c, int threads)
   return c->laid_bytes + bytes;
 }
 
+#define RUN_NS 12                         /* to lay out a run of channels, and an element of it */
+#define ELEMENT_NS 0.06
+
+/* An estimate for the current phase. Windows of channels are laid out tap by tap. */
+static double phase_ns(const cpu_conv *c)
+{
+  const cpu_window *w = &c->window;
+  const double sums = (double)c->gemm.batch * (double)c->gemm.m * (double)c->gemm.n;
+  const double windows = (double)c->y_is.dim[0] * (double)w->pixels * (double)c->gemm.batch;
+  const double runs = w->stride[1] != 1 || c->source_in_place ? 0 : windows * (double)w->taps;
+  return cpu_gemm_ns(&c->gemm) + runs * (RUN_NS + ELEMENT_NS * (double)w->channels) + sums * (c->phases > 1 ? 1 : 0.1);
+}
+
 static void set_filter(cpu_conv *c, const int64_t first[3], const int64_t every[3])
 {
   const qn_value *f = &c->filter_is;
@@ -368,6 +381,7 @@ uint64_t cpu_conv_set(cpu_conv *c, const qn_request *request, const cpu_gemm_isa
   for (int64_t phase = 0; phase < c->phases && c->phases <= CPU_CONV_PHASES; phase++) {
     cpu_conv_phase(c, phase);
     const uint64_t bytes = c->window.pixels ? choose(c, c->threads) : 0;
+    c->ns += c->window.pixels ? phase_ns(c) : 0;
     if (bytes > most) most = bytes;
   }
   return most;
@@ -410,6 +424,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   if (c.phases > CPU_CONV_PHASES)
     return qn_refuse(p, "each combination of stride's remainders is a pass of its own", "dx", "at most 64 of them",
                      "%lld", (long long)c.phases);
+  p->estimate = c.ns;
   return cpu_keep(p, &c, sizeof c);
 }
 

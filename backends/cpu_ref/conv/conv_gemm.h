@@ -18,6 +18,7 @@ typedef struct cpu_conv {
   int32_t      axis;                      /* the spatial dim along which rows of pixels run */
   int64_t      phases;
   int          threads;                   /* that the workspace is sized for */
+  double       ns;                        /* an estimate, of all phases on one thread */
   /* of the current phase */
   cpu_gemm     gemm;                      /* batch: groups */
   cpu_window   window;

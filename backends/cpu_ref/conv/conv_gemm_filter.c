@@ -159,7 +159,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   memcpy(p.dw_stride, dw->stride, sizeof p.dw_stride);
   cpu_window_forward(&p.x, x, dy, dw, conv, false);
   identity(&p.dy, &p.x, dy, conv->groups);
-  p.places_in_columns = x->stride[1] == 1 || x->dim[1] == 1;
+  p.places_in_columns = x->dim[1] == 1 ? dy->stride[1] == 1 && dy->dim[1] > 1 : x->stride[1] == 1;
 
   cpu_gemm *g = &p.gemm;
   const int64_t places = p.x.taps * p.x.channels;
@@ -174,6 +174,10 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   g->finish = finish;
   g->one_order = cpu_gemm_one_order(request);
   out->workspace = cpu_gemm_plan(g, request->demands->threads);
+  /* windows of channels are laid out tap by tap; dy and planes in long runs */
+  const double laid = (double)g->batch * (double)g->k;
+  out->estimate = cpu_gemm_ns(g) + 0.1 * laid * (double)p.dy.channels +
+                  laid * (p.places_in_columns ? (double)p.x.taps * (12 + 0.1 * (double)p.x.channels) : 0.1 * (double)places);
   return cpu_keep(out, &p, sizeof p);
 }
 

@@ -266,6 +266,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   s.ld = cpu_gemm_ld(s.pixels_in_columns ? g->k : qn_round_up(g->n, isa->type[g->type].nr), cpu_gemm_row_bytes(g->type));
   s.laid_bytes = (uint64_t)(g->batch * (s.pixels_in_columns ? g->m : g->k) * s.ld) * cpu_gemm_row_bytes(g->type);
   p->workspace += s.laid_bytes;
+  p->estimate = cpu_gemm_ns(g) + 0.5 * (double)g->batch * (double)g->m * (double)g->n;
   return cpu_keep(p, &s, sizeof s);
 }
 

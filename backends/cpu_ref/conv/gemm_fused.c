@@ -78,10 +78,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 static const qn_engine rows[] = {
   {.name = "gemm_fused", .op = QN_OP_MATMUL, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .also = cpu_program_also, .prepare = prepare, .run = run, .release = cpu_release},
+   .variants = cpu_gemm_variants, .pattern = &cpu_program_pattern, .prepare = prepare, .run = run, .release = cpu_release},
   {.name = "gemm_fused", .op = QN_OP_CONV_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .also = cpu_program_also, .prepare = prepare, .run = run, .release = cpu_release},
+   .variants = cpu_gemm_variants, .pattern = &cpu_program_pattern, .prepare = prepare, .run = run, .release = cpu_release},
   {.name = "gemm_fused", .op = QN_OP_CONV_BACKWARD_DATA, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,
-   .variants = cpu_gemm_variants, .also = cpu_program_also, .prepare = prepare, .run = run, .release = cpu_release},
+   .variants = cpu_gemm_variants, .pattern = &cpu_program_pattern, .prepare = prepare, .run = run, .release = cpu_release},
 };
 const qn_engine_list cpu_gemm_fused = {rows, 3};

@@ -123,6 +123,13 @@ uint64_t cpu_gemm_plan(cpu_gemm *g, int threads)
   return (uint64_t)g->threads * area_of(g).total + (g->split > 1 ? (uint64_t)(n_tiles(g) * g->split) * partial_bytes(g) : 0);
 }
 
+double cpu_gemm_ns(const cpu_gemm *g)
+{
+  const int mr = g->isa->type[g->type].mr, nr = g->isa->type[g->type].nr;
+  const int64_t left = g->m % mr, rows = g->m - left + (left ? qn_max_i64(left, 4) : 0);       /* fewer sums wait for one another */
+  return CPU_VECTOR_NS * 2 * (double)g->batch * (double)rows * (double)qn_ceil_div(g->n, nr) * (double)g->k;
+}
+
 /* ---- a tile -------------------------------------------------------------------------------- */
 
 typedef struct tile {

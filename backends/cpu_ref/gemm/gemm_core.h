@@ -81,6 +81,9 @@ struct cpu_gemm {
 /* Chooses kc and split from isa, type, batch, m, n, k, and mc and nc also from the threads; returns the workspace's bytes. The
  * engine must compare these with the workspace limit. */
 uint64_t cpu_gemm_plan(cpu_gemm *g, int threads);
+/* An estimate of the inner loops' time in ns, on one thread: tiles whose rows or columns are few are filled up. */
+double cpu_gemm_ns(const cpu_gemm *g);
+#define CPU_VECTOR_NS 0.3                 /* a vector of products, in all estimates of contractions: only their ratios count */
 /* threads: of the launch; at most as many as planned for are used. */
 void cpu_gemm_run(const cpu_gemm *g, int threads, void *workspace);
 

@@ -53,8 +53,8 @@ typedef struct cpu_program {
 int cpu_program_make(const qn_request *request, uint32_t first, uint32_t n, int32_t given, cpu_program *program,
                      qn_prepared *refusal);
 
-/* The `also` of engines with an epilogue: a program also takes normalization by given statistics. */
-extern const uint32_t cpu_program_also[];
+/* Of engines with an epilogue: a program also takes normalization by given statistics. */
+extern const qn_pattern cpu_program_pattern;
 
 /* Gives v packed strides in the order of its descending strides: a program's numbering of elements. */
 void cpu_count_places(qn_value *v);

@@ -6,7 +6,8 @@
 #include <config.h>
 #include "kit/pointwise_tile.h"
 
-const uint32_t cpu_program_also[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };
+static const uint32_t norms[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };
+const qn_pattern cpu_program_pattern = { .struct_size = sizeof cpu_program_pattern, .after = norms };
 
 /* ---- contents of registers ------------------------------------------------------------------ */
 

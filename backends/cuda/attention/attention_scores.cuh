@@ -63,14 +63,22 @@ __device__ __forceinline__ void attention_summed(uint32_t (&b)[4], uint32_t rows
 
 struct attention_softmax { float m[2], l[2]; };             /* m: unscaled; l: of this thread's columns */
 
-/* Limits are relative to this thread's first column. */
-template <int N> __device__ __forceinline__ void attention_mask(float (&s)[N], const int (&low)[2], const int (&high)[2])
+/* Hides columns; limits, of rows g and g + 8, are relative to this thread's first column. */
+template <int N> __device__ __forceinline__ void attention_mask_above(float (&s)[N], int high0, int high1)
 {
 #pragma unroll
-  for (int i = 0; i < N; i++) {
-    const int column = i / 4 * 8 + i % 2, h = i / 2 % 2;
-    if (column > high[h] || column < low[h]) s[i] = -INFINITY;
-  }
+  for (int i = 0; i < N; i++)
+    if (i / 4 * 8 + i % 2 > (i / 2 % 2 ? high1 : high0)) s[i] = -INFINITY;
+}
+template <int N> __device__ __forceinline__ void attention_mask_below(float (&s)[N], int low0, int low1)
+{
+#pragma unroll
+  for (int i = 0; i < N; i++)
+    if (i / 4 * 8 + i % 2 < (i / 2 % 2 ? low1 : low0)) s[i] = -INFINITY;
+}
+template <int N> __device__ __forceinline__ void attention_mask(float (&s)[N], const int (&low)[2], const int (&high)[2])
+{
+  attention_mask_above(s, high[0], high[1]), attention_mask_below(s, low[0], low[1]);
 }
 /* New maxima; by: the factor of what was added up under the old ones. */
 template <int N> __device__ __forceinline__ void attention_maximum(const float (&s)[N], attention_softmax &st, float scale, float (&by)[2])
@@ -84,6 +92,17 @@ template <int N> __device__ __forceinline__ void attention_maximum(const float (
     m = fmaxf(m, __shfl_xor_sync(~0u, m, 2));
     by[h] = fn_exp2((st.m[h] - m) * scale), st.m[h] = m;
   }
+}
+/* The same, but maxima stay as they are while none of the warp's has grown by more than 2^limit: false then, and by is 1. */
+template <int N> __device__ __forceinline__ bool attention_maximum_grown(const float (&s)[N], attention_softmax &st, float scale,
+                                                                         float limit, float (&by)[2])
+{
+  attention_softmax to = st;
+  attention_maximum(s, to, scale, by);
+  const bool grown = __any_sync(~0u, (to.m[0] - st.m[0]) * scale > limit || (to.m[1] - st.m[1]) * scale > limit);
+#pragma unroll
+  for (int h = 0; h < 2; h++) st.m[h] = grown ? to.m[h] : st.m[h], by[h] = grown ? by[h] : 1;
+  return grown;
 }
 template <int N>
 __device__ __forceinline__ void attention_exponentials(float (&s)[N], attention_softmax &st, float scale, const float (&by)[2])
@@ -161,6 +180,7 @@ __device__ __forceinline__ void attention_put(const A &a, int64_t at, const floa
       x[j] = kind == MMA_BF16 ? pack_bf16(lower, upper) : pack_f16(lower, upper);
     }
     quad_transpose(x);
-    if (there && 32 * i + 8 * q < a.dv) *(uint4 *)((uint16_t *)a.y + at + 32 * i + 8 * q) = make_uint4(x[0], x[1], x[2], x[3]);
+    /* __stcg, because of a plain store nvcc makes four at times. */
+    if (there && 32 * i + 8 * q < a.dv) __stcg((uint4 *)((uint16_t *)a.y + at + 32 * i + 8 * q), make_uint4(x[0], x[1], x[2], x[3]));
   }
 }

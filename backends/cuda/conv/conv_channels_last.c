@@ -74,6 +74,7 @@ static qn_status prepare_conv(const qn_request *r, state *st, bool pad)
   const bool wgmma = r->device->arch_major == 9 && st->value[0].dtype != QN_F32 && any_order;
   const bool groups = ((const qn_conv *)st->node.attr)->groups > 1;
   qn_status s = r->host->part_prepare(r, &part, groups ? "cuda/grouped" : wgmma ? "cuda/wgmma" : "cuda/mma", &st->conv);
+  if (s && groups) s = r->host->part_prepare(r, &part, "cuda/mma", &st->conv);
   if (s && groups) s = r->host->part_prepare(r, &part, "cuda/by_group", &st->conv);
   return s;
 }

@@ -172,13 +172,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_steps(k, out, &chain, offsetof(first, steps), offsetof(first, y));
   double bytes = (double)qn_elements(to) * (double)qn_kit_bytes(to->dtype) + (double)qn_elements(c.x) * 2;
   double product = (double)f->tiles * f->tile_h * f->tile_w * slabs * bn * 32 * steps * 16 / (r->device->units * 1024 * 1.2);
-  out->estimate = 4000 + (product > bytes / 3500 ? product : bytes / 3500);
+  const double copies = (double)f->tiles * slabs * ((double)f->x_h * f->x_w * f->pitch * 4 + 1000) / (r->device->units * 16);
+  out->estimate = 4000 + (product > bytes / 3500 ? product : bytes / 3500) + copies;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }
 
 static const qn_engine row[] = {
   { "first_layer", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES,
-    nullptr, cuda_chain_also, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
+    nullptr, &cuda_chain_pattern, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 CUDA_ENGINES(conv_first) = { row, sizeof row / sizeof *row };

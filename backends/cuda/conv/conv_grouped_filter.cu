@@ -188,7 +188,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(grouped_filter, parts));
   double bytes = (double)(qn_elements(c.x) + qn_elements(c.y)) * 2 * (double)deep;
   double product = (double)f->tiles * GROUPED_PIXELS * (double)(slabs * deep) * WARPS * MS * 16 * (64.0 / f->beside) /
-                   (r->device->units * 1024 * 0.4);
+                   (r->device->units * 1024 * 1.0);
   out->estimate = 7000 + product + bytes / 3500 + (double)(parts * elements) * 8 / 2500;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;

@@ -9,7 +9,7 @@
  * Threads gather the windows into shared memory by cp.async (conv_mma.cuh). A filter gradient has few tiles and a long sum over
  * pixels, so the pixels are split among CTAs; the partial sums go to workspace and are added in a fixed order. Under
  * `deterministic=batch` the other two take the first tile that fits, whatever the number of images. One to three
- * spatial dims, one group, channels in units of 16 bytes. */
+ * spatial dims; channels of a group in units of 16 bytes. Groups are products side by side in one launch. */
 #include "conv_kernel.h"
 #include "conv_mma.h"
 #include "engines.h"
@@ -49,7 +49,8 @@ static int choose(const qn_request *r, const cuda_conv_problem *c, const cuda_co
     int64_t tiles = qn_ceil_div(m, kernel->bm) * qn_ceil_div(n, kernel->bn);
     double steps = k / kernel->bk;
     for (int rounds = 0; rounds <= (c->mode == CUDA_CONV_FILTER ? 2 : 0); rounds++) {
-      int64_t p = rounds ? qn_min_i64(rounds * (int64_t)r->device->units * kernel->resident / tiles, (int64_t)steps / 8) : 1;
+      const int64_t room = (int64_t)r->device->units * kernel->resident;
+      int64_t p = rounds ? qn_min_i64(rounds * room / (tiles * c->groups), (int64_t)steps / 8) : 1;
       if (p < 1 || p > 1024 || (p > 1 && (uint64_t)(p * dw * 4) > r->demands->workspace_limit)) continue;
       double t = cost(kernel, (double)tiles * classes * (double)p, steps / (double)p, bytes, r->device->units);
       if (p > 1) t += 2000 + (double)(p * dw * 4) / 2500;
@@ -82,14 +83,13 @@ static qn_status check(const qn_request *r, const cuda_conv_problem *c, qn_prepa
   if (!status) status = cuda_conv_wants_channels_last(c->w, "w", out);
   if (!status) status = cuda_conv_wants_channels_last(c->y, forward ? "y" : "dy", out);
   if (status) return status;
-  if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   int64_t unit = 16 / (int64_t)qn_kit_bytes((data ? c->y : c->x)->dtype), taps = c->size[0] * c->size[1] * c->size[2];
-  if (c->channels % unit)
-    return qn_refuse(out, "channels in units of 16 bytes", "x", unit == 8 ? "a multiple of 8" : "a multiple of 4", "%lld",
-                     (long long)c->channels);
-  if (!forward && c->filters % unit)
-    return qn_refuse(out, "filters in units of 16 bytes", "dy", unit == 8 ? "a multiple of 8" : "a multiple of 4", "%lld",
-                     (long long)c->filters);
+  if (c->channels / c->groups % unit)
+    return qn_refuse(out, "channels of a group in units of 16 bytes", "x", unit == 8 ? "a multiple of 8" : "a multiple of 4", "%lld",
+                     (long long)(c->channels / c->groups));
+  if (!forward && c->filters / c->groups % unit)
+    return qn_refuse(out, "filters of a group in units of 16 bytes", "dy", unit == 8 ? "a multiple of 8" : "a multiple of 4", "%lld",
+                     (long long)(c->filters / c->groups));
   for (int d = 0; d < 3 && data; d++)
     if (c->stride[d] > CUDA_CONV_APART)
       return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)c->stride[d]);
@@ -108,9 +108,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   bool data = c.mode == CUDA_CONV_DATA, filter = c.mode == CUDA_CONV_FILTER;
   const qn_value *from = data ? c.y : c.x, *to = &r->value[chain.out];
-  int64_t taps = c.size[0] * c.size[1] * c.size[2], images = c.x->dim[0], dw = c.filters * taps * c.channels, classes = 1;
+  const int64_t channels = c.channels / c.groups, filters = c.filters / c.groups;             /* of a group */
+  int64_t taps = c.size[0] * c.size[1] * c.size[2], images = c.x->dim[0], dw = c.filters * taps * channels, classes = c.groups;
   cuda_conv_mma g = { .images = (int32_t)images,
-                      .channels = (int32_t)from->dim[1],
+                      .channels = (int32_t)(from->dim[1] / c.groups),
+                      .pitch = (int32_t)from->dim[1],
                       .size = { (int32_t)c.size[0], (int32_t)c.size[1] },
                       .taps = (int32_t)taps,
                       .out_dtype = to->dtype,
@@ -125,30 +127,35 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     classes *= g.apart[d];
   }
   int64_t pixels = images * g.spans[0][0].out * g.spans[1][0].out * g.spans[2][0].out;       /* of the largest class */
-  int64_t m = filter ? c.filters : pixels,
-          n = filter ? taps * c.channels
-            : data   ? c.channels
-                     : c.filters,
-          k = filter ? pixels : taps * from->dim[1], parts = 1;
+  int64_t m = filter ? filters : pixels,
+          n = filter ? taps * channels
+            : data   ? channels
+                     : filters,
+          k = filter ? pixels : taps * g.channels, parts = 1;
   double least = 0;
   const cuda_conv_mma_kernel *kernels = kernels_of(r, &c, out);
-  int best = choose(r, &c, kernels, m, n, (double)classes, (double)k / (double)classes, dw, &parts, &least);
+  int best = choose(r, &c, kernels, m, n, (double)classes, (double)k * (double)c.groups / (double)classes, dw, &parts, &least);
   if (best < 0)
     return qn_refuse(out, "a tile that there is for this dtype, its stages in shared memory", "", "another, or more of it", "%llu",
                      (unsigned long long)r->device->shared_per_block);
   const cuda_conv_mma_kernel *kernel = &kernels[best];
   int64_t tiles_n = qn_ceil_div(n, kernel->bn), tiles = qn_ceil_div(m, kernel->bm) * tiles_n;
   if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "", "", "%lld", (long long)tiles);
+  if (classes > 65535) return qn_refuse(out, "a grid of blocks", "x", "at most 65535 groups, of each of the stride's remainders", "%lld",
+                                        (long long)classes);
   g.n = (int32_t)n, g.k = (int32_t)k;
   g.tiles_n = (int32_t)tiles_n;
+  g.out_row = filter ? n : n * c.groups, g.out_group = filter ? m * n : n;
   g.share = (int32_t)qn_round_up(qn_ceil_div(k, parts), kernel->bk);
   parts = qn_ceil_div(k, g.share);
   if (filter) {                                             /* dy as [filters][pixels] */
-    g.other = (cuda_tiled_side){ .row_stride = 1, .k_stride = c.filters, .rows = (int32_t)c.filters, .bytes = 16 };
+    g.other = (cuda_tiled_side){
+      .row_stride = 1, .k_stride = c.filters, .batch_stride = { filters }, .rows = (int32_t)filters, .bytes = 16
+    };
     g.by_w = cuda_divide_by(c.out[1]), g.by_hw = cuda_divide_by(c.out[0] * c.out[1]),
     g.by_dhw = cuda_divide_by(c.out[0] * c.out[1] * c.out[2]);
   } else {                                                  /* w as [filters][taps, channels] */
-    g.other = (cuda_tiled_side){ .row_stride = k, .k_stride = 1, .rows = (int32_t)c.filters, .bytes = 16 };
+    g.other = (cuda_tiled_side){ .row_stride = k, .k_stride = 1, .batch_stride = { filters * k }, .rows = (int32_t)filters, .bytes = 16 };
   }
   if (parts > 1) g.out_dtype = QN_F32, g.out_parts = dw;
 
@@ -169,7 +176,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 #define ROW(op_) { .name = "mma", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
                    .variants = names, \
-                   .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, .prepare = prepare, \
+                   .pattern = op_ == QN_OP_CONV_FORWARD ? &cuda_chain_pattern : NULL, .prepare = prepare, \
                    .build = cuda_conv_kernel_build, .run = cuda_conv_kernel_run, .release = cuda_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 CUDA_ENGINES(conv_mma) = { rows, sizeof rows / sizeof *rows };

@@ -30,14 +30,25 @@ struct conv_place {
   }
 };
 
-/* The windows of a residue class of pixels. */
+/* The windows of a residue class of pixels, and a group; W is innermost in the grid. */
 struct conv_class {
   const cuda_conv_mma &g;
-  conv_place residue;
+  int which;                              /* group, and residues along D, H, W in two bits each: in one register */
+  static_assert(CUDA_CONV_APART <= 4, "two bits");
 
-  __device__ __forceinline__ const cuda_conv_span &h() const { return g.spans[0][residue.h]; }
-  __device__ __forceinline__ const cuda_conv_span &w() const { return g.spans[1][residue.w]; }
-  __device__ __forceinline__ const cuda_conv_span &d() const { return g.spans[2][residue.d]; }
+  __device__ __forceinline__ conv_class(const cuda_conv_mma &g) : g(g)
+  {
+    int rest = blockIdx.z / g.apart[1], w = blockIdx.z - rest * g.apart[1], row = rest / g.apart[0], group = row / g.apart[2];
+    which = ((group * 4 + row - group * g.apart[2]) * 4 + rest - row * g.apart[0]) * 4 + w;
+  }
+  __device__ __forceinline__ int group() const { return which >> 6; }
+  __device__ __forceinline__ int residue(int dim) const { return which >> (dim == 2 ? 4 : dim == 0 ? 2 : 0) & 3; }         /* H, W, D */
+
+  __device__ __forceinline__ const cuda_conv_span &h() const { return g.spans[0][residue(0)]; }
+  __device__ __forceinline__ const cuda_conv_span &w() const { return g.spans[1][residue(1)]; }
+  __device__ __forceinline__ const cuda_conv_span &d() const { return g.spans[2][residue(2)]; }
+  /* The gathered tensor from the group's channels on. */
+  template <class T> __device__ __forceinline__ const T *gathered() const { return (const T *)g.gathered + (int64_t)group() * g.channels; }
   __device__ __forceinline__ int pixels() const { return h().out * w().out * d().out; }
   __device__ __forceinline__ int taps() const { return h().taps * w().taps * d().taps; }
   __device__ __forceinline__ conv_place pixel(int i) const { return conv_place(i, h().out, w().out); }
@@ -63,9 +74,9 @@ __device__ __forceinline__ bool conv_inside(const cuda_conv_mma &g, int h, int w
 }
 __device__ __forceinline__ int conv_offset(const cuda_conv_mma &g, int h, int w, int d)
 {
-  return ((d * g.in[0] + h) * g.in[1] + w) * g.channels;
+  return ((d * g.in[0] + h) * g.in[1] + w) * g.pitch;
 }
-__device__ __forceinline__ int64_t conv_image(const cuda_conv_mma &g) { return (int64_t)g.in[0] * g.in[1] * g.in[2] * g.channels; }
+__device__ __forceinline__ int64_t conv_image(const cuda_conv_mma &g) { return (int64_t)g.in[0] * g.in[1] * g.in[2] * g.pitch; }
 
 /* ---- operands ----------------------------------------------------------------------------------------------- */
 
@@ -93,7 +104,7 @@ template <class P> struct conv_pixels {
       begin[i] = of.pixel(row0 + i * at_once + line);
       int n = of.window(begin[i]);
       if (n >= g.images) begin[i].h = -(1 << 29);
-      image[i] = (const char *)g.gathered + n * conv_image(g) * P::esize;
+      image[i] = (const char *)g.gathered + (n * conv_image(g) + (int64_t)of.group() * g.channels) * P::esize;
     }
   }
   __device__ __forceinline__ void load(uint32_t to, int, int)
@@ -118,7 +129,7 @@ template <class P> struct conv_windows {
   static_assert(P::BK % at_once == 0, "whole turns");
   const cuda_conv_mma &g;
   conv_place first;                       /* first position of pixel 0's window */
-  int c, line;
+  int c, line;                            /* c: of the tensor's channels */
   bool exists;
   uint32_t place;
 
@@ -128,7 +139,7 @@ template <class P> struct conv_windows {
     line = threadIdx.x / chunks;
     place = line * stage::pitch + element * P::esize;
     exists = col < g.n;
-    c = col - tap * g.channels;
+    c = of.group() * g.channels + col - tap * g.channels;
     first = conv_place(tap, g.size[0], g.size[1]);
     first.h = first.h * g.step[0] - of.h().before, first.w = first.w * g.step[1] - of.w().before,
     first.d = first.d * g.step[2] - of.d().before;
@@ -178,7 +189,7 @@ template <class P> struct conv_turned {
     for (int i = 0; i < turns; i++) {
       bool there = tap[i].d < of.d().taps && channel < g.n;
       const char *from = (const char *)g.filters +
-                         (there ? ((int64_t)filter[i] * g.taps + of.tap_of(tap[i])) * g.n + channel : 0) * P::esize;
+                         (there ? ((int64_t)(of.group() * g.channels + filter[i]) * g.taps + of.tap_of(tap[i])) * g.n + channel : 0) * P::esize;
       copy_async<16>(to + place + i * at_once * stage::pitch, from, there ? 16 : 0);
       for (filter[i] += P::BK; filter[i] >= g.channels; filter[i] -= g.channels) tap[i].next(of.h().taps, of.w().taps);
     }
@@ -192,7 +203,8 @@ template <class P> struct conv_turned {
 template <int mode>
 static __device__ __noinline__ float conv_sum_again(const cuda_conv_mma &g, const conv_class &of, int row, int col, int k, int k_end)
 {
-  const float *from = (const float *)g.gathered, *other = (const float *)(mode == CUDA_CONV_DATA ? g.filters : g.other.p);
+  const float *from = of.gathered<float>(), *other = (const float *)(mode == CUDA_CONV_DATA ? g.filters : g.other.p);
+  other += of.group() * (mode == CUDA_CONV_DATA ? (int64_t)g.channels * g.taps * g.n : g.other.batch_stride[0]);
   float sum = 0;
   if (mode == CUDA_CONV_FILTER) {
     int t = col / g.channels, c = col - t * g.channels;
@@ -200,7 +212,7 @@ static __device__ __noinline__ float conv_sum_again(const cuda_conv_mma &g, cons
     for (int i = k; i < k_end; i++) {
       conv_place p = of.pixel(i);
       int n = of.window(p), h = p.h + tap.h * g.step[0], w = p.w + tap.w * g.step[1], d = p.d + tap.d * g.step[2];
-      if (conv_inside(g, h, w, d)) sum += from[n * conv_image(g) + conv_offset(g, h, w, d) + c] * other[(int64_t)i * g.other.rows + row];
+      if (conv_inside(g, h, w, d)) sum += from[n * conv_image(g) + conv_offset(g, h, w, d) + c] * other[i * g.other.k_stride + row];
     }
   } else {
     conv_place p = of.pixel(row), tap(0, 1, 1);
@@ -238,27 +250,27 @@ static __device__ __noinline__ void conv_mma_finish(const cuda_conv_mma &g, cons
       int image = p.d / of.d().out, plane = image * g.extent[2] + (p.d - image * of.d().out) * g.apart[2];
       row = (plane * g.extent[0] + p.h * g.apart[0]) * g.extent[1] + p.w * g.apart[1] + corner;
     }
-    steps_apply(g.steps, v, row, col, 0, 0, 0, n);
-    store8(v, g.out, g.out_dtype, blockIdx.y * g.out_parts + (int64_t)row * g.n + col, 1, n);
+    steps_apply(g.steps, v, row, of.group() * g.n + col, 0, 0, 0, n);
+    store8(v, g.out, g.out_dtype, blockIdx.y * g.out_parts + of.group() * g.out_group + row * g.out_row + col, 1, n);
   }
 }
 
 static_assert(sizeof(cuda_conv_mma) <= 2048, "room for them in the state of conv_kernel.h");
 
-/* Grid: tiles, columns fastest; partial sums; classes. */
+/* Grid: tiles, columns fastest; partial sums; classes, of each group. */
 template <class P, int mode> __global__ void __launch_bounds__(P::threads, P::resident) conv_mma(const __grid_constant__ cuda_conv_mma g)
 {
   typedef tiled_shape<P> shape;
   extern __shared__ __align__(16) unsigned char shared[];
   uint32_t ring = shared_address(shared);
   int tile_m = blockIdx.x / g.tiles_n, m0 = tile_m * P::BM, n0 = (blockIdx.x - tile_m * g.tiles_n) * P::BN, k = blockIdx.y * g.share;
-  conv_class of = { g, conv_place(blockIdx.z, g.apart[0], g.apart[1]) };
+  const conv_class of(g);
   int m = mode == CUDA_CONV_FILTER ? g.other.rows : g.images * of.pixels();
   if (m0 >= m) return;                    /* this class has fewer pixels than others */
   P p(threadIdx.x);
   if constexpr (mode == CUDA_CONV_FORWARD) {
     conv_pixels<P> a(g, of, m0, k);
-    tiled_operand<P::BN, P::BK, P::esize, false, P::threads, false> b(g.other, n0, 0, 0);
+    tiled_operand<P::BN, P::BK, P::esize, false, P::threads, false> b(g.other, n0, of.group(), 0);
     tiled_sum(p, a, b, ring, k, g.k);
   } else if constexpr (mode == CUDA_CONV_DATA) {
     if (of.taps()) {
@@ -267,7 +279,7 @@ template <class P, int mode> __global__ void __launch_bounds__(P::threads, P::re
       tiled_sum(p, a, b, ring, k, of.taps() * g.channels);
     }
   } else {
-    tiled_operand<P::BM, P::BK, P::esize, true, P::threads, false, P::pad_a> a(g.other, m0, 0, 0);
+    tiled_operand<P::BM, P::BK, P::esize, true, P::threads, false, P::pad_a> a(g.other, m0, of.group(), 0);
     conv_windows<P> b(g, of, n0);
     tiled_sum(p, a, b, ring, k, min(g.k, k + g.share));
   }
@@ -275,7 +287,7 @@ template <class P, int mode> __global__ void __launch_bounds__(P::threads, P::re
   p.put((float *)shared, shape::pitch);
   __syncthreads();
   conv_mma_finish<P, mode>(g, of, (const float *)shared, m0, n0, m,
-                           (of.residue.d * g.extent[0] + of.residue.h) * g.extent[1] + of.residue.w);
+                           (of.residue(2) * g.extent[0] + of.residue(0)) * g.extent[1] + of.residue(1));
 }
 
 /* Of P<rows_a, rows_b>. */

@@ -5,19 +5,20 @@
 #include "kit/divisor.h"
 #include "matmul/matmul_tiled.h"
 
-/* The kernel's parameter: a product of m rows by n columns, summed over k. Pixels are those of y, or of a class of dx's. Along
- * dim d (H, W, D) pixel i reads, at tap t, element i pace + t step - before of the gathered tensor. */
+/* The kernel's parameter: for each group a product of m rows by n columns, summed over k. Pixels are those of y, or of a class of
+ * dx's. Along dim d (H, W, D) pixel i reads, at tap t, element i pace + t step - before of the gathered tensor. */
 typedef struct cuda_conv_mma {
   const void *gathered;                   /* x, or for backward data dy; channels last */
   const void *filters;                    /* for backward data */
   cuda_tiled_side other;                  /* forward: w, backward filter: dy */
-  void    *out;                           /* packed, n columns */
+  void    *out;
+  int64_t  out_row, out_group;            /* elements from its row, its group to the next */
   uint32_t out_dtype;
   int32_t  n, images;
   int32_t  k, share;                      /* share: k of one partial sum; these are out_parts elements apart */
   int64_t  out_parts;
   int32_t  tiles_n;
-  int32_t  in[3], channels;               /* of the gathered tensor */
+  int32_t  in[3], channels, pitch;        /* of the gathered tensor; channels: of a group, pitch: of all */
   int32_t  size[2], taps;                 /* the filter's H and W; number of all taps */
   int32_t  pace[3], step[3];
   int32_t  apart[3], extent[3];           /* pixels of the output: between those of a class; in total */

@@ -132,6 +132,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 static const qn_engine row[] = {
   { "narrow", QN_OP_CONV_FORWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
-    nullptr, cuda_chain_also, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
+    nullptr, &cuda_chain_pattern, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release },
 };
 CUDA_ENGINES(conv_narrow) = { row, sizeof row / sizeof *row };

@@ -236,11 +236,22 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   double terms = (double)(channels * c.size[0] * c.size[1] * c.size[2]) / (double)classes;
   double products = (double)(tiles * blocks_k * classes) * pixels * padded_k * terms;
   double bytes = 4 * ((double)qn_elements(c.x) + (double)qn_elements(c.y));
-  out->estimate = 4000 + products / (r->device->units * 128 * 1.7 * 0.4) + bytes / 3000;
+  /* a stride's classes copy the windows that they share, each for itself; windows of small images are mostly edges */
+  const double rate = classes > 1 ? 0.18 : p.together > 1 ? 0.3 : 0.4, all = products / (r->device->units * 128 * 1.7 * rate) + bytes / 3000;
+  /* a block takes one plane after another; few blocks wait for each one's copy */
+  int deep = 0, taps = 0;
+  for (int i = 0; i < p.apart[2]; i++) deep = p.spans[2][i].taps > deep ? p.spans[2][i].taps : deep;
+  for (int i = 0; i < p.apart[0]; i++)
+    for (int j = 0; j < p.apart[1]; j++) {
+      const int flat = p.spans[0][i].taps * p.spans[1][j].taps;
+      taps = flat > taps ? flat : taps;
+    }
+  const double in_turn = (double)channels * deep * (500 + 65.0 * taps + 0.6 * p.plane);
+  out->estimate = 4000 + (all > in_turn ? all : in_turn);
   return QN_OK;
 }
 
-#define ROW(op, also) { "simt", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, also, \
+#define ROW(op, pattern) { "simt", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, nullptr, pattern, \
                         prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD, cuda_chain_also), ROW(QN_OP_CONV_BACKWARD_DATA, nullptr) };
+static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD, &cuda_chain_pattern), ROW(QN_OP_CONV_BACKWARD_DATA, nullptr) };
 CUDA_ENGINES(conv_simt) = { row, sizeof row / sizeof *row };

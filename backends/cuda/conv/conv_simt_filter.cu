@@ -165,8 +165,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(simt_filter, parts));
   double products = (double)tiles * p.tile_h * p.tile_w * (double)(p.block_places * (THREADS / p.block_places)) / (THREADS / p.block_places) *
                     kb * (double)blocks;
-  out->estimate = 7000 + products / (r->device->units * 128 * 1.7 * 0.2) +
-                  4 * ((double)qn_elements(c.x) + (double)qn_elements(c.y)) * p.blocks_k / 2500 + (double)(parts * elements) * 8 / 2500;
+  const double all = products / (r->device->units * 128 * 1.7 * 0.2) +
+                     4 * ((double)qn_elements(c.x) + (double)qn_elements(c.y)) * p.blocks_k / 2500 + (double)(parts * elements) * 8 / 2500;
+  /* a block's tiles, one after another: copies, then as many rounds as a thread has outputs */
+  const double rounds = (double)(p.tile_h * p.tile_w) / (THREADS / p.block_places), copies = (double)p.planes / WARPS * p.x_h * p.pitch / 32;
+  const double in_turn = 3000 + (double)qn_ceil_div(tiles, parts) * (2000 + 35 * rounds + 40 * copies);
+  out->estimate = 7000 + (all > in_turn ? all : in_turn);
   return QN_OK;
 }
 

@@ -533,7 +533,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 /* A gradient by the filter has no rows whose bits a batch could change. */
 #define ROW(op_, mode) { .name = "wgmma", .op = op_, .class_ = QN_CLASS_TUNED, \
                          .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | (mode == CUDA_CONV_FILTER ? QN_TRAIT_BATCH_INVARIANT : 0), \
-                         .variants = names[mode], .also = mode == CUDA_CONV_FORWARD ? cuda_chain_also : NULL, \
+                         .variants = names[mode], .pattern = mode == CUDA_CONV_FORWARD ? &cuda_chain_pattern : NULL, \
                          .prepare = prepare, .build = build, .run = run, .release = cuda_release }
 static const qn_engine rows[] = {
   ROW(QN_OP_CONV_FORWARD, CUDA_CONV_FORWARD),

@@ -244,10 +244,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 #define ROWS(op_) \
   { .name = "winograd_4x4", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, \
+    .pattern = op_ == QN_OP_CONV_FORWARD ? &cuda_chain_pattern : NULL, \
     .prepare = prepare_4x4, .build = build, .run = run, .release = cuda_product_release }, \
   { .name = "winograd_2x2", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-    .also = op_ == QN_OP_CONV_FORWARD ? cuda_chain_also : NULL, \
+    .pattern = op_ == QN_OP_CONV_FORWARD ? &cuda_chain_pattern : NULL, \
     .prepare = prepare_2x2, .build = build, .run = run, .release = cuda_product_release }
 static const qn_engine rows[] = { ROWS(QN_OP_CONV_FORWARD), ROWS(QN_OP_CONV_BACKWARD_DATA), ROWS(QN_OP_CONV_BACKWARD_FILTER) };
 CUDA_ENGINES(conv_winograd) = { rows, sizeof rows / sizeof *rows };

@@ -2,7 +2,8 @@
  * outside, among the functions of steps.cuh; and one normalization by given statistics. */
 #include "chain.h"
 
-const uint32_t cuda_chain_also[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };
+static const uint32_t norms[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };
+const qn_pattern cuda_chain_pattern = { .struct_size = sizeof cuda_chain_pattern, .after = norms };
 
 void cuda_chain_begin(cuda_chain *c, int32_t out)
 {

@@ -60,10 +60,10 @@ bool cuda_chain_column_relu(const cuda_chain *c, int32_t *column, int32_t *facto
 int32_t cuda_chain_second(cuda_chain *c, const qn_request *r, uint32_t dtype, bool *relu);
 void cuda_chain_bind(cuda_steps *steps, const cuda_chain *c, void *const *ptr);
 
-/* Folding: the ops an engine's table entry lists so that the planner offers them, the workspace a run needs, and its first
+/* Folding: the pattern of an engine's row by which the planner offers the norm, the workspace a run needs, and its first
  * launch, which replaces cuda_chain_bind:
  *   less = bias - mean      factor = scale / sqrt(var + eps) */
-extern const uint32_t cuda_chain_also[];
+extern const qn_pattern cuda_chain_pattern;
 static inline int64_t cuda_fold_pitch(const cuda_fold *f) { return qn_round_up(f->channels, 64); }        /* elements from row to row */
 static inline uint64_t cuda_chain_bytes(const cuda_chain *c) { return (uint64_t)cuda_fold_pitch(&c->fold) * 3 * sizeof(float); }
 qn_status cuda_chain_start(cuda_steps *steps, const cuda_chain *c, const qn_launch *launch, void *rows);

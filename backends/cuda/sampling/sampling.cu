@@ -508,10 +508,10 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
   return direct_launched("sampling");
 }
 
-#define ROW(name, also, op, prepare) \
+#define ROW(name, pattern, op, prepare) \
   { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
-    nullptr, also, prepare, nullptr, run, cuda_release }
-#define TUNED(op, also) ROW("vectors", also, op, prepare_vectors), ROW("points", also, op, prepare_points)
+    nullptr, pattern, prepare, nullptr, run, cuda_release }
+#define TUNED(op, pattern) ROW("vectors", pattern, op, prepare_vectors), ROW("points", pattern, op, prepare_points)
 #define ROWS(op) TUNED(op, nullptr), DIRECT_ROW(op, run_direct)
-static const qn_engine row[] = { ROWS(QN_OP_GRID_SAMPLE), ROWS(QN_OP_GRID_SAMPLE_BACKWARD_GRID), TUNED(QN_OP_AFFINE_GRID, samplers_also) };
+static const qn_engine row[] = { ROWS(QN_OP_GRID_SAMPLE), ROWS(QN_OP_GRID_SAMPLE_BACKWARD_GRID), TUNED(QN_OP_AFFINE_GRID, &samplers_pattern) };
 CUDA_ENGINES(sampling) = { row, sizeof row / sizeof *row };

@@ -197,7 +197,8 @@ static inline double affine_scale(int64_t n, bool corners) { return n > 1 ? 1.0 
 /* The sampling op of a request: its only op, or (mapped) the second, whose grid the first, affine_grid, makes for it alone. */
 struct sampler { const qn_node *op; bool mapped; };
 
-static const uint32_t samplers_also[] = { QN_OP_GRID_SAMPLE, QN_OP_GRID_SAMPLE_BACKWARD_DATA, QN_OP_GRID_SAMPLE_BACKWARD_GRID, 0 };
+static const uint32_t samplers[] = { QN_OP_GRID_SAMPLE, QN_OP_GRID_SAMPLE_BACKWARD_DATA, QN_OP_GRID_SAMPLE_BACKWARD_GRID, 0 };
+static const qn_pattern samplers_pattern = { sizeof(qn_pattern), 0, 0, 0, 0, samplers, nullptr };
 
 /* Which argument is the grid. */
 static inline int sampler_grid(uint32_t op) { return op == QN_OP_GRID_SAMPLE_BACKWARD_GRID ? 2 : 1; }
@@ -209,7 +210,7 @@ static inline qn_status sampler_of(sampler *of, const qn_request *r, qn_prepared
   const int32_t made = r->op[0].arg[1];
   const qn_value *grid = &r->value[made];
   bool taken = r->n_ops > 1 && !(grid->flags & QN_VALUE_ESCAPE) && grid->last_user == 1, known = false;
-  for (int i = 0; samplers_also[i]; i++) known |= taken && r->op[1].op == samplers_also[i];
+  for (int i = 0; samplers[i]; i++) known |= taken && r->op[1].op == samplers[i];
   /* the grid may also be passed as the image */
   for (int i = 0; i < 3 && known; i++) known = (r->op[1].arg[i] == made) == (i == sampler_grid(r->op[1].op));
   if (!known) return qn_refuse(out, "a grid for one sampler alone", "grid", "", "%s", taken ? "another op" : "more readers");

@@ -272,7 +272,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
                 : cuda_check(cudaLaunchKernel(st->gather, dim3(st->blocks), dim3(THREADS), arguments, 0, stream), "sampling_lists");
 }
 
-#define ROW(op, also) { "lists", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
-                        nullptr, also, prepare, build, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_GRID_SAMPLE_BACKWARD_DATA, nullptr), ROW(QN_OP_AFFINE_GRID, samplers_also) };
+#define ROW(op, pattern) { "lists", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+                        nullptr, pattern, prepare, build, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_GRID_SAMPLE_BACKWARD_DATA, nullptr), ROW(QN_OP_AFFINE_GRID, &samplers_pattern) };
 CUDA_ENGINES(sampling_lists) = { row, sizeof row / sizeof *row };
