@@ -4,8 +4,9 @@
  * last first, in all heads of their group. Warp 0 of the first warpgroup loads q and dy with their rows' statistics by TMA, through rings
  * of two stages. Each of the two other warpgroups owns 64 keys: S' = k q' and dP' = v dy' by wgmma from shared memory; P' and dS' stay in
  * registers as the left operands of dv += P' dy and dk += dS' q. dS' also goes to shared memory, where both read it for dq = dS k: each
- * makes 64 x 64 of it (D 128: half of the columns; D 64: half of the queries). Warps 1 and 2 of the first warpgroup add that, 16 KB, to
- * sums in f32 in an order of their own: [B, heads, tiles][2 warpgroups][8][128 threads][4]. Another kernel makes dq of them.
+ * makes 64 x 64 of it (D 128: half of the columns; D 64: half of the queries). Warps 1 and 2 of the first warpgroup add that, 16 KB, out
+ * of one of two buffers, to sums in f32 in an order of their own: [B, heads, tiles][2 warpgroups][8][128 threads][4]. Another kernel
+ * makes dq of them.
  *
  * Where there are few blocks for so many multiprocessors, the heads of a group are shared by group / share blocks: their sums of dk and
  * dv go to memory, and a third kernel adds them.
@@ -23,7 +24,7 @@ template <int kind_, int D_> struct attention_wgmma_backward_shape {
   static constexpr bool KEYS = true, SUM1 = true, SUM2 = true, CHANGED = false;
   static constexpr int own_bytes = BN * D * 2, tile_bytes = BM * D * 2, ds_bytes = BN * BM * 2, sum_bytes = 64 * 64 * 4,
                        statistics = BM * 8, header = 1024 + 2 * statistics;
-  static constexpr int shared = header + 2 * own_bytes + 4 * tile_bytes + 2 * ds_bytes + 2 * sum_bytes;
+  static constexpr int shared = header + 2 * own_bytes + 4 * tile_bytes + 2 * ds_bytes + 4 * sum_bytes;
 };
 template <int kind_, int D_> struct attention_finish_shape {
   static constexpr int kind = kind_, D = D_, D1 = D, D2 = D;
@@ -101,15 +102,17 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
     } else if (warp == 1 || warp == 2) {
       const int w = warp - 1;
       const bool lead = threadIdx.x % 32 == 0;
-      for (int i = 0; i < walk.total; i++, walk.next()) {
-        if (lead) tma_store_wait_read<0>();
-        __syncwarp();
-        group_arrive(FREE + w, 160);
+      if (walk.total) group_arrive(FREE + w, 160);
+      for (int left = walk.total; left; left--, walk.next()) {
+        __syncwarp();                                        /* named barriers count warps */
         group_sync(FULL + w, 160);
+        if (lead) tma_store_wait_read<0>();                  /* the other buffer is free */
+        __syncwarp();
+        if (left > 1) group_arrive(FREE + w, 160);
         if (!lead) continue;
         const int64_t at = walk.tile(a, t) * 2 + w;
         if (ORDERED) turn_wait(a.turns + 1 + at, (uint32_t)(t.row0 / BN - max(0, a.left < 0 ? 0 : walk.m * BM - t.shift - a.left) / BN));
-        bulk_add(a.sums + at * (SUM / 4), sum0 + w * SUM, SUM);
+        bulk_add(a.sums + at * (SUM / 4), sum0 + (w * 2 + left % 2) * SUM, SUM);
         tma_store_commit();
         if (!ORDERED) continue;
         tma_store_wait<0>();
@@ -210,7 +213,7 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
 #pragma unroll
         for (int j = 0; j < 8; j++)
           asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
-                       :: "r"(sum0 + w * SUM + j * 2048 + threadIdx.x % 128 * 16), "f"(dq[4 * j]), "f"(dq[4 * j + 1]),
+                       :: "r"(sum0 + (w * 2 + buffer) * SUM + j * 2048 + threadIdx.x % 128 * 16), "f"(dq[4 * j]), "f"(dq[4 * j + 1]),
                           "f"(dq[4 * j + 2]), "f"(dq[4 * j + 3]) : "memory");
         proxy_fence();
         group_arrive(FULL + w, 160);
