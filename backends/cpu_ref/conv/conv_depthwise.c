@@ -371,7 +371,7 @@ qn_status CPU_NAME(cpu_conv_depthwise_run)(const qn_prepared *p, const qn_launch
 #ifdef CPU_BASELINE
 #define ROWS(name_, run_)                                                                                              \
   {.name = name_, .op = QN_OP_CONV_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,                  \
-   .pattern = &cpu_program_pattern, .prepare = prepare, .run = run_, .release = cpu_release},                                                             \
+   .pattern = &cpu_program_pattern, .prepare = prepare, .run = run_, .release = cpu_release},                    \
   {.name = name_, .op = QN_OP_CONV_BACKWARD_DATA, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC,            \
    .pattern = &cpu_program_pattern, .prepare = prepare, .run = run_, .release = cpu_release},
 static const qn_engine rows[] = {CPU_COPIES(ROWS, "depthwise", cpu_conv_depthwise_run)};

@@ -189,7 +189,8 @@ template <class P> struct conv_turned {
     for (int i = 0; i < turns; i++) {
       bool there = tap[i].d < of.d().taps && channel < g.n;
       const char *from = (const char *)g.filters +
-                         (there ? ((int64_t)(of.group() * g.channels + filter[i]) * g.taps + of.tap_of(tap[i])) * g.n + channel : 0) * P::esize;
+                         (there ? ((int64_t)(of.group() * g.channels + filter[i]) * g.taps + of.tap_of(tap[i])) * g.n + channel : 0) *
+                           P::esize;
       copy_async<16>(to + place + i * at_once * stage::pitch, from, there ? 16 : 0);
       for (filter[i] += P::BK; filter[i] >= g.channels; filter[i] -= g.channels) tap[i].next(of.h().taps, of.w().taps);
     }
