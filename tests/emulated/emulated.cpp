@@ -521,6 +521,7 @@ API cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t f, void *with) { return
 API cudaStreamCreateWithFlags(cudaStream_t *s, unsigned) { return *s = (cudaStream_t)malloc(1), cudaSuccess; }
 API cudaStreamDestroy(cudaStream_t s) { return free(s), cudaSuccess; }
 API cudaStreamSynchronize(cudaStream_t) { return taken(); }
+API cudaStreamQuery(cudaStream_t) { return taken(); }
 /* Streams run in call order, which satisfies events; a recording spreads along them. */
 static void spreads(const void *from, const void *to)
 {
