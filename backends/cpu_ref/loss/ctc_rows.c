@@ -303,7 +303,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   if (x->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", "x", "f32, f16, bf16", "f64");
   for (int t = X; t <= DX; t++)
     if (v[t] && v[t]->stride[2] != 1 && x->dim[2] > 1)
-      return qn_refuse(prepared, "the classes of a frame must lie side by side", t == X ? "x" : "dx", "stride 1", "%lld",
+      return qn_refuse(prepared, "the classes of a frame must be contiguous", t == X ? "x" : "dx", "stride 1", "%lld",
                        (long long)v[t]->stride[2]);
   p.frames = x->dim[0], p.samples = x->dim[1], p.classes = x->dim[2], p.longest = v[LABELS]->dim[1];
   p.label = v[LABELS]->stride[1] * qn_kit_bytes(v[LABELS]->dtype);

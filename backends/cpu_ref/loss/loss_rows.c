@@ -164,7 +164,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     return qn_refuse(prepared, "computes in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(x->dtype));
   for (int t = X; t <= DX; t++)
     if (v[t] && v[t]->stride[p.a.axis] != 1 && x->dim[p.a.axis] > 1)
-      return qn_refuse(prepared, "the classes of a row must lie side by side", t == X ? "x" : "dx", "stride 1", "%lld",
+      return qn_refuse(prepared, "the classes of a row must be contiguous", t == X ? "x" : "dx", "stride 1", "%lld",
                        (long long)v[t]->stride[p.a.axis]);
   p.classes = x->dim[p.a.axis];
   p.nest.n = TENSORS;

@@ -161,7 +161,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   if (p.m > INT_MAX || p.n > INT_MAX || p.k > INT_MAX)
     return qn_refuse(out, "BLAS counts in 32 bits", "y", "dims below 2^31", "%s", "");
   const bool rows_in_y = v[y].stride[rank - 1] == 1 || v[y].dim[rank - 1] == 1;
-  static const char layout[] = "rows or columns that lie side by side";
+  static const char layout[] = "contiguous rows or columns";
   if (!fits(&p.y, request, y, rank, rows_in_y)) return qn_refuse(out, "BLAS cannot express the strides", "y", layout, "%s", "");
   const bool rows = p.y.column == 1;
   if (!fits(&p.a, request, a, rank, rows)) return qn_refuse(out, "BLAS cannot express the strides", "a", layout, "%s", "");

@@ -546,7 +546,7 @@ static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, pr
   qn_nest_simplify(&p->outer);
   p->wide = 1;
   if (p->nest.rank && p->nest.stride[X][p->nest.rank - 1] == 1) p->wide = take_last(&p->nest, p->inner);
-  if (!p->outer.rank) return qn_refuse(prepared, "groups must lie side by side", "x", "channels last, or the last dims", "%s", "one group");
+  if (!p->outer.rank) return qn_refuse(prepared, "groups must be contiguous", "x", "channels last, or the last dims", "%s", "one group");
   p->groups = take_last(&p->outer, p->step);
   p->columns = p->groups * p->wide;
   p->rows = p->planes = 1;
@@ -554,7 +554,7 @@ static qn_status read_layout(const qn_value *const v[TENSORS], uint64_t mask, pr
   for (int32_t d = 0; d < p->outer.rank; d++) p->planes *= p->outer.dim[d];
   for (int t = X; t <= DY; t++)
     if (p->step[t] != p->wide || (p->wide > 1 && p->inner[t] != 1))
-      return qn_refuse(prepared, "groups must lie side by side", "x", "channels last, or the last dims", "%s", "other strides");
+      return qn_refuse(prepared, "groups must be contiguous", "x", "channels last, or the last dims", "%s", "other strides");
 
   bool by_column = false;
   for (int t = SCALE; t < TENSORS; t++) {

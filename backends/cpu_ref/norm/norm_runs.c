@@ -538,7 +538,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     along &= like_a_run(v[t], v[X], norm->mask);
     p.by_run = !grouped && !along;
     if (p.by_run && !broadcasts(v[t], v[X]))
-      return qn_refuse(prepared, "parameters have an element for each group or run, or lie like one", names[t], "either", "%s",
+      return qn_refuse(prepared, "parameters have an element for each group or run, or are strided like one", names[t], "either", "%s",
                        "other dims or steps");
   }
   p.along = !grouped && !p.by_run;

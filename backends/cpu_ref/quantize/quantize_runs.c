@@ -303,7 +303,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     p.dtype[t] = v->dtype;
     if (v->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", name, "f32, f16, bf16", "f64");
     if (!qn_is_packed(v))
-      return qn_refuse(prepared, "elements are counted as they lie", name, "packed, the last dim fastest", "%s", "other strides");
+      return qn_refuse(prepared, "elements are counted in memory order", name, "packed, the last dim fastest", "%s", "other strides");
   }
   const qn_value *x = &request->value[p.value[X]];
   p.elements = p.block = qn_elements(x);

@@ -153,7 +153,7 @@ static qn_status packed_floats(const qn_request *request, qn_prepared *prepared,
   if (v->dtype != QN_F32 && v->dtype != QN_F16 && v->dtype != QN_BF16)
     return qn_refuse(prepared, "computes in f32", name, "f32, f16, bf16", "%s", qn_kit_name(v->dtype));
   if (!qn_is_packed(v))
-    return qn_refuse(prepared, "elements are counted as they lie", name, "packed, the last dim fastest", "%s", "other strides");
+    return qn_refuse(prepared, "elements are counted in memory order", name, "packed, the last dim fastest", "%s", "other strides");
   return QN_OK;
 }
 

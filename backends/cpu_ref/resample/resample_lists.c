@@ -343,7 +343,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const bool backward = op->op == QN_OP_RESAMPLE_BACKWARD;
   const int taps = 1 << ((const qn_resampling *)op->attr)->mode;
   if ((in->dtype == QN_F64) != (CPU_REAL == QN_F64))
-    return qn_refuse(prepared, "sums are made in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(in->dtype));
+    return qn_refuse(prepared, "accumulates in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(in->dtype));
   resampling s = { .in = op->arg[0], .out = op->arg[1], .dtype = in->dtype, .bytes = qn_kit_bytes(in->dtype), .n = out->dim[0],
                    .c = out->dim[1], .threads = request->demands->threads };
   int64_t bytes = 0, entries[3], most[3];
@@ -362,7 +362,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   }
   s.channels_last = s.c > 1 && s.in_stride[1] == 1 && s.out_stride[1] == 1;
   if (!s.channels_last && ((s.in_dim[2] > 1 && s.in_stride[4] != 1) || (s.out_dim[2] > 1 && s.out_stride[4] != 1)))
-    return qn_refuse(prepared, "rows, or channels, lie side by side in both", "x", "stride 1 in one of both", "%lld",
+    return qn_refuse(prepared, "rows, or channels, are contiguous in both", "x", "stride 1 in one of both", "%lld",
                      (long long)s.in_stride[4]);
   char *memory = cpu_state(prepared, sizeof s + (size_t)bytes);
   if (!memory) return QN_NO_MEMORY;

@@ -266,7 +266,7 @@ static qn_status cumsum_prepare(const qn_request *request, qn_prepared *prepared
   const qn_scan *a = request->op[0].attr;
   const qn_value *x = value_of(request, QN_ROLE_CUMSUM_X), *y = value_of(request, QN_ROLE_CUMSUM_Y);
   if (!qn_is_float(x->dtype) || x->dtype == QN_F64)
-    return qn_refuse(prepared, "sums are made in double", "x", "f32, f16 or bf16", "%s", qn_kit_name(x->dtype));
+    return qn_refuse(prepared, "accumulates in f64", "x", "f32, f16 or bf16", "%s", qn_kit_name(x->dtype));
   lines s = lines_of(x, y, NULL, a->axis);
   s.x = qn_role(&request->op[0], QN_ROLE_CUMSUM_X), s.y = qn_role(&request->op[0], QN_ROLE_CUMSUM_Y);
   s.exclusive = a->exclusive != 0;

@@ -230,7 +230,7 @@ static qn_status read_lists(const qn_request *request, qn_prepared *prepared, co
       t->dtype[l] = v->dtype;
       if (v->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", "", "f32, f16, bf16", "f64");
       if (!qn_is_dense(v) || !qn_same_layout(v, like))
-        return qn_refuse(prepared, "tensors must lie dense, and alike in all lists", "", "dense", "tensor %d", (int)i);
+        return qn_refuse(prepared, "tensors must be dense, and strided alike in all lists", "", "dense", "tensor %d", (int)i);
     }
     t->first = q->spans;
     t->n = qn_elements(like);

@@ -285,7 +285,7 @@ static qn_status prepare_backward(const qn_request *request, qn_prepared *prepar
     return qn_refuse(prepared, "pads outwards", "pad", "not negative, mode constant, reflect or replicate", "%s", "");
   padding p = padding_of(request, qn_role(&request->op[0], QN_ROLE_PAD_BACKWARD_DX), qn_role(&request->op[0], QN_ROLE_PAD_BACKWARD_DY));
   if ((p.dtype == QN_F64) != (CPU_REAL == QN_F64))          /* f64 never mixes with other dtypes */
-    return qn_refuse(prepared, "sums are made in " CPU_REAL_NAME, "dx", CPU_REALS, "%s", qn_kit_name(p.dtype));
+    return qn_refuse(prepared, "accumulates in " CPU_REAL_NAME, "dx", CPU_REALS, "%s", qn_kit_name(p.dtype));
   p.copied = p.mode == QN_PAD_CONSTANT && p.dtype == p.sum_dtype;
   p.held = !p.copied && (p.sum_dtype != CPU_REAL || p.stride[p.rank - 1] != 1);
   p.threads = request->demands->threads;
