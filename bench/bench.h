@@ -132,6 +132,10 @@ void   threads_sleep(char **argv);
 void   busy_begin(busy *b);
 double busy_others(const busy *b);      /* processors that others used since then, on average */
 
+/* ---- ranks.c ----------------------------------------------------------------------------------- */
+
+int bench_ranks(const char *backend, const char *filter, size_t up_to);      /* one rank; exit status */
+
 /* ---- overhead.c -------------------------------------------------------------------------------- */
 
 int overhead(const char *backend);      /* exit status */

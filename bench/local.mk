@@ -15,7 +15,8 @@ bench_quern_bench_SOURCES = \
   bench/cliffs.c \
   bench/selected.c \
   bench/overhead.c \
-  bench/busy.c
+  bench/busy.c \
+  bench/ranks.c
 bench_quern_bench_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_MODULES='"$(benchmoduledir)"'
 bench_quern_bench_LDADD = $(QUERN_LIBS) $(LIBM)
 

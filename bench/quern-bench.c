@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "bench.h"
 #include "../info/output.h"
+#include "../info/start_ranks.h"
 
 static const char doc[] =
   "Measure a backend or an engine, or two of them in turn, on problem lines.\v"
@@ -19,7 +20,7 @@ static const char doc[] =
   "standard output cannot be written.";
 
 enum { KEY_VS = 1000, KEY_CASE, KEY_CSV, KEY_PLOT, KEY_OVERHEAD, KEY_THREADS, KEY_TIME, KEY_MATH, KEY_REPLAY, KEY_LAUNCHES,
-       KEY_FIRST, KEY_FILTER, KEY_MODEL, KEY_TUNE, KEY_CLIFFS, KEY_SEED, KEY_SELECTED };
+       KEY_FIRST, KEY_FILTER, KEY_MODEL, KEY_TUNE, KEY_CLIFFS, KEY_SEED, KEY_SELECTED, KEY_RANKS, KEY_UP_TO };
 
 static const struct argp_option option_table[] = {
   { "backend",      'b',          "SIDE", 0, "what to measure (default: what QUERN_BACKEND says)", 0 },
@@ -42,6 +43,9 @@ static const struct argp_option option_table[] = {
   { "selected",     KEY_SELECTED, NULL,   0,
     "measure nothing: count which engines are selected on the device, or on the one of --device-model, and who would be next", 0 },
   { "seed",         KEY_SEED,     "N",    0, "of --cliffs (default 1)", 0 },
+  { "ranks",        KEY_RANKS,    "N",    0,
+    "measure collectives instead, in N processes that are a group (0: in the group that a launcher's variables say)", 0 },
+  { "up-to",        KEY_UP_TO,    "BYTES", 0, "the largest message of --ranks (default 67108864)", 0 },
   { "launches",     KEY_LAUNCHES, NULL,   0, "execute one by one, launch cost included, not as a recording", 0 },
   { "overhead",     KEY_OVERHEAD, NULL,   0, "measure the cost of dispatch, with an engine that does nothing", 0 },
   { "first-result", KEY_FIRST,    "B",    OPTION_HIDDEN, "compute one small convolution and exit", 0 },
@@ -55,7 +59,7 @@ typedef struct settings {
   char        threads[32], math[32], model[48];
   measure_options measure;
   bool        overhead, selected;
-  long        cliffs, seed;
+  long        cliffs, seed, ranks, up_to;         /* ranks: -1: no collectives */
   int         bad;                      /* exit status after a bad file or line; else 0 */
 } settings;
 
@@ -86,6 +90,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
   case KEY_OVERHEAD: s->overhead = true; break;
   case KEY_SELECTED: s->selected = true; break;
   case KEY_FIRST:    s->first = text; break;
+  case KEY_RANKS:
+  case KEY_UP_TO:
+    *(key == KEY_RANKS ? &s->ranks : &s->up_to) = strtol(text, &end, 10);
+    if (*end || end == text || s->ranks > 256 || (key == KEY_RANKS ? s->ranks < 0 : s->up_to < 1024))
+      argp_error(state, "%s wants a number, not %s", key == KEY_RANKS ? "--ranks" : "--up-to", text);
+    break;
   case KEY_CLIFFS:
   case KEY_SEED:
     *(key == KEY_SEED ? &s->seed : &s->cliffs) = strtol(text, &end, 10);
@@ -214,7 +224,7 @@ static int run_cases(settings *s, side *const sides[], int n, const char *const 
 
 int main(int argc, char **argv)
 {
-  settings s = { .measure = { 0, false }, .seed = 1 };
+  settings s = { .measure = { 0, false }, .seed = 1, .ranks = -1, .up_to = 64 << 20 };
   const char *extra[4] = { NULL };
   side opened[2], *sides[2] = { &opened[0], &opened[1] };
   int n = 0, n_extra = 0;
@@ -228,6 +238,16 @@ int main(int argc, char **argv)
     return first_result(*s.first ? s.first : NULL);
   if (s.overhead)
     return overhead(s.side[0]);
+  if (s.ranks == 0)
+    return bench_ranks(s.side[0], s.filter, (size_t)s.up_to);
+  if (s.ranks > 0) {
+    char **more = calloc((size_t)argc + 2, sizeof *more);       /* the last option counts */
+    if (!more)
+      return 1;
+    memcpy(more, argv, (size_t)argc * sizeof *more);
+    more[argc] = "--ranks=0";
+    return start_ranks("quern-bench", (int)s.ranks, more);
+  }
   if (!s.measure.seconds)
     s.measure.seconds = s.cliffs ? 0.02 : 0.5;
   if (!s.bad && !s.cases.n && !s.cliffs) {

@@ -537,6 +537,17 @@ def recurrent(op, a, t):
     weights = [k for each in zip(t["w"], t["r"], t.get("bw", zeros), t.get("br", zeros)) for k in each]
     state = torch.zeros(layers * (2 if both else 1), x.shape[1], t["r"][0].shape[1], dtype=x.dtype)
     h0, c0 = t.get("h0", state), t.get("c0", state)
+    if x.is_cuda:                                                   # cuDNN's own calls: recorded, weights side by side as in a module
+        mode, size, weights = ["relu", "tanh", "lstm", "gru"].index(cell), state.shape[2], [k.clone() for k in weights]
+        flat = torch._cudnn_rnn_flatten_weight(weights, 4, x.shape[2], mode, size, 0, layers, False, both)
+        rest = mode, size, 0, layers, False, 0.0, op == "rnn_backward", both, [], None
+        forward = lambda: torch._cudnn_rnn(x, weights, 4, flat, h0, c0 if cell == "lstm" else None, *rest)
+        if op == "rnn_forward":
+            return forward
+        y, _, _, reserve, flat = forward()
+        want = [True, False, False, bool({"dw", "dr", "dbw", "dbr"} & t.keys())]
+        cx = c0 if cell == "lstm" else None
+        return lambda: (None, aten._cudnn_rnn_backward(x, weights, 4, flat, h0, cx, y, t["dy"], None, None, *rest, reserve, want))
     function = {"lstm": torch._VF.lstm, "gru": torch._VF.gru, "tanh": torch._VF.rnn_tanh, "relu": torch._VF.rnn_relu}[cell]
     call = lambda: function(x, (h0, c0) if cell == "lstm" else h0, weights, True, layers, 0.0, op == "rnn_backward", both, False)
     if op == "rnn_forward":

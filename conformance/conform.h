@@ -33,6 +33,7 @@ struct qc_options {
   /* runs: repetitions for deterministic engines; kills: retire an engine after that many failed cases, 0: never;
    * jobs: workers side by side */
   int         tier, random, runs, kills, jobs;
+  int         ranks, device;            /* --ranks: of a group, 0: none; and a rank's device, -1: as ever */
   int         stack;                    /* bytes of stack for the library's calls; 0: the worker's own */
   double      time_limit;               /* seconds for one case */
   bool        list, verbose, skips;     /* skips: skipped points are printed too */
@@ -298,6 +299,10 @@ bool qc_engine_fits(const struct qc_engine *e, uint32_t op);    /* its row ancho
 /* Plans with e pinned for the ops that it fits (NULL: the planner's choice); the caller destroys it. False: refused. */
 bool qc_plan_pinned(const struct qc_engine *e, const char *math, const qn_graph *graph, qn_plan **plan, qn_status *status);
 int  qc_worker_main(bool list_only);
+bool qc_open_backend(void);             /* sets qc_w.ctx, table, provider */
+/* ranks.c: --ranks, and each rank. */
+int  qc_ranks_main(char **backends, int n, char **argv);
+int  qc_ranks_worker(void);
 
 /* ---- run.c, check_*.c, grad.c: items in a worker -------------------------------------------- */
 
@@ -332,7 +337,7 @@ void qc_failures_report(void);
 
 /* ---- tap.c ---------------------------------------------------------------------------------- */
 
-void qc_tap_begin(int n);               /* points expected */
+void qc_tap_begin(int n);               /* points expected; -1: not known */
 void qc_tap_end(void);                  /* the plan, which counts what was printed */
 void qc_tap_point(bool ok, const char *name, const char *directive);
 void qc_tap_yaml(const char *text);     /* lines "key: value" */

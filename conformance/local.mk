@@ -3,10 +3,14 @@
 conformdir = $(pkgdatadir)/conformance
 dist_conform_DATA = $(wildcard $(srcdir)/conformance/cases/*.q) conformance/cases/refused.txt
 
+ranksdir = $(conformdir)/ranks
+dist_ranks_DATA = conformance/cases/ranks/collective.q
+
 conform_sources = \
   conformance/conform.h \
   conformance/suite/parent.c \
   conformance/suite/worker.c \
+  conformance/suite/ranks.c \
   conformance/suite/pipe.c \
   conformance/suite/failures.c \
   conformance/suite/tap.c \
@@ -88,5 +92,13 @@ conformance_mutant_quern_mutant_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
 conformance_mutant_quern_mutant_la_LDFLAGS = $(PLUGIN_LDFLAGS) -rpath $(plugindir)
 conformance_mutant_quern_mutant_la_LIBADD = $(LIBM)
 TESTS += conformance/t_mutants.tap
+
+check_LTLIBRARIES += conformance/mutant/quern_rank_mutant.la
+conformance_mutant_quern_rank_mutant_la_SOURCES = conformance/mutant/rank_mutant.c
+conformance_mutant_quern_rank_mutant_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
+conformance_mutant_quern_rank_mutant_la_LDFLAGS = $(PLUGIN_LDFLAGS) -rpath $(plugindir)
+conformance_mutant_quern_rank_mutant_la_LIBADD = $(LIBM)
 endif
+TESTS += conformance/ranks.tap
+EXTRA_DIST += conformance/ranks.tap
 EXTRA_DIST += conformance/reports

@@ -132,6 +132,7 @@ typedef struct qn__settings {
   uint8_t  origin[QN_SET_COUNT];                    /* QN_FROM_... */
   uint32_t determinism, math, tune, log;
   bool     fallback, any_engine;                    /* any_engine: the pins end in "any" */
+  int32_t  ranks;                                   /* of the group that the context has joined; 0: none */
   int32_t  device, threads;                         /* device -1, threads 0: unset */
   uint64_t workspace_limit;
   qn__pin *pin;
@@ -223,6 +224,7 @@ qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, voi
 
 /* ---- choose.c: offers -> part; search.c: the same by time; planner.c: graph -> parts ------------ */
 
+typedef struct qn__offers qn__offers;
 /* On whose behalf planning is done: a context, or a device model (then nothing is built). */
 typedef struct qn__asker {
   const qn_device *device;
@@ -235,6 +237,8 @@ typedef struct qn__asker {
   bool  timed;                                      /* measure what is chosen, even if there is no choice */
   bool  draft;                                      /* nothing is built or measured: what would be chosen? */
   uint64_t *uses;                                   /* NULL, or collects the instances that parts need, as bits */
+  /* While an engine is asked: qn__part_choose, for host.c, which is on a lower floor. */
+  qn_status (*delegate)(const struct qn__asker *, const qn__offers *, const char *only, int32_t needs, int part_no, qn_part **out);
 } qn__asker;
 
 /* What the rows with one pattern are asked about: the region that it admits around an anchor. */
@@ -246,7 +250,7 @@ typedef struct qn__offer {
 
 /* The offers around one anchor. offer[0] is for rows without a pattern, and for those whose pattern is not among them. */
 enum { QN__PATTERNS = 16 };
-typedef struct qn__offers { int n; const qn_pattern *pattern[QN__PATTERNS]; qn__offer *offer[QN__PATTERNS]; } qn__offers;
+struct qn__offers { int n; const qn_pattern *pattern[QN__PATTERNS]; qn__offer *offer[QN__PATTERNS]; };
 
 /* An engine bound to some ops of a graph: the request that it accepted, and its answer. */
 struct qn_part {
@@ -263,10 +267,12 @@ struct qn_part {
 };
 enum { QN_USE_NONE, QN_USE_READ, QN_USE_WRITTEN, QN_USE_INSIDE };       /* inside: between ops taken, without memory */
 static inline bool qn__takes(const qn_part *p, uint32_t op) { return p->prepared.taken >> op & 1; }
-void      qn__part_free(qn_part *p);                /* NULL is a no-op */
+void      qn__part_free(qn_part *p);                /* host.c; NULL is a no-op */
 /* The best engine that the asker's terms allow; it is built, except for a model, in delegation (where part_build does it) or as a draft.
  * only: "backend/engine", "engine" or NULL. needs: -1, or an op of the graph: if the best does not take it, *out is NULL. */
 qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const char *only, int32_t needs, int part_no, qn_part **out);
+/* Whether a row with that pattern would take op `op` of the graph from its offer. */
+bool      qn__anyone_takes(const qn__asker *who, const qn__offer *offer, const qn_pattern *pattern, int32_t op);
 /* Whether the op reads a tensor with a zero dim: only the generic engine is asked. */
 bool      qn__over_nothing(const qn_node *op, const qn_value *value);
 /* Binds every op of a graph, except those with no output elements; parts come in an order in which they can run. *views: the folded
@@ -392,6 +398,7 @@ struct qn_context {
   void       **outgrown;  uint64_t *outgrown_bytes; int n_outgrown;   /* kept until the end, since recordings may use them */
   qn_plan     *lately[QN_LATELY][2];
   struct qn__profile *profile;                      /* NULL: nothing was profiled */
+  qn_group    *group;                               /* joined, or NULL */
   struct qn_recording *recording;                   /* in progress, or NULL */
   bool         recorded;                            /* recordings exist and use the arena */
 };
@@ -442,6 +449,19 @@ void      qn__profile_free(qn_plan *p);
 uint64_t  qn__profile_id(void);                     /* of a row of the table: a step or a recording */
 qn_status qn__profile_replay(struct qn_context *ctx, uint64_t id, int plans, void *native);     /* launches a recording, timed if asked */
 void      qn__profile_end(struct qn_context *ctx);  /* prints the table and frees it; the device is current, its work done */
+
+/* ---- group.c ------------------------------------------------------------------------------------ */
+
+const qn_ranks *qn__context_ranks(const struct qn_context *ctx);          /* NULL: it has joined no group */
+/* Before what waits for the stream: until its work is done, or the group fails or its deadline passes, which aborts collectives that
+ * wait for other ranks. The device is current. */
+qn_status qn__group_wait(struct qn_context *ctx);
+extern const char *const qn__group_variables[];     /* as a backend's variables */
+/* What qn_host has for engines. */
+qn_status qn__ranks_exchange(const qn_ranks *ranks, const char *what, const void *mine, size_t bytes, void *all);
+qn_status qn__ranks_watch(const qn_ranks *ranks);
+qn_status qn__ranks_fail(const qn_ranks *ranks, const char *sentence);
+qn_status qn__ranks_slot(const qn_ranks *ranks, const void *key, void (*leave)(void *own, int failed), void ***out);
 
 /* ---- check.c: the checking device ------------------------------------------------------------- */
 

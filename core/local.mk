@@ -4,7 +4,7 @@ pkginclude_HEADERS += include/quern/quern.h include/quern/ops.h include/quern/ba
                       include/quern/kit.h include/quern/number.h include/quern/library.h include/quern/functions.def
 nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h
 
-pkginclude_HEADERS += include/quern/rnn.h
+pkginclude_HEADERS += include/quern/rnn.h include/quern/group.h include/quern/collective.h
 
 # Generated from the op schema: numbers, tables, typed calls.
 BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h
@@ -53,6 +53,7 @@ core_libcore_la_SOURCES = \
   core/language/infer_training.c \
   core/language/infer_quantization.c \
   core/language/infer_recurrent.c \
+  core/language/infer_collective.c \
   core/language/infer_pool.c \
   core/language/infer_selection.c \
   core/language/infer_transform.c \
@@ -63,7 +64,7 @@ core_libcore_la_SOURCES = \
   core/language/reader.c \
   core/loading/settings.c \
   core/loading/registry.c \
-  core/planning/host.c \
+  core/loading/host.c \
   core/loading/device.c \
   core/loading/instance.c \
   core/running/context.c \
@@ -81,6 +82,9 @@ core_libcore_la_SOURCES = \
   core/planning/plan.c \
   core/running/cache.c \
   core/running/run.c \
+  core/running/group.c \
+  core/running/rendezvous.h \
+  core/running/rendezvous.c \
   core/running/record.c \
   core/planning/profile.c \
   core/loading/check.c \

@@ -137,7 +137,6 @@ $1 == "op" {
     else add_role(o, $i, output)
   if (n_roles[o] == n_inputs[o]) die("op " $3 " has no output")
   if (n_roles[o] > 32) die("op " $3 " has more than QN_MAX_ROLES roles")
-  if (role_flags[o, n_inputs[o]] ~ /LIST/) die("the first output of " $3 " is a list; lines name an op by it")
   text[o] = substr($0, index($0, " : ") + 3)
   gsub(/\\/, "\\\\", text[o]); gsub(/"/, "\\\"", text[o])
   # a pointwise op's first output may take any input's memory

@@ -10,15 +10,20 @@
  *   4. A training step executes the plans one after the other. It is recorded once, then replayed.
  * With --amp activations are f16 or bf16, with the loss scaled so that small gradients are not lost; the
  * parameters that Adam updates stay f32.
+ * With --ranks each of several processes computes the gradients of a share of the batch, and their mean is the gradient of the whole; so it
+ * does without --ranks where torchrun, mpirun or srun starts it.
  * Nothing below names a backend: QUERN_BACKEND says where it runs.
  *
  *   cc cnn_digits.c -o cnn_digits $(pkg-config --cflags --libs quern) -lm && ./cnn_digits --data data/digits.csv */
 #include <argp.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 #include <quern/quern.h>
 #include "cnn_digits_data.h"
 #include "cnn_digits_graphs.h"
@@ -30,7 +35,7 @@
 /* ---- options and errors -------------------------------------------------------------------------- */
 
 typedef struct options {
-  int c1, c2, epochs, batch, norm, engines, quiet;
+  int c1, c2, epochs, batch, norm, engines, quiet, ranks, shard;       /* batch: of all ranks */
   unsigned long seed;
   double rate;
   const char *data, *layout, *amp;      /* amp: NULL, "f16" or "bf16" */
@@ -62,10 +67,11 @@ enum { W1, B1, S1, W2, B2, S2, W3, B3, N_PARAMETERS };
 static const char *const parameter_name[N_PARAMETERS] = { "w1", "b1", "s1", "w2", "b2", "s2", "w3", "b3" };
 static const char *const gradient_name[N_PARAMETERS] = { "dw1", "db1", "ds1", "dw2", "db2", "ds2", "dw3", "db3" };
 
-enum { PICTURE, FORWARD, LOSS, BACKWARD, UPDATE, LOOK, CLASSIFY, N_PLANS };
-static const char *const plan_name[N_PLANS] = { "picture", "forward", "loss", "backward", "update", "look", "classify" };
-static const char *const plan_text[N_PLANS] = { picture_text, forward_text, loss_text, backward_text, update_text, look_text,
-                                                classify_text };
+enum { PICTURE, FORWARD, LOSS, LATE, BACKWARD, EARLY, UPDATE, LOOK, CLASSIFY, N_PLANS };
+static const char *const plan_name[N_PLANS] = { "picture", "forward", "loss", "late", "backward", "early", "update", "look",
+                                                "classify" };
+static const char *const plan_text[N_PLANS] = { picture_text, forward_text, loss_text, late_text, backward_text, early_text,
+                                                update_text, look_text, classify_text };
 
 enum { MAX_TENSORS = 80, MAX_POINTERS = 40 };
 typedef struct tensor { const char *name; char *at; int owned; } tensor;
@@ -77,6 +83,8 @@ typedef struct batch_layout { size_t image, down, across, label, rate, words; } 
 typedef struct network {
   const options *o;
   qn_context    *ctx;
+  qn_group      *group;                 /* the ranks that train together */
+  int            rank, ranks, n_mine;   /* n_mine: digits of this rank in a step */
   int            features, n_floats;    /* n_floats: of all parameters */
   size_t         start[N_PARAMETERS], size[N_PARAMETERS];
   tensor         tensor[MAX_TENSORS];   /* on the device */
@@ -125,12 +133,19 @@ static void lay_out_parameters(network *net)
     net->size[i] = size[i];
     used = (used + size[i] + 7) / 8 * 8;
   }
+  const size_t unit = 8 * (size_t)net->ranks;
+  used = (used + unit - 1) / unit * unit;       /* ranks share it equally */
   net->n_floats = (int)used;
   net->features = (int)c2 * 64;
   float *p = (float *)(void *)on_device(net, "p", used * 4), *g = (float *)(void *)on_device(net, "g", used * 4);
   char *low = net->o->amp ? on_device(net, "low", used * 2) : (char *)p;
-  on_device(net, "m", used * 4);
-  on_device(net, "v", used * 4);
+  const size_t kept = net->o->shard ? used / (size_t)net->ranks : used;
+  on_device(net, "m", kept * 4);
+  on_device(net, "v", kept * 4);
+  if (net->o->shard)
+    on_device(net, "share", kept * 4);
+  name(net, "g_early", (char *)g);
+  name(net, "g_late", (char *)(g + net->start[W3]));
   for (int i = 0; i < N_PARAMETERS; i++) {      /* weights have the activations' dtype; what is added to sums stays f32 */
     int weight = i == W1 || i == W2 || i == W3;
     name(net, parameter_name[i], weight ? low + net->start[i] * (net->o->amp ? 2 : 4) : (char *)(p + net->start[i]));
@@ -140,7 +155,7 @@ static void lay_out_parameters(network *net)
 
 static void lay_out(network *net)
 {
-  size_t c1 = (size_t)net->o->c1, c2 = (size_t)net->o->c2, n = (size_t)net->o->batch, bytes = net->o->amp ? 2 : 4;
+  size_t c1 = (size_t)net->o->c1, c2 = (size_t)net->o->c2, n = (size_t)net->n_mine, bytes = net->o->amp ? 2 : 4;
   lay_out_parameters(net);
   net->in = (batch_layout){ 0, n * PIXELS, n * PIXELS + 256, n * PIXELS + 512, (n * PIXELS + 512 + n + 3) / 4 * 4, 0 };
   net->in.words = net->in.rate + 1;
@@ -180,14 +195,17 @@ static void start_values(network *net)
   static const int64_t zero = 0;
   int fan_in[N_PARAMETERS] = { [W1] = 27, [W2] = net->o->c1 * 9, [W3] = net->features };
   to_device(net, find(net, "g"), p, bytes);     /* gaps between tensors stay 0 */
-  to_device(net, find(net, "m"), p, bytes);
-  to_device(net, find(net, "v"), p, bytes);
+  const size_t share = bytes / (size_t)net->ranks, kept = net->o->shard ? share : bytes;
+  to_device(net, find(net, "m"), p, kept);
+  to_device(net, find(net, "v"), p, kept);
   to_device(net, find(net, "mean1"), p, (size_t)net->o->c1 * 4);
   to_device(net, find(net, "mean2"), p, (size_t)net->o->c2 * 4);
   for (int i = 0; i < N_PARAMETERS; i++)
     for (size_t k = net->start[i]; k < net->start[i] + net->size[i]; k++)
       p[k] = i == S1 || i == S2 ? 1 : fan_in[i] ? (float)(sqrt(6.0 / fan_in[i]) * random_uniform()) : 0;
   to_device(net, find(net, "p"), p, bytes);
+  if (net->o->shard)
+    to_device(net, find(net, "share"), (const char *)p + (size_t)net->rank * share, share);
   if (net->o->amp) {
     qn_tensor from = qn_tensor_1d(find(net, "p"), QN_F32, net->n_floats);
     qn_tensor to = qn_tensor_1d(find(net, "low"), strcmp(net->o->amp, "f16") ? QN_BF16 : QN_F16, net->n_floats);
@@ -209,12 +227,17 @@ static void start_values(network *net)
 /* Drops the lines that do not apply and replaces $N, $C1, ... by numbers. */
 static void expand(const network *net, const char *from, char *to, size_t bytes)
 {
-  char number[5][32];
-  const char *const key[] = { "N", "C1", "C2", "F", "P", "L", "T" };
-  const char *value[] = { number[0], number[1], number[2], number[3], number[4], net->o->layout, net->o->amp ? net->o->amp : "f32" };
-  int known[] = { net->o->batch, net->o->c1, net->o->c2, net->features, net->n_floats }, begins = 1;
-  for (int i = 0; i < 5; i++)
+  enum { NUMBERS = 9, KEYS = NUMBERS + 2 };
+  char number[NUMBERS][32];
+  const char *const key[KEYS] = { "N", "C1", "C2", "F", "P", "R", "S", "E", "Q", "L", "T" };
+  const char *value[KEYS] = { [NUMBERS] = net->o->layout, net->o->amp ? net->o->amp : "f32" };
+  const int early = (int)net->start[W3];
+  int known[NUMBERS] = { net->n_mine, net->o->c1, net->o->c2, net->features, net->n_floats, net->ranks, net->n_floats / net->ranks, early,
+                         net->n_floats - early }, begins = 1;
+  for (int i = 0; i < NUMBERS; i++) {
     snprintf(number[i], sizeof number[i], "%d", known[i]);
+    value[i] = number[i];
+  }
   size_t used = 0;
   while (*from && used + 32 < bytes) {
     const char *mark = begins ? strchr("+-~!", *from) : NULL;
@@ -225,7 +248,7 @@ static void expand(const network *net, const char *from, char *to, size_t bytes)
       continue;
     }
     size_t i = 0;
-    while (*from == '$' && i < 7 && strncmp(from + 1, key[i], strlen(key[i])))
+    while (*from == '$' && i < KEYS && strncmp(from + 1, key[i], strlen(key[i])))
       i++;
     begins = *from == '\n';
     if (*from != '$') {
@@ -244,7 +267,9 @@ static void make_plan(network *net, int which)
   char lines[4096], taken[32];
   qn_graph *graph;
   step_plan *s = &net->plan[which];
-  expand(net, plan_text[which], lines, sizeof lines);
+  if ((which == LATE || which == EARLY) && (net->ranks == 1 || net->o->shard))
+    return;                             /* nothing to share, or the update does it */
+  expand(net, which == UPDATE && net->o->shard ? shard_text : plan_text[which], lines, sizeof lines);
   check(qn_graph_parse(lines, &graph), plan_name[which]);
   check(qn_plan_create(net->ctx, graph, &s->plan), plan_name[which]);
   for (int i = 0; i < net->n_tensors; i++) {
@@ -268,7 +293,8 @@ static void execute(network *net, int which)
 static void run_step(network *net)
 {
   for (int i = PICTURE; i <= UPDATE; i++)
-    execute(net, i);
+    if (net->plan[i].plan)
+      execute(net, i);
 }
 
 /* moved: shifts images by up to that many of the 8 pixels, at random, so that the network learns to ignore shifts. */
@@ -289,7 +315,7 @@ static void load_batch(network *net, const digits *d, const int *order, int n, d
 static void train_batch(network *net, const digits *d, const int *order, int step, int n_steps)
 {
   double decay = 0.5 * (1 + cos(M_PI * step / n_steps));
-  load_batch(net, d, order, net->o->batch, 0.75);
+  load_batch(net, d, order + net->rank * net->n_mine, net->n_mine, 0.75);
   net->host[net->in.rate] = (float)(net->o->rate * decay);
   to_device(net, net->batch, net->host, net->in.words * 4);
   if (step == 0) {
@@ -306,7 +332,8 @@ static void train_batch(network *net, const digits *d, const int *order, int ste
 
 static double held_out_accuracy(network *net, const digits *d)
 {
-  int right = 0, batch = net->o->batch;
+  int right = 0, batch = net->n_mine;
+  const uint64_t state = random_state;          /* the number of batches must not matter to what follows */
   int32_t *guess = checked(malloc((size_t)batch * sizeof *guess));
   for (int i = d->n_train; i < d->n; i += batch) {
     int n = d->n - i < batch ? d->n - i : batch;
@@ -322,6 +349,7 @@ static double held_out_accuracy(network *net, const digits *d)
     }
   }
   free(guess);
+  random_state = state;
   return 100.0 * right / (d->n - d->n_train);
 }
 
@@ -330,6 +358,17 @@ static double now(void)
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The mean over all ranks. */
+static float mean(network *net, float x)
+{
+  float *all = checked(malloc((size_t)net->ranks * sizeof *all)), sum = 0;
+  check(qn_group_exchange(net->group, &x, sizeof x, all), "group");
+  for (int r = 0; r < net->ranks; r++)
+    sum += all[r];
+  free(all);
+  return sum / (float)net->ranks;
 }
 
 /* The time of a step in continuous replay, over long enough to measure. Reading the sum of losses waits for the last step. */
@@ -341,8 +380,9 @@ static double replayed(network *net)
     for (int i = 0; i < n; i++)
       check(qn_recording_replay(net->ctx, net->step), "replay");
     check(qn_copy_to_host(net->ctx, &total, find(net, "total"), sizeof total), "copy");
-    if (now() - start > 0.1)
-      return (now() - start) / n;
+    double time = mean(net, (float)(now() - start));    /* all ranks go on, or none */
+    if (time > 0.1)
+      return time / n;
   }
 }
 
@@ -372,12 +412,14 @@ static double train(network *net, const digits *d)
     check(qn_copy_to_host(net->ctx, &total, find(net, "total"), sizeof total), "copy");
     training += now() - start;
     accuracy = held_out_accuracy(net, d);
-    total /= (float)steps;
+    total = mean(net, total) / (float)steps;
     first = epoch ? first : fmax(total, 0.1);
     printf("%5d  %16.2f%%  %8.2f  %8.4f  %s\n", epoch + 1, accuracy, now() - begin, total, bar(total, first));
     fflush(stdout);
   }
   printf("\nbackend   %s\n", qn_context_device(net->ctx));
+  if (net->ranks > 1)
+    printf("ranks     %d, of %d digits each in a step%s\n", net->ranks, net->n_mine, net->o->shard ? "; each updates a share" : "");
   printf("accuracy  %.2f%% of %d digits never trained on\n", accuracy, d->n - d->n_train);
   printf("time      %.2f s for %d steps of %d digits: %.3f ms a step\n", training, n_steps, net->o->batch,
          1e3 * training / n_steps);
@@ -438,6 +480,67 @@ static void clean_up(network *net)
       qn_free(net->ctx, net->tensor[i].at);
   free(net->host);
   qn_context_destroy(net->ctx);
+  qn_group_destroy(net->group);
+}
+
+/* ---- ranks --------------------------------------------------------------------------------------------------- */
+
+/* Becomes one of n ranks, which this process starts and waits for: does not return in it. Contexts are made afterwards, for those made
+ * before fork do not work in the child. */
+static void start_ranks(int n)
+{
+  char number[32], folder[] = "/tmp/quern-digits-XXXXXX", place[64];
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  int worst = 0, state;
+  if (!mkdtemp(folder)) {
+    perror("cnn_digits: a folder for the ranks to meet");
+    exit(1);
+  }
+  snprintf(place, sizeof place, "file://%s/meet", folder);
+  snprintf(number, sizeof number, "%ld", cores > n ? cores / n : 1);
+  setenv("QUERN_GROUP", place, 1);
+  setenv("QUERN_THREADS", number, 0);
+  snprintf(number, sizeof number, "%d", n);
+  setenv("WORLD_SIZE", number, 1);
+  for (int r = 0; r < n; r++) {
+    if (fork())
+      continue;
+    snprintf(number, sizeof number, "%d", r);
+    setenv("RANK", number, 1);
+    setenv("LOCAL_RANK", number, 1);
+    return;
+  }
+  while (wait(&state) > 0) {            /* a rank that dies ends the others, by the group */
+    int status = WIFEXITED(state) ? WEXITSTATUS(state) : 1;
+    worst = status > worst ? status : worst;
+  }
+  unlink(place + strlen("file://"));
+  rmdir(folder);
+  exit(worst);
+}
+
+/* Meets the other ranks, if there are any, and makes the context: on a GPU of its own where there is one for each. */
+static void join(network *net)
+{
+  char device[32];
+  check(qn_group_create(NULL, &net->group), "group");
+  net->rank = qn_group_rank(net->group);
+  net->ranks = qn_group_size(net->group);
+  snprintf(device, sizeof device, "device=%d", qn_group_local_rank(net->group));
+  const char *const own[] = { device, NULL };
+  if (net->ranks == 1 || qn_context_create(own, &net->ctx))
+    check(qn_context_create(NULL, &net->ctx), "context");
+  check(qn_context_join(net->ctx, net->group), "group");
+  net->n_mine = net->o->batch / net->ranks;
+  if (net->o->batch % net->ranks || (net->ranks > 1 && net->o->norm) || (net->o->shard && net->o->amp)) {
+    fprintf(stderr, "cnn_digits: %s\n", net->o->batch % net->ranks ? "--batch must be a multiple of --ranks"
+            : net->o->shard && net->o->amp ? "--shard does without --amp"
+            : "--norm takes its statistics over one rank's digits, which would not be those of the whole batch; it wants one rank");
+    exit(2);
+  }
+  int quiet = net->rank ? open("/dev/null", O_WRONLY) : -1;     /* one rank speaks for all */
+  if (quiet >= 0)
+    dup2(quiet, STDOUT_FILENO);
 }
 
 /* ---- the program --------------------------------------------------------------------------------------------- */
@@ -452,6 +555,8 @@ static const struct argp_option option_table[] = {
   { "norm",   'n', NULL,    0, "batch norm behind each convolution", 0 },
   { "amp",    'a', "DTYPE", 0, "f16 or bf16: mixed precision, with dynamic loss scaling", 0 },
   { "data",   'd', "FILE",  0, "digits.csv", 0 },
+  { "ranks",  'R', "N",     0, "processes that train together, each on its share of a batch (default 1, or as a launcher says)", 0 },
+  { "shard",  'S', NULL,    0, "of several ranks: each keeps and updates its share of Adam's state", 0 },
   { "engines", 'E', NULL,   0, "list the engines that ran, and the problem of each", 0 },
   { "quiet",  'q', NULL,    0, "show no digits", 0 },
   { 0 }
@@ -503,6 +608,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
     o->amp = text;
     break;
   case 'd': o->data = text; break;
+  case 'R': o->ranks = whole("--ranks", text, 1, state); break;
+  case 'S': o->shard = 1; break;
   case 'E': o->engines = 1; break;
   case 'q': o->quiet = 1; break;
   default: return ARGP_ERR_UNKNOWN;
@@ -519,7 +626,7 @@ static void print_version(FILE *f, struct argp_state *state)
 int main(int argc, char **argv)
 {
   static digits d;
-  options o = { 16, 32, 12, 32, 0, 0, 0, 1, 0.002, DIGITS_CSV, "nchw", NULL };
+  options o = { .c1 = 16, .c2 = 32, .epochs = 12, .batch = 32, .seed = 1, .rate = 0.002, .data = DIGITS_CSV, .layout = "nchw" };
   network net = { .o = &o };
 
   argp_program_version_hook = print_version;
@@ -527,7 +634,9 @@ int main(int argc, char **argv)
   argp_parse(&(struct argp){ option_table, parse_option, NULL, doc, NULL, NULL, NULL }, argc, argv, 0, NULL, &o);
   random_state = o.seed;
   read_digits(&d, o.data);
-  check(qn_context_create(NULL, &net.ctx), "context");
+  if (o.ranks > 1)
+    start_ranks(o.ranks);
+  join(&net);
   printf("%d digits, %d of them to train on; conv 3->%d, conv %d->%d, on %s\n\n", d.n, d.n_train, o.c1, o.c1, o.c2,
          qn_context_device(net.ctx));
   lay_out(&net);

@@ -2,7 +2,8 @@
  *
  * The caller provides memory for `in` and `out` lines; a tensor has the same name in all graphs (NAME_ is the new value that replaces
  * NAME). $N is the batch, $C1 and $C2 the channels, $F the features after the last pool, $P the parameters, $L the layout,
- * $T the activations' dtype: f32, or with --amp f16 or bf16. Lines that begin with + apply only with --norm, with - only without; with ~
+ * $T the activations' dtype: f32, or with --amp f16 or bf16. Of several ranks $N is one's batch, $R their number, $S = $P / $R, $E and $Q
+ * the gradients of the early and the late layers. Lines that begin with + apply only with --norm, with - only without; with ~
  * only with --amp, with ! only without. */
 
 static const char picture_text[] =
@@ -126,6 +127,32 @@ static const char backward_text[] =
   "+out db1\n"
   "+out ds2\n"
   "+out db2\n";
+
+/* Of several ranks: each has the gradients of its own digits, and the mean over ranks is the gradient of all. Those of the last layer are
+ * ready first, and lie behind the others: two buckets, each one range of memory. */
+static const char late_text[] =
+  "in g_late f32/$Q\n"
+  "out g_late_ over g_late = all_reduce x=g_late reduction=avg\n";
+static const char early_text[] =
+  "in g_early f32/$E\n"
+  "out g_early_ over g_early = all_reduce x=g_early reduction=avg\n";
+
+/* With --shard each rank keeps and updates a share of the parameters, and of Adam's state, only: a reduced share of the gradients in, all
+ * parameters out. */
+static const char shard_text[] =
+  "in g f32/$P\n"
+  "in share f32/$S\n"
+  "in m f32/$S\n"
+  "in v f32/$S\n"
+  "in steps i64\n"
+  "in rate f32\n"
+  "gs = reduce_scatter x=g ranks=$R reduction=avg\n"
+  "steps_ = adam params=[share] grads=[gs] m=[m] v=[v] step=steps rate=rate new_params=[share_] new_m=[m_] new_v=[v_]\n"
+  "out p = all_gather x=share_ ranks=$R\n"
+  "out steps_ over steps\n"
+  "out share_ over share\n"
+  "out m_ over m\n"
+  "out v_ over v\n";
 
 /* Adam on all parameters, state in place: they are contiguous, so its lists have one vector each. With --amp the
  * gradients are checked first; a step that found an overflow changes nothing, and the loss scale is halved, all on the device.

@@ -16,3 +16,4 @@ endif
 
 include plugins/cudnn/local.mk
 include plugins/onednn/local.mk
+include plugins/nccl/local.mk

@@ -7,6 +7,7 @@ set -u
 # File, kernel (its symbol matches), limit on bytes of spill stores, why. Others may spill a few words, at most 40 bytes of stores.
 known='
 .*_direct                  .                               200  generic: slow is allowed
+attention_mma_backward_.*  shapeILi.ELi192ELi128ELb1        60  two sums of 320 elements a row in registers
 conv_depthwise             depthwise_strip                 160  held to the registers that let another block in
 conv_depthwise             depthwise_window                 60  sm_80: any steps beside the weights of 7 x 7 windows
 conv_depthwise_mma_filter  depthwise_mma_filter            140  to be brought down: windows to 7 x 7

@@ -91,6 +91,10 @@ tests_t_calls_LDADD = $(LDADD) $(LIBM)
 TESTS += tests/install.sh
 EXTRA_DIST += tests/install.sh tests/foreign.c
 
+# Core's folders use each other in one direction.
+TESTS += tests/floors.sh
+EXTRA_DIST += tests/floors.sh
+
 # The programs on bad input.
 TESTS += tests/cli.sh
 EXTRA_DIST += tests/cli.sh
@@ -192,3 +196,10 @@ tests_t_alloc_LDADD = $(QUERN_INSIDE)
 tests_t_prepare_SOURCES = tests/t_prepare.c tests/tap.h
 tests_t_prepare_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 tests_t_prepare_LDADD = $(QUERN_INSIDE) $(LIBM)
+
+# Ranks: processes and threads that compute together, and faults.
+check_PROGRAMS += tests/t_group
+TESTS += tests/t_group
+tests_t_group_SOURCES = tests/t_group.c tests/tap.h
+TESTS += tests/digits_ranks.tap
+EXTRA_DIST += tests/digits_ranks.tap

@@ -39,12 +39,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
   for (uint32_t v = 0; v < r->n_values && r->view && n < 1000; v++)
     if (r->value[v].flags & QN_VALUE_VIEW) n += snprintf(line + n, sizeof line - (size_t)n, " %u<%d", v, (int)r->view[v].of);
   if (!quiet) host->log(QN_LOG_INFO, line);
+  p->refusal = (qn_refusal){ .rule = "the test says no" };      /* cheaply: t_regions counts the time */
   snprintf(key, sizeof key, " %s=", p->engine->name);
-  if (!answers || !(at = strstr(answers, key))) return qn_refuse(p, "the test says no", "", "", "%s", "");
+  if (!answers || !(at = strstr(answers, key))) return QN_UNSUPPORTED;
   char *end;
   p->taken = strtoull(at + strlen(key), &end, 16);
   if (*end == '@') p->estimate = strtod(end + 1, NULL);
-  if (!p->taken) return qn_refuse(p, "the test says no", "", "", "%s", "");
+  if (!p->taken) return QN_UNSUPPORTED;
   p->word[0] = p->taken;
   p->word[1] = r->n_values < 64 ? r->n_values : 64;
   for (uint32_t v = 0; v < p->word[1]; v++)

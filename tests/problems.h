@@ -744,6 +744,45 @@ static inline void problem_around_attention(rng *r, problem *p)
   }
 }
 
+/* Lists of tensors with any strides, in place where roles are paired; dim 0 in shares. */
+static inline void problem_collective(rng *r, problem *p)
+{
+  static const uint32_t whole[] = { QN_I8, QN_U8, QN_I32, QN_I64 };
+  qn_collective *a = (qn_collective *)p->attr.bytes;
+  const uint32_t op = p->op->kind;
+  const int n = rng_in(r, 1, 4), reduces = op == QN_OP_ALL_REDUCE || op == QN_OP_REDUCE_SCATTER, floats = rng_below(r, 2);
+  const int shares = op == QN_OP_REDUCE_SCATTER || op == QN_OP_ALL_TO_ALL, gathers = op == QN_OP_ALL_GATHER;
+  if (shares || gathers) a->ranks = rng_in(r, 1, 4);
+  if (op == QN_OP_BROADCAST) a->root = rng_below(r, 4);
+  if (op == QN_OP_SEND || op == QN_OP_RECV) a->peer = rng_below(r, 4);
+  if (reduces) a->reduction = rng_below(r, 5);
+  if (reduces && !floats && a->reduction == QN_JOIN_AVG) a->reduction = QN_JOIN_MAX;
+  for (int k = 0; k < n; k++) {
+    int64_t dim[QN_MAX_RANK];
+    const int rank = rng_in(r, shares || gathers, 4);
+    problem_dims(r, rank, dim);
+    if (shares) dim[0] *= a->ranks;
+    const uint32_t other = reduces || rng_below(r, 2) ? whole[rng_below(r, 4)] : QN_BOOL;
+    problem_input(r, p, floats ? problem_floats[rng_below(r, 4)] : other, rank, dim);
+  }
+  p->first[1] = p->n;
+  if (p->op->n_inputs == 2) {
+    if (floats && a->reduction <= QN_JOIN_AVG && rng_below(r, 2)) problem_number(r, p, 0);
+    p->first[2] = p->n;
+  }
+  const int lends = p->op->role[0].paired >= 0 && rng_below(r, 2);
+  for (int k = 0; k < n; k++) {
+    const qn_value x = p->value[k];
+    int zero = 0;
+    for (int d = 0; d < x.rank; d++) zero |= x.stride[d] == 0;
+    problem_wanted(p);
+    if (!lends || zero) continue;
+    p->value[p->n - 1] = x;
+    p->value[p->n - 1].over = k;
+  }
+  p->first[p->op->n_roles] = p->n;
+}
+
 /* An optional output that may take an optional input's memory is wanted if that input is given. */
 static inline int problem_wants(rng *r, const problem *p, uint32_t output)
 {
@@ -769,6 +808,7 @@ static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
   case QN_FAMILY_RANDOM: problem_chance(r, p); break;
   case QN_FAMILY_LOSS: problem_loss(r, p); break;
   case QN_FAMILY_TRAINING: problem_training(r, p); break;
+  case QN_FAMILY_COLLECTIVE: problem_collective(r, p); break;
   case QN_FAMILY_QUANTIZATION: problem_quantization(r, p); break;
   case QN_FAMILY_LOCAL: problem_local(r, p); break;
   case QN_FAMILY_RECURRENT: problem_recurrent(r, p); break;

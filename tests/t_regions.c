@@ -120,6 +120,15 @@ static void views(void)
          strstr(text[0], "permute"), "and what is overwritten before the view is read, copied");
 }
 
+/* Only rows that ask for it see a value of the region through a view. */
+static void views_inside(void)
+{
+  plan(backends, "", "in a f32/64x64\nin b f32/64x64\nr = relu x=a\nt = permute x=r perm=1,0\nm = matmul a=t b=b\nu = permute x=m perm=1,0\n"
+                     "out y = gelu x=u\n", text[0]);
+  tap_ok(offered("plain: matmul") && !offered("plain: matmul relu") && offered("attention: matmul gelu relu 0<6 3<2"),
+         "an op that reads through a view joins where views are asked for");
+}
+
 /* A view of a value in the workspace, executed. */
 static void view_values(void)
 {
@@ -229,6 +238,7 @@ int main(int argc, char **argv)
   offers();
   whole_attention();
   views();
+  views_inside();
   view_values();
   answers();
   estimates();

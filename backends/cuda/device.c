@@ -229,6 +229,14 @@ static qn_status stream_synchronize(const qn_device *device, void *stream)
   return cuda_check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
 }
 
+static qn_status stream_done(const qn_device *device, void *stream, int *yes)
+{
+  (void)device;
+  const cudaError_t e = cudaStreamQuery(stream);
+  *yes = e != cudaErrorNotReady;
+  return *yes ? cuda_check(e, "cudaStreamQuery") : QN_OK;
+}
+
 static qn_status stream_wait(const qn_device *device, void *stream, void *other)
 {
   cudaEvent_t event;
@@ -376,6 +384,7 @@ const qn_device_ops cuda_device_ops = {
   .stream_destroy = stream_destroy,
   .stream_synchronize = stream_synchronize,
   .stream_wait = stream_wait,
+  .stream_done = stream_done,
   .alloc = device_alloc,
   .free = device_free,
   .copy = device_copy,

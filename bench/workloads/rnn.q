@@ -57,3 +57,18 @@ rnn_forward x=f32/50x1x256 w=[f32/1024x256] r=[f32/1024x256] bw=[f32/1024] br=[f
 rnn_forward x=f32/50x1x256 w=[f32/768x256] r=[f32/768x256] bw=[f32/768] br=[f32/768] cell=gru ; name=rnn.f32.gru.h256.b1.t50
 rnn_backward dy=f16/128x64x1024 x=f16/128x64x1024 y=f16/128x64x1024 w=[f16/4096x1024] r=[f16/4096x1024] gates=f16/1x128x64x4096 cells=f16/1x128x64x1024 dw=? dr=? dbw=? dbr=? ; name=rnn.backward.f16.lstm.h1024.b64.t128
 rnn_backward dy=f16/128x64x512 x=f16/128x64x512 y=f16/128x64x512 w=[f16/2048x512] r=[f16/2048x512] gates=f16/1x128x64x2048 cells=f16/1x128x64x512 dw=? dr=? dbw=? dbr=? ; name=rnn.backward.f16.lstm.h512.b64.t128
+
+# half precision on a device: a step, one sequence, both directions, gradients
+rnn_forward x=f16/1x1x512 w=[f16/2048x512] r=[f16/2048x512] bw=[f16/2048] br=[f16/2048] ; name=rnn.f16.lstm.h512.b1.t1
+rnn_forward x=f16/1x1x1024 w=[f16/4096x1024] r=[f16/4096x1024] bw=[f16/4096] br=[f16/4096] ; name=rnn.f16.lstm.h1024.b1.t1
+rnn_forward x=f16/1x1x2048 w=[f16/8192x2048] r=[f16/8192x2048] bw=[f16/8192] br=[f16/8192] ; name=rnn.f16.lstm.h2048.b1.t1
+rnn_forward x=bf16/1x8x1024 w=[bf16/3072x1024] r=[bf16/3072x1024] bw=[bf16/3072] br=[bf16/3072] cell=gru ; name=rnn.bf16.gru.h1024.b8.t1
+rnn_forward x=f16/50x1x256 w=[f16/1024x256] r=[f16/1024x256] bw=[f16/1024] br=[f16/1024] ; name=rnn.f16.lstm.h256.b1.t50
+rnn_forward x=bf16/100x16x512 w=[bf16/2048x512,bf16/2048x512] r=[bf16/2048x512,bf16/2048x512] bw=[bf16/2048,bf16/2048] br=[bf16/2048,bf16/2048] direction=both ; name=rnn.bf16.lstm.h512.b16.t100.both
+rnn_forward x=f16/512x128x256 w=[f16/768x256] r=[f16/768x256] bw=[f16/768] br=[f16/768] cell=gru ; name=rnn.f16.gru.h256.b128.t512
+rnn_forward x=f16/32x128x1024 w=[f16/4096x1024] r=[f16/4096x1024] bw=[f16/4096] br=[f16/4096] ; name=rnn.f16.lstm.h1024.b128.t32
+rnn_forward x=f16/512x64x128 w=[f16/512x128] r=[f16/512x128] bw=[f16/512] br=[f16/512] ; name=rnn.f16.lstm.h128.b64.t512
+rnn_backward dy=f16/128x64x1024 x=f16/128x64x1024 y=f16/128x64x1024 w=[f16/4096x1024,f16/4096x1024,f16/4096x1024,f16/4096x1024] r=[f16/4096x1024,f16/4096x1024,f16/4096x1024,f16/4096x1024] gates=f16/4x128x64x4096 cells=f16/4x128x64x1024 inner=f16/3x128x64x1024 dw=? dr=? dbw=? dbr=? layers=4 ; name=rnn.backward.f16.lstm.l4.h1024.b64.t128
+rnn_backward dy=f16/128x64x1024 x=f16/128x64x1024 y=f16/128x64x1024 w=[f16/3072x1024] r=[f16/3072x1024] gates=f16/1x128x64x4096 dw=? dr=? dbw=? dbr=? cell=gru ; name=rnn.backward.f16.gru.h1024.b64.t128
+rnn_backward dy=f16/64x128x2048 x=f16/64x128x2048 y=f16/64x128x2048 w=[f16/8192x2048] r=[f16/8192x2048] gates=f16/1x64x128x8192 cells=f16/1x64x128x2048 dw=? dr=? dbw=? dbr=? ; name=rnn.backward.f16.lstm.h2048.b128.t64
+rnn_backward dy=bf16/100x16x256 x=bf16/100x16x256 y=bf16/100x16x256 w=[bf16/768x256] r=[bf16/768x256] gates=bf16/1x100x16x1024 dw=? dr=? dbw=? dbr=? cell=gru ; name=rnn.backward.bf16.gru.h256.b16.t100

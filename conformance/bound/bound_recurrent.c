@@ -21,7 +21,7 @@ struct net {
   struct qc_node *n;
   const struct qc_numerics *k;
   const qn_rnn *a;
-  double u, tiny;
+  double u, tiny, lost;                 /* lost: of an operand in tf32 near zero, or of its low part */
   uint32_t dtype;                       /* of x and of what lies between steps */
   bool gru_after, gru_before;
   int64_t steps, batch, inputs, hidden, state, directions, gates, kept, layers, width;
@@ -73,11 +73,12 @@ static struct near rounded(const struct net *r, struct near x)          /* to x'
   return isfinite(x.y) ? settled(x.y, x.e + qc_half_ulp(r->dtype, fabs(x.y) + x.e)) : x;
 }
 
-struct sum { double y, size, e, terms; bool wild; };
+struct sum { double y, size, sides, e, terms; bool wild; };
 static void add(struct sum *s, struct near a, struct near b)
 {
   s->y += a.y * b.y;
   s->size += fabs(a.y * b.y);
+  s->sides += fabs(a.y) + fabs(b.y);
   s->e += fabs(a.y) * b.e + fabs(b.y) * a.e + a.e * b.e;
   s->terms++;
   s->wild |= !isfinite(a.y) || !isfinite(b.y);
@@ -89,7 +90,7 @@ static struct near total(const struct net *r, const struct sum *s)
     return settled(s->y, s->e > 0 ? s->e : 0);
   if (qc_overflows(r->n->compute, s->size))
     return (struct near){s->y, INFINITY};
-  return settled(s->y, s->e + (qc_sum_error(r->k, r->n->compute, s->terms) + 2 * r->u) * s->size + s->terms * r->tiny);
+  return settled(s->y, s->e + (qc_sum_error(r->k, r->n->compute, s->terms) + 2 * r->u) * s->size + s->terms * r->tiny + s->sides * r->lost);
 }
 
 static double away(struct near a) { return fmax(fabs(a.y) - a.e, 0); }
@@ -128,6 +129,9 @@ static struct net net_of(struct qc_node *n, const struct qc_numerics *k)
   const qn_rnn *a = n->attr;
   const struct qc_value *x = item(n, "x", 0), *w = item(n, "r", 0);
   struct net r = {.n = n, .k = k, .a = a, .u = qc_unit(n->compute), .tiny = qc_half_ulp(n->compute, 0), .dtype = x->q.dtype};
+  for (int i = 0; i < k->n; i++)        /* half of the spacing, 2^-136 */
+    if (k->part[i].accumulator == QN_ACC_TF32 || k->part[i].accumulator == QN_ACC_3XTF32)
+      r.lost = 0x1p-137;
   r.gru_after = a->cell == QN_RNN_GRU && a->reset == QN_RNN_RESET_AFTER;
   r.gru_before = a->cell == QN_RNN_GRU && a->reset == QN_RNN_RESET_BEFORE;
   r.steps = x->q.dim[0], r.batch = x->q.dim[1], r.inputs = x->q.dim[2], r.layers = a->layers;

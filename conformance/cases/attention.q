@@ -70,6 +70,8 @@ attention_forward q=bf16/1x2x9x160 k=bf16/1x2x17x160 v=bf16/1x2x17x160 right=0
 attention_forward q=bf16/1x2x70x192 k=bf16/1x2x70x192 v=bf16/1x2x70x128 right=0
 attention_forward q=bf16/1x2x5x256 k=bf16/1x2x66x256 v=bf16/1x2x66x256
 # several tiles of keys and blocks of queries, some of which nobody sees; few queries and thousands of keys
+attention_forward q=bf16/1x2x70x96 k=bf16/1x1x370x96 v=bf16/1x1x370x96 lse=? ; as=f16
+attention_forward q=bf16/1x1x70x256 k=bf16/1x1x170x256 v=bf16/1x1x170x200 lse=? right=0
 attention_forward q=f32/1x2x150x8 k=f32/1x1x401x8 v=f32/1x1x401x8 lse=? max=? right=0 ; as=bf16
 attention_forward q=f32/1x1x140x12 k=f32/1x1x620x12 v=f32/1x1x620x20 lse=? left=50 right=3 ; as=f16
 attention_forward q=f32/2x1x135x8 k=f32/2x1x390x8 v=f32/2x1x390x8 bias=f32/1x1x135x390 mask=bool/2x1x1x390 slopes=f32/1 sink=f32/1 kv_lengths=i32/2 seed=9 dropout=0.2 lse=? softcap=5 ; kv_lengths.is=195,390
@@ -92,6 +94,8 @@ attention_forward q=bf16/2x4x13x8@2 k=bf16/2x2x21x8/0:168:8:1 v=bf16/2x2x21x8/33
 # several tiles in every way: parts of keys, few queries, groups, pages, ends of sequences
 attention_forward q=bf16/1x2x130x64 k=bf16/1x1x330x64 v=bf16/1x1x330x64 lse=? max=? right=0
 attention_forward q=bf16/2x8x1x128 k=bf16/2x2x700x128 v=bf16/2x2x700x128 kv_lengths=i32/2 sink=f32/8 lse=? ; kv_lengths.is=700,333
+attention_forward q=bf16/2x8x1x128 k=bf16/2x2x300x128 v=bf16/2x2x300x128 kv_lengths=i32/2 lse=? max=? right=0 ; kv_lengths.is=300,133 as=f16
+attention_forward q=bf16/3x5x1x64/320:64:320:1 k=bf16/3x1x70x64 v=bf16/3x1x70x64 y=bf16/3x5x1x64/640:128:640:1 lse=?
 attention_forward q=f16/1x2x200x72 k=f16/1x1x330x72 v=f16/1x1x330x72 bias=f32/1x2x1x330 mask=bool/1x1x200x330 slopes=f32/2 lse=? left=100
 attention_forward q=bf16/2x4x3x64 k=bf16/9x2x64x64 v=bf16/9x2x64x64 pages=i32/2x5 kv_lengths=i32/2 lse=? right=0 ; pages.is=3,1,8,0,5,7,7,-1,2,6 kv_lengths.is=300,270
 attention_forward q=bf16/2x2x210x128 k=bf16/2x2x260x128 v=bf16/2x2x260x128 q_lengths=i32/2 kv_lengths=i32/2 sink=f32/2 lse=? right=0 ; q_lengths.is=210,131 kv_lengths.is=77,260
@@ -143,6 +147,11 @@ attention_backward dy=bf16/1x2x70x40 q=bf16/1x2x70x48 k=bf16/1x1x70x48 y=bf16/1x
 attention_backward dy=bf16/2x2x70x72 q=bf16/2x2x70x72 k=bf16/2x1x99x72 v=bf16/2x1x99x72 y=bf16/2x2x70x72 lse=f32/2x2x70 bias=f32/2x1x1x99 mask=bool/1x2x70x99 slopes=f32/2x2 dv=? right=0 softcap=4 ; slopes.fill=pos lse.is=4
 attention_backward dy=bf16/3x2x70x16 q=bf16/3x2x70x16 k=bf16/3x1x140x16 v=bf16/3x1x140x16 y=bf16/3x2x70x16 lse=f32/3x2x70 q_lengths=i32/3 kv_lengths=i64/3 dv=? right=0 ; q_lengths.is=70,65,3 kv_lengths.is=140,40,0
 attention_backward dy=f16/1x2x70x16 q=f16/1x2x70x16 k=f16/1x2x99x16 v=f16/1x2x99x16 y=f16/1x2x70x16 lse=f32/1x2x70 bias=f16/1x2x70x1 seed=7 offset=2 scale=0.02 dropout=0.3 dv=? ; lse.is=3
+attention_backward dy=bf16/1x2x70x136 q=bf16/1x2x70x256 k=bf16/1x1x99x256 v=bf16/1x1x99x136 y=bf16/1x2x70x136 lse=f32/1x2x70 dv=? right=0 scale=0.02 ; lse.is=4
+attention_backward dy=f16/1x1x40x160 q=f16/1x1x40x160 k=f16/1x1x70x160 v=f16/1x1x70x160 y=f16/1x1x40x160 lse=f32/1x1x40 dv=? scale=0.02 softcap=3 ; lse.is=4
+# several blocks of 128 keys add to a tile's dq
+attention_backward dy=bf16/2x2x150x128 q=bf16/2x2x150x128 k=bf16/2x1x300x128 v=bf16/2x1x300x128 y=bf16/2x2x150x128 lse=f32/2x2x150 kv_lengths=i32/2 dv=? right=0 scale=0.02 ; lse.is=4 kv_lengths.is=300,140
+attention_backward dy=f16/1x2x300x64 q=f16/1x2x300x64 k=f16/1x1x270x64 v=f16/1x1x270x64 y=f16/1x2x300x64 lse=f32/1x2x300 dv=? left=100 right=20 scale=0.02 ; lse.is=4 as=bf16
 attention_backward dy=bf16/1x1x3x8 q=bf16/1x1x3x8 k=bf16/1x1x0x8 v=bf16/1x1x0x8 y=bf16/1x1x3x8 lse=f32/1x1x3 dv=?
 attention_backward dy=bf16/1x1x0x8 q=bf16/1x1x0x8 k=bf16/1x1x5x8 v=bf16/1x1x5x8 y=bf16/1x1x0x8 lse=f32/1x1x0 dv=?
 

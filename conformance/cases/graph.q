@@ -563,3 +563,58 @@ y2 = mul a=y1 b=s
 y3 = add a=y0 b=y2
 out y = relu x=y2
 out z = neg x=y3
+
+# Views: permutes and slices that are read where they are, where each reader has as good an engine for them.
+
+in a f32/24x32
+in b f32/40x32
+t = permute x=b perm=1,0
+out y = matmul a=a b=t ; as=bf16,f16,f64
+
+in a f32/24x64
+in b f32/64x40
+s = slice x=a start=3,1 length=20,63
+t = slice x=b start=1,0
+out y = matmul a=s b=t ; as=bf16
+
+in q f32/2x5x4x8
+in k f32/2x7x4x8
+in v f32/2x7x4x8
+qh = permute x=q perm=0,2,1,3
+kt = permute x=k perm=0,2,3,1
+vh = permute x=v perm=0,2,1,3
+s = matmul a=qh b=kt
+p = softmax x=s
+o = matmul a=p b=vh
+t = permute x=o perm=0,2,1,3
+out y = relu x=t ; as=bf16
+
+in x f32/3x8x9
+r = relu x=x
+s = slice x=r start=0,1,2 step=1,2,3
+p = permute x=s perm=2,0,1
+u = slice x=p start=1,0,0
+out y = mul a=u b=u
+out z = reduce_sum x=s axis=1,2
+out w = softmax x=u axis=2
+
+in x f32/2x8x9x9
+w0 = relu x=x
+s = slice x=w0 start=0,0,1,1 length=2,8,7,7
+in w f32/6x8x3x3
+c = conv_forward x=s w=w pad=1
+t = slice x=c start=0,2,0,0
+out y = pool_max x=t window=2
+out z = rms_norm x=s
+
+in a f32/9x9
+t = permute x=a perm=1,0
+d = sub a=a b=t
+out b over a = add a=a b=d
+out y = matmul a=t b=b
+
+in x f32/6x6
+f = slice x=x start=5,0 step=-1,1
+t = permute x=f perm=1,0
+out y = add a=t b=x
+out z = reduce_max x=t axis=1

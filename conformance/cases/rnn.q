@@ -79,7 +79,7 @@ rnn_backward dy=f32/4x3x5 x=f32/4x3x4 y=f32/4x3x5 w=[f32/15x4,f32/15x5,f32/15x5]
 rnn_backward dy=f32/3x2x3 dht=f32/1x2x3 x=f32/3x2x5 y=f32/3x2x3 w=[f32/28x5] r=[f32/28x3] projection=[f32/3x7] h0=f32/1x2x3 gates=f32/1x3x2x28 cells=f32/1x3x2x7 dw=? dr=? dbw=? dprojection=? dh0=? ; gates.fill=pos r0.fill=signed:0.4 projection0.fill=signed:0.4 as=f64,bf16
 rnn_backward dy=f32/6x2x7 dct=f32/1x2x7 x=f32/6x2x5 y=f32/6x2x7 w=[f32/28x5] r=[f32/28x7] gates=f32/1x6x2x28 cells=f32/1x6x2x7 dw=? dr=? clip=0.25 ; gates.fill=pos r0.fill=signed:0.4 as=f64,f16
 rnn_backward dy=f32/33x2x12 x=f32/33x2x3 y=f32/33x2x12 w=[f32/48x3] r=[f32/48x12] gates=f32/1x33x2x48 cells=f32/1x33x2x12 dw=? dr=? dbw=? ; r0.fill=signed:0.25 gates.fill=pos as=f64
-rnn_backward dy=f32/33x2x12 x=f32/33x2x3 y=f32/33x2x12 w=[f32/36x3] r=[f32/36x12] gates=f32/1x33x2x48 dw=? dr=? dbr=? cell=gru ; r0.fill=signed:0.25 gates.fill=pos as=f64
+rnn_backward dy=f32/33x2x12 x=f32/33x2x3 y=f32/33x2x12 w=[f32/36x3] r=[f32/36x12] gates=f32/1x33x2x48 dw=? dr=? dbr=? cell=gru ; r0.fill=signed:0.15 gates.fill=pos as=f64
 rnn_backward dy=f32/2x17x66 x=f32/2x17x40 y=f32/2x17x66 w=[f32/264x40] r=[f32/264x66] gates=f32/1x2x17x264 cells=f32/1x2x17x66 dw=? dr=? dbw=? dbr=? ; r0.fill=signed:0.12 w0.fill=signed:0.3 gates.fill=pos
 rnn_backward dy=f32/2x17x66 x=f32/2x17x40 y=f32/2x17x66 w=[f32/198x40] r=[f32/198x66] gates=f32/1x2x17x264 dw=? dr=? dbw=? dbr=? cell=gru ; r0.fill=signed:0.12 w0.fill=signed:0.3 gates.fill=pos
 rnn_backward dy=f32/4x3x3/3:12:1 x=f32/4x3x5/1:4:12 y=f32/4x3x3/3:12:1 w=[f32/9x5/t] r=[f32/9x3/t] gates=f32/1x4x3x12/1:12:48:1 dw=[f32/9x5/t] dr=[f32/9x3/t] dbw=[f32/9/2] cell=gru ; gates.fill=pos r0.fill=signed:0.5
@@ -175,3 +175,21 @@ out dw0
 out dr0
 out dbw0
 out dbr0 ; x.is=0,-0.6875,0.09375,0.84375,0.9375,0.59375 h0.is=-0.1875,-0.0625 w0.is=0.0625,-0.28125,0.3125,-0.5,0.25,0.40625,-0.4375,0.15625,0.25,0.3125,0.1875,0.1875 r0.is=-0.5,-0.3125,-0.3125,0.34375,0.28125,0.125,0.25,-0.0625,-0.3125,0.375,0.09375,0.375 bw0.is=-0.5,0.40625,0.03125,-0.46875,0.46875,0.125 br0.is=-0.46875,-0.25,-0.0625,0.3125,0.0625,-0.375 dy.is=-0.6875,-0.84375,0.65625,-0.125,-0.1875,-0.53125 dht.is=0.25,0.46875 dx.is=-0.0940028179,-0.163754872,0.00295279267,-0.000141294863,-0.00583753757,-0.00626022469 dx.within=1e-6 dh0.is=-0.157126539,-0.508061918 dh0.within=1e-6 dw0.is=-0.000179002306,0.00179551791,0.00371790941,-0.0243272262,-0.0139167534,-0.105871312,0.0046444904,0.0427367497,0.0270360963,0.273787452,-0.0405034527,0.255256797 dw0.within=1e-6 dr0.is=0.000611901759,0.000415800167,-0.00731307809,-0.0045475241,-0.016800131,0.0140357797,0.0106176365,0.000669165085,0.0156936136,-0.00339118177,0.0502659927,0.0258885562 dr0.within=1e-6 dbw0.is=-0.00494244149,0.0595666577,-0.0607190039,-0.0294742965,0.00668518683,-0.61109222 dbw0.within=1e-6 dbr0.is=-0.00494244149,0.0595666577,-0.0607190039,-0.0294742965,-0.0174418688,-0.364919055 dbr0.within=1e-6
+
+# units in pieces of 16 bytes: more than a block has, than a warp's share; sequences beyond a tile; both directions at once; lengths
+rnn_forward x=f32/5x3x16 w=[f32/64x16] r=[f32/64x16] bw=[f32/64] br=[f32/64] h0=f32/1x3x16 c0=f32/1x3x16 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.25 as=f16,bf16
+rnn_forward x=f32/3x9x8 w=[f32/72x8] r=[f32/72x24] bw=[f32/72] br=[f32/72] h0=f32/1x9x24 ht=? gates=? cell=gru ; r0.fill=signed:0.2 as=f16,bf16
+rnn_forward x=f32/4x6x8 w=[f32/32x8,f32/32x8,f32/32x16,f32/32x16] r=[f32/32x8,f32/32x8,f32/32x8,f32/32x8] br=[f32/32,f32/32,f32/32,f32/32] h0=f32/4x6x8 c0=f32/4x6x8 lengths=i32/6 ht=? ct=? gates=? cells=? inner=? layers=2 direction=both clip=0.5 ; lengths.is=2,4,0,-1,9,1 r0.fill=signed:0.4 r1.fill=signed:0.4 as=f16
+rnn_forward x=f32/3x2x8 w=[f32/40x8] r=[f32/40x40] ht=? cell=tanh direction=backward ; r0.fill=signed:0.2 as=f16
+rnn_forward x=f32/3x2x8 w=[f32/40x8] r=[f32/40x40] ht=? cell=relu ; r0.fill=signed:0.2 as=bf16
+rnn_forward x=f32/2x2x8 w=[f32/1056x8] r=[f32/1056x264] ; r0.fill=signed:0.06 as=f16
+rnn_backward dy=f32/5x3x16 dht=f32/1x3x16 dct=f32/1x3x16 x=f32/5x3x16 y=f32/5x3x16 w=[f32/64x16] r=[f32/64x16] h0=f32/1x3x16 c0=f32/1x3x16 gates=f32/1x5x3x64 cells=f32/1x5x3x16 dw=? dr=? dbw=? dbr=? dh0=? dc0=? ; gates.fill=pos r0.fill=signed:0.25 as=f16,bf16
+rnn_backward dy=f32/3x9x24 x=f32/3x9x8 y=f32/3x9x24 w=[f32/72x8] r=[f32/72x24] gates=f32/1x3x9x96 dw=? dr=? dbw=? dbr=? dh0=? h0=f32/1x9x24 cell=gru ; gates.fill=pos r0.fill=signed:0.2 as=f16,bf16
+rnn_backward dy=f32/4x6x16 dht=f32/4x6x8 x=f32/4x6x8 y=f32/4x6x16 w=[f32/32x8,f32/32x8,f32/32x16,f32/32x16] r=[f32/32x8,f32/32x8,f32/32x8,f32/32x8] h0=f32/4x6x8 c0=f32/4x6x8 lengths=i32/6 gates=f32/4x4x6x32 cells=f32/4x4x6x8 inner=f32/1x4x6x16 dw=? dr=? dh0=? dc0=? layers=2 direction=both ; lengths.is=2,4,0,-1,9,1 gates.fill=pos r0.fill=signed:0.4 r1.fill=signed:0.4 as=f16
+rnn_backward dy=f32/3x2x40 x=f32/3x2x8 y=f32/3x2x40 w=[f32/40x8] r=[f32/40x40] dr=? dh0=? h0=f32/1x2x40 cell=tanh direction=backward ; r0.fill=signed:0.2 as=f16
+
+# one step, as a network generates: rows in pieces of 16 bytes, few sequences, more than are taken at once; layers, directions, no state
+rnn_forward x=f32/1x1x16 w=[f32/32x16] r=[f32/32x8] bw=[f32/32] br=[f32/32] h0=f32/1x1x8 c0=f32/1x1x8 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.4 as=f16,bf16
+rnn_forward x=f32/1x3x8 w=[f32/48x8,f32/48x16] r=[f32/48x16,f32/48x16] bw=[f32/48,f32/48] h0=f32/2x3x16 seed=7 ht=? gates=? inner=? cell=gru layers=2 dropout=0.5 ; r0.fill=signed:0.25 r1.fill=signed:0.25 as=f16
+rnn_forward x=f32/1x11x8 w=[f32/32x8,f32/32x8] r=[f32/32x8,f32/32x8] br=[f32/32,f32/32] h0=f32/2x11x8 c0=f32/2x11x8 lengths=i32/11 ht=? ct=? direction=both clip=0.5 ; lengths.is=1,0,1,1,5,-1,1,1,1,1,0 r0.fill=signed:0.4 as=f16
+rnn_forward x=f32/1x2x264 w=[f32/16x264] r=[f32/16x16] bw=[f32/16] br=[f32/16] ht=? cell=relu ; w0.fill=signed:0.1 as=bf16

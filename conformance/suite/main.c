@@ -5,12 +5,12 @@
 #include "conform.h"
 #include "../../info/output.h"
 
-struct qc_options qc_opt = {.cases = QC_CASES_DIR, .seed = 1, .tier = QC_DEFAULT, .runs = 2, .jobs = 1, .time_limit = 60};
+struct qc_options qc_opt = {.cases = QC_CASES_DIR, .seed = 1, .tier = QC_DEFAULT, .runs = 2, .jobs = 1, .time_limit = 60, .device = -1};
 
 static const char *worker;
 
 enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_RUNS, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_SKIPS, KEY_STACK,
-       KEY_WORKER };
+       KEY_RANKS, KEY_WORKER };
 
 static const struct argp_option options[] = {
   {"backend", 'b', "NAME,...", 0,
@@ -29,10 +29,11 @@ static const struct argp_option options[] = {
   {"time-limit", KEY_TIME, "S", 0, "seconds that a step may take (default 60; 0: no limit)", 0},
   {"kills", KEY_KILLS, "N", 0, "retire an engine after it failed N points of a worker", 0},
   {"stack", KEY_STACK, "BYTES", 0, "plan and execute on a stack of that size", 0},
+  {"ranks", KEY_RANKS, "N", 0, "the collectives instead (cases/ranks), by N processes that are a group; on GPUs rank r is on device r", 0},
   {"list", KEY_LIST, 0, 0, "print the items and run none", 0},
   {"skips", KEY_SKIPS, 0, 0, "print skipped items too", 0},
   {"verbose", 'v', 0, 0, "the worst ratio of each run", 0},
-  {"worker", KEY_WORKER, "list|run", OPTION_HIDDEN, 0, 0},
+  {"worker", KEY_WORKER, "list|run|rank", OPTION_HIDDEN, 0, 0},
   {0, 0, 0, 0, 0, 0},
 };
 
@@ -64,6 +65,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
   case KEY_CASES: qc_opt.cases = arg; break;
   case KEY_MODEL: qc_opt.model = arg; break;
   case KEY_SKIPS: qc_opt.skips = true; break;
+  case KEY_RANKS: qc_opt.ranks = (int)whole("--ranks", arg, 1, 64, state); break;
   case KEY_LIST: qc_opt.list = true; break;
   case KEY_WORKER: worker = arg; break;
   case KEY_SEED: qc_opt.seed = whole("--seed", arg, 0, UINT64_MAX, state); break;
@@ -118,6 +120,8 @@ int main(int argc, char **argv)
   argp_program_version = "quern-conform " QN_VERSION;
   argp_err_exit_status = 2;
   argp_parse(&argp, argc, argv, 0, NULL, NULL);
+  if (worker && !strcmp(worker, "rank"))
+    return qc_ranks_worker();
   if (worker)
     return qc_worker_main(!strcmp(worker, "list"));
   const char *asked = qc_opt.backend ? qc_opt.backend : getenv("QUERN_BACKEND");
@@ -142,5 +146,5 @@ int main(int argc, char **argv)
     fprintf(stderr, "quern-conform: \"%s\" names no backend\n", names);
     return 2;
   }
-  return qc_parent_main(backend, n, argv);
+  return qc_opt.ranks ? qc_ranks_main(backend, n, argv) : qc_parent_main(backend, n, argv);
 }

@@ -90,13 +90,13 @@ void qc_tap_bail(const char *why)
 
 int qc_tap_failed(void)
 {
-  return failed + (planned != points + hidden);
+  return failed + (planned >= 0 && planned != points + hidden);
 }
 
 void qc_tap_progress(const char *text)
 {
   static int last_percent = -1;
-  int percent = planned ? 100 * (points + hidden) / planned : 0;
+  int percent = planned > 0 ? 100 * (points + hidden) / planned : 0;
   if (!isatty(STDERR_FILENO) || (percent == last_percent && failed == 0))
     return;
   last_percent = percent;

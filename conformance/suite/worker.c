@@ -114,9 +114,16 @@ static void find_provider(void *user, const qn_backend_info *info)
 static bool open_context(const char *first, const char *second)
 {
   char *backend = second ? qc_format("backend=%s,%s", first, second) : qc_format("backend=%s", first);
-  char *model = qc_opt.model ? qc_format("device_model=%s", qc_opt.model) : NULL;
-  const char *const options[] = {backend, "tune=off", model, NULL};
+  char *model = qc_opt.model ? qc_format("device_model=%s", qc_opt.model) : NULL, device[32];
+  const char *options[] = {backend, "tune=off", model, NULL, NULL};
+  snprintf(device, sizeof device, "device=%d", qc_opt.device);
+  if (qc_opt.device > 0)                /* of a rank; on a CPU they share it */
+    options[model ? 3 : 2] = device;
   qn_status status = qn_context_create(options, &qc_w.ctx);
+  if (status && qc_opt.device > 0) {
+    options[model ? 3 : 2] = NULL;
+    status = qn_context_create(options, &qc_w.ctx);
+  }
   if (status)
     printf("B %s\n", qn_last_error());
   free(backend);
@@ -139,7 +146,7 @@ static void open_narrowed(void)
 }
 
 /* Opens the context under test. A backend without a device may delegate to its kind's provider, so that one is enabled too. */
-static bool open_backend(void)
+bool qc_open_backend(void)
 {
   if (!open_context(qc_opt.backend, NULL))
     return false;
@@ -151,7 +158,7 @@ static bool open_backend(void)
   qn_each_backend(find_provider, NULL);
   if (!qc_w.provider)
     printf("B no provider of its device kind is loaded\n");
-  if (qc_w.table->device)
+  if (qc_w.table->device && !qc_opt.ranks)
     open_narrowed();
   if (!qc_w.provider || qc_w.table->device)
     return qc_w.provider;
@@ -202,7 +209,7 @@ int qc_worker_main(bool list_only)
   char order[64];
   if (!list_only)                         /* the worker that lists has logged what there is to say of the settings */
     qn_set_log(pass_over, NULL);
-  if (!open_backend())
+  if (!qc_open_backend())
     return 0;
   qn_set_log(NULL, NULL);
   qc_w.cpu = !strcmp(qc_w.table->device_kind, "cpu");

@@ -194,6 +194,7 @@ static qn_status family_rules(const qn__problem *p)
   case QN_FAMILY_TRAINING:    return qn__infer_training(p);
   case QN_FAMILY_RECURRENT:   return qn__infer_recurrent(p);
   case QN_FAMILY_QUANTIZATION: return qn__infer_quantization(p);
+  case QN_FAMILY_COLLECTIVE:  return qn__infer_collective(p);
   default: return qn__fail(QN_INTERNAL, "%s: its family has no rules", p->op->name);
   }
 }

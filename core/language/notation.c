@@ -3,7 +3,7 @@
  *   problem   = op line | graph
  *   op line   = OP { role=operand | attribute=value }
  *   graph     = statements, one a line or joined by "|"
- *   statement = in NAME tensor | [out] NAME [over NAME] = OP { ... } | out NAME [over NAME]
+ *   statement = in NAME tensor | [out] NAME [over NAME] = OP { ... } | [NAME,...] = OP { ... } | out NAME [over NAME]
  *   operand   = tensor | [operand,...] | number | NAME | ? | NAME:tensor
  *
  * Any problem may be followed by "; settings"; "#" begins a comment. Any bytes give a graph or an error with line and column. */
@@ -215,6 +215,44 @@ static qn_status read_output_list(qn__parser *s, const qn_op_info *op, const cha
   }
 }
 
+static qn__span next_item(const char **p, const char *end)
+{
+  qn__span item = { *p, 0 };
+  while (*p < end && **p != ',') ++*p;
+  item.n = (size_t)(*p - item.s);
+  if (*p < end) ++*p;
+  return item;
+}
+
+static qn_status check_new_name(const qn__parser *s, qn__span name)
+{
+  if (!qn__is_name(name.s, name.n))
+    return qn__syntax(s, name.s, "\"%s\" is no name: a letter or _, then letters, digits and _, and no dtype or keyword", qn__show(name).s);
+  if (find_name(s, name) >= 0) return qn__syntax(s, name.s, "\"%s\" is taken", qn__show(name).s);
+  return QN_OK;
+}
+
+static bool is_list(qn__span t) { return t.n && t.s[0] == '['; }
+
+/* A first output that is a list: [NAME,...] or NAME for a list of one stand before the op; t: [tensor,...], or nothing. */
+static qn_status read_named_list(qn__parser *s, const char *role, qn__span names, qn__span t, int32_t over)
+{
+  const char *p = names.s + is_list(names), *end = names.s + names.n - is_list(names);
+  const char *q = t.s + is_list(t), *q_end = t.s + t.n - is_list(t);
+  if (t.n && (!is_list(t) || t.n < 3 || *q_end != ']'))
+    return qn__syntax(s, t.s, "%s: expected a list of tensors, as %s=[f32/4,f32/5]", role, role);
+  do {
+    const char *at = p;
+    const qn__span name = next_item(&p, end), tensor = t.n ? next_item(&q, q_end) : no_name;
+    qn_status status = check_new_name(s, name);
+    if (!status && t.n && !tensor.n) status = qn__syntax(s, q_end, "%s: expected a tensor for each name", role);
+    if (!status && p == end && p > at && p[-1] == ',') status = qn__syntax(s, p, "expected a name after \",\"");
+    if (!status) status = read_graph_output(s, role, tensor, name, over);
+    if (status) return status;
+  } while (p < end);
+  return t.n && q < q_end ? qn__syntax(s, q, "%s: more tensors than names", role) : QN_OK;
+}
+
 /* ---- attributes --------------------------------------------------------------------------- */
 
 static void set_entry(char *attr, uint32_t offset, int i, int64_t value)
@@ -376,7 +414,9 @@ static qn_status read_op(qn__parser *s, qn__span word, qn__span name, int32_t ov
       else status = t.s[0] == '[' ? read_list(s, role, t) : read_input(s, role, t);
     } else if (t.s || !(role->flags & QN_ROLE_OPTIONAL)) {
       bool named = r == op->n_inputs;
-      if (role->flags & QN_ROLE_LIST) status = read_output_list(s, op, role->name, t, first);
+      if (named && s->graph && role->flags & QN_ROLE_LIST) status = read_named_list(s, role->name, name, t, over);
+      else if (named && is_list(name)) status = qn__syntax(s, name.s, "%s is one tensor, not a list", role->name);
+      else if (role->flags & QN_ROLE_LIST) status = read_output_list(s, op, role->name, t, first);
       else if (!s->graph) status = read_line_output(s, op, role->name, t, first, 0);
       else if (!t.s && !named) status = qn__syntax(s, word.s, "%s: expected a name for it, as %s=NAME", role->name, role->name);
       else status = read_graph_output(s, role->name, t, named ? name : no_name, named ? over : -1);
@@ -455,14 +495,10 @@ static qn_status read_assignment(qn__parser *s, qn__span name, bool out)
   qn__skip_space(s);
   if (s->p < s->end && *s->p == '=') {
     s->p++;
-    if (!qn__is_name(name.s, name.n))
-      return qn__syntax(s, name.s, "\"%s\" is no name: a letter or _, then letters, digits and _, and no dtype or keyword",
-                        qn__show(name).s);
-    if (find_name(s, name) >= 0) return qn__syntax(s, name.s, "\"%s\" is taken", qn__show(name).s);
+    qn_status status = is_list(name) ? QN_OK : check_new_name(s, name);
     qn__skip_space(s);
     qn__span word = qn__read_word(s);
-    qn_status status = read_op(s, word, name, over);
-    if (status) return status;
+    if (status || (status = read_op(s, word, name, over)) || is_list(name)) return status;
     int32_t made = find_name(s, name);
     return !out || push_int(&s->out, made) ? QN_OK : QN_NO_MEMORY;
   }
@@ -476,6 +512,12 @@ static qn_status read_assignment(qn__parser *s, qn__span name, bool out)
 static qn_status read_statement(qn__parser *s)
 {
   qn__span word = qn__read_word(s);
+  if (!word.n && s->graph && s->p < s->end && *s->p == '[') {
+    while (!qn__at_stop(s) && !qn__is_space(*s->p) && *s->p != '=' && *s->p != ']') s->p++;
+    if (s->p == s->end || *s->p != ']') return qn__syntax(s, s->p, "expected names, joined by \",\", and \"]\"");
+    s->p++;
+    return read_assignment(s, (qn__span){ word.s, (size_t)(s->p - word.s) }, false);
+  }
   if (!word.n) return qn__syntax(s, s->p, "expected an op, a name, \"in\" or \"out\"");
   if (!s->graph) return read_op(s, word, no_name, -1);
   if (qn__same(word, "in")) return read_in(s);

@@ -191,10 +191,12 @@ static void print_item(const printer *w, const trial *t, const qn_node *node, in
   else print_tensor(w->t, &t->right[k]);
 }
 
-static void print_output_list(const printer *w, const trial *t, const qn_node *node, uint32_t r, bool wanted)
+static void print_output_list(const printer *w, const trial *t, const qn_node *node, uint32_t r, bool wanted, bool placed)
 {
   const qn_role_info *role = &t->op->role[r];
+  const bool named = !w->single && r == t->op->n_inputs;        /* the names stand before the op */
   bool alike = w->single;                 /* all outputs take the memory of one role */
+  if (named && (wanted || placed)) return;
   if (w->single && wanted) {
     if (role->flags & QN_ROLE_OPTIONAL) qn__text_add(w->t, " %s=?", role->name);
     return;
@@ -208,9 +210,9 @@ static void print_output_list(const printer *w, const trial *t, const qn_node *n
       print_item(w, t, node, k);
       continue;
     }
-    print_name(w, node->arg[k]);
+    if (!named) print_name(w, node->arg[k]);
     if (wanted) continue;
-    qn__text_add(w->t, ":");
+    if (!named) qn__text_add(w->t, ":");
     print_tensor(w->t, &t->right[k]);
   }
   if (!alike) qn__text_add(w->t, "]");
@@ -222,7 +224,7 @@ static void print_output(const printer *w, const trial *t, const qn_node *node, 
   int32_t k = node->first[r];
   bool first = r == t->op->n_inputs, wanted = t->wanted >> r & 1;
   if (role->flags & QN_ROLE_LIST) {
-    print_output_list(w, t, node, r, wanted);
+    print_output_list(w, t, node, r, wanted, placed);
     return;
   }
   if (w->single && placed) {
@@ -319,9 +321,14 @@ static void print_graph(const printer *w)
   for (uint32_t o = 0; o < v->n_ops; o++) {
     const qn_node *node = &v->op[o];
     int32_t made = node->arg[node->first[node->n_inputs]];
-    bool out = next < v->n_pointers && v->pointer[next] == made;
+    const int32_t n_made = node->first[node->n_inputs + 1] - node->first[node->n_inputs];
+    bool out = n_made == 1 && next < v->n_pointers && v->pointer[next] == made;
     qn__text_add(w->t, "%s%s", v->n_ins || o ? " | " : "", out ? "out " : "");
-    print_name(w, made);
+    for (int32_t k = 0; k < n_made; k++) {
+      qn__text_add(w->t, "%s", k ? "," : n_made > 1 ? "[" : "");
+      print_name(w, node->arg[node->first[node->n_inputs] + k]);
+    }
+    if (n_made > 1) qn__text_add(w->t, "]");
     if (out) print_over(w, made);
     qn__text_add(w->t, " = ");
     print_op(w, node, out && v->value[made].over >= 0);

@@ -44,6 +44,7 @@ qn_status qn__infer_attention(const qn__problem *p);
 qn_status qn__infer_training(const qn__problem *p);
 qn_status qn__infer_quantization(const qn__problem *p);
 qn_status qn__infer_recurrent(const qn__problem *p);
+qn_status qn__infer_collective(const qn__problem *p);
 
 /* ---- argument.c: helpers for those rules ---------------------------------------------------- */
 

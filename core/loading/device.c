@@ -372,13 +372,13 @@ qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backe
   memcpy(t->backend, list, (size_t)n * sizeof *list);
   t->n_backends = n;
   t->demands = (qn_demands){ .struct_size = sizeof t->demands, .determinism = s->determinism, .math = s->math,
-                             .workspace_limit = s->workspace_limit, .threads = threads_of(desc, s) };
+                             .workspace_limit = s->workspace_limit, .threads = threads_of(desc, s), .ranks = s->ranks };
   for (int i = 0; i < n; i++) qn__text_add(&key, "%s%s:%s", i ? "," : "", list[i]->name, list[i]->path);
-  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s r%s p%d", s->determinism, s->math, (unsigned long long)s->workspace_limit,
+  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s r%s p%d g%d", s->determinism, s->math, (unsigned long long)s->workspace_limit,
                t->demands.threads, s->tune, s->fallback, s->text[QN_SET_ENGINE] ? s->text[QN_SET_ENGINE] : "",
                s->text[QN_SET_TUNE_CACHE] ? s->text[QN_SET_TUNE_CACHE] : "",
                s->text[QN_SET_TRACE] ? s->text[QN_SET_TRACE] : "",              /* it decides where the plans' trace is written */
-               s->text[QN_SET_PROFILE] != NULL);
+               s->text[QN_SET_PROFILE] != NULL, s->ranks);
   t->key = key.s;
   if (key.failed) goto fail;
   if ((status = check_pins(t))) goto fail;

@@ -341,6 +341,8 @@ static bool is_known(const char *text, size_t len)
 {
   for (int i = 0; i < QN_SET_COUNT; i++)
     if (is_named(table[i].variable, text, len)) return true;
+  for (const char *const *v = qn__group_variables; v[0]; v += 2)
+    if (is_named(v[0], text, len)) return true;
   for (qn__backend *b = qn__backends(); b; b = b->next)         /* loads all backends: the variable may be a plugin's */
     for (const char *const *v = b->variables; v[0] && v[1]; v += 2)
       if (is_named(v[0], text, len)) return true;
@@ -439,6 +441,17 @@ static const char *in_force(const qn_context *ctx, const qn__settings *s, int i,
   return t->s && !t->failed ? t->s : value;
 }
 
+/* Variables that no option of a context stands for. */
+static void each_variable(const char *const *v, void (*row)(void *, const qn_setting_info *), void *user)
+{
+  for (; v[0] && v[1]; v += 2) {
+    const char *value = qn__screened(v[0]);
+    const bool set = value && *value;
+    qn_setting_info info = { sizeof info, "", v[0], value ? value : "", set ? "environment" : "default", v[1] };
+    row(user, &info);
+  }
+}
+
 qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_setting_info *), void *user)
 {
   static const char *const origin[] = { "default", "environment", "context", "override" };
@@ -454,12 +467,8 @@ qn_status qn_each_setting(const qn_context *ctx, void (*row)(void *, const qn_se
     row(user, &info);
     qn__free(text.s);
   }
-  for (qn__backend *b = qn__backends(); b; b = b->next)
-    for (const char *const *v = b->variables; v[0] && v[1]; v += 2) {
-      const char *value = qn__screened(v[0]);
-      qn_setting_info info = { sizeof info, "", v[0], value ? value : "", origin[value && *value], v[1] };
-      row(user, &info);
-    }
+  each_variable(qn__group_variables, row, user);
+  for (qn__backend *b = qn__backends(); b; b = b->next) each_variable(b->variables, row, user);
   if (!ctx) qn__settings_free(&own);
   return QN_OK;
 }

@@ -97,6 +97,7 @@ static bool ask_once(const qn__asker *who, const char *variant, candidate *c)
   c->demand = false;
   memset(a, 0, sizeof *a);
   inner.threads = demands.threads;
+  inner.delegate = qn__part_choose;
   r.n_ops = offered(c);
   if (c->offered) r.n_values = qn__values_of(&r, r.n_ops);
   r.core = &inner;
@@ -225,14 +226,6 @@ static qn_status ask_all(const qn__asker *who, const qn__offers *offers, const f
 }
 
 /* ---- binding -------------------------------------------------------------------------------------------------- */
-
-void qn__part_free(qn_part *p)
-{
-  if (!p) return;
-  if (p->prepared.engine && p->engine->release) p->engine->release(&p->prepared);
-  qn__free(p->memory);
-  qn__free(p);
-}
 
 qn_status qn__bind(const qn__asker *who, candidate *c, qn_part **out)
 {
@@ -411,7 +404,8 @@ static bool take_remembered(const qn__asker *who, const qn__choice *remembered, 
     const char *variant = colon ? variant_of(c, colon + 1) : NULL;
     if ((colon && !variant) || ops < 0 || ops > (long)c->offer->request.n_ops) return false;
     if (variant || ops) {
-      candidate other = { .backend = c->backend, .row = c->row, .offer = c->offer, .rank = c->rank, .variant = c->variant, .offered = (uint32_t)ops };
+      candidate other = { .backend = c->backend, .row = c->row, .offer = c->offer, .rank = c->rank, .variant = c->variant,
+                          .offered = (uint32_t)ops };
       if (qn__ask(who, variant, &other)) return false;
       qn__withdraw(c);
       *c = other;
@@ -437,6 +431,22 @@ static bool part_holds(const qn_part *p, int32_t op)
   return false;
 }
 
+bool qn__anyone_takes(const qn__asker *who, const qn__offer *offer, const qn_pattern *pattern, int32_t op)
+{
+  const int at = (int)(qn_op_find(offer->request.op[0].op) - qn__ops);
+  bool takes = false;
+  for (int k = 0; k < who->terms->n_backends && !takes; k++) {
+    qn__backend *b = who->terms->backend[k];
+    for (int i = b->first[at]; i < b->first[at + 1] && !takes; i++) {
+      candidate c = { .backend = b, .row = &b->engine[b->by_op[i]], .offer = offer };
+      if (c.row->pattern != pattern || qn__ask(who, NULL, &c)) continue;
+      takes = holds(&c, op);
+      qn__withdraw(&c);
+    }
+  }
+  return takes;
+}
+
 qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const char *only, int32_t needs, int part_no, qn_part **out)
 {
   list l = {0};
@@ -444,10 +454,12 @@ qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const 
   const candidate *chosen = NULL;
   const qn__offer *plain = offers->offer[0];
   const char *slash = only ? strchr(only, '/') : NULL;
+  const bool collective = plain->request.op[0].family == QN_FAMILY_COLLECTIVE;        /* all ranks must choose alike: times decide nothing */
   filter f = { slash ? only : NULL, slash ? slash + 1 : only, slash ? (size_t)(slash - only) : 0,
-               only ? 0 : pinned_op(who->terms, &plain->request.op[0]), qn__over_nothing(&plain->request.op[0], plain->request.value) };
+               only ? 0 : pinned_op(who->terms, &plain->request.op[0]),
+               !collective && qn__over_nothing(&plain->request.op[0], plain->request.value) };
   const bool by_time = who->terms->demands.determinism < QN_DET_BATCH;
-  const uint32_t tune = only || !by_time ? QN_TUNE_OFF : who->terms->settings.tune;
+  const uint32_t tune = only || !by_time || collective ? QN_TUNE_OFF : who->terms->settings.tune;
   qn__choice choice;
   bool pinned = f.pin_op != 0, known = tune != QN_TUNE_OFF && qn__tune_lookup(who, offers, pinned, &choice);
   bool everyone = only || pinned || known || tune == QN_TUNE_MEASURE || who->verdict;
@@ -468,8 +480,8 @@ qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const 
   if (!willing && needs >= 0) goto done;
   if (!willing) {
     tell(who, &l, part_no, NULL);
-    const bool lone = who->ctx && !who->depth && !who->draft && !who->verdict;
-    status = lone && who->terms->settings.fallback && strcmp(who->device->kind, "cpu")
+    const bool runs = who->ctx && !who->depth && !who->draft && !who->verdict;
+    status = runs && who->terms->settings.fallback && strcmp(who->device->kind, "cpu")
            ? qn__fallback_part(who, plain, out) : refused(plain, &l, only);
     goto done;
   }

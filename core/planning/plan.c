@@ -71,6 +71,7 @@ static qn_status set_aside(qn_plan *p)
     for (uint32_t v = 0; v < part->request.n_values; v++)
       if (materialised(part, v))
         awaited = awaited || over[place_of(p, part, v)] > s || (made_by_part(part, v) && until[place_of(p, part, v)] > s);
+    awaited = awaited || part->request.op[0].family == QN_FAMILY_COLLECTIVE;      /* in order on all ranks */
     p->branches |= p->step[s].aside = !awaited;
   }
   qn__free(until);
@@ -271,7 +272,8 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   if ((status = qn__check_wrap(ctx, p, qn__plan_release))) goto fail;
   qn__trace_wrap(ctx, p);
   qn__profile_wrap(ctx, p);
-  if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY) {
+  if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY &&
+      part[0]->request.op[0].family != QN_FAMILY_COLLECTIVE) {     /* the launch says the group */
     p->run = p->step[0].run;                                    /* its scratch is at offset 0 */
     p->prepared = p->step[0].prepared;
     p->threads = part[0]->demands.threads;
@@ -309,7 +311,7 @@ static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *lau
 qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
 {
   qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = ptr, .workspace = workspace,
-    .counters = counters, .device = &ctx->dev->desc, .core = ctx };
+    .counters = counters, .device = &ctx->dev->desc, .core = ctx, .ranks = qn__context_ranks(ctx) };
   uint64_t saved = 0;
   qn_status status = QN_OK;
   const qn_device_ops *ops = ctx->dev->ops;

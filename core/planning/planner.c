@@ -92,14 +92,28 @@ static void list_wanted(planner *p)
     }
 }
 
-static bool wants(const planner *p, int32_t anchor, uint32_t kind)
+/* Would a row take op i in before the anchor? */
+static qn_status wants(planner *p, int32_t anchor, int32_t i, bool *yes)
 {
   const qn_pattern *pattern[QN__PATTERNS];
   const int n = patterns_of(p, p->g->op[anchor].op, pattern);
-  for (int k = 1; k < n; k++)
-    for (const uint32_t *before = pattern[k]->before; before && *before; before++)
-      if (*before == kind) return true;
-  return false;
+  *yes = false;
+  for (int k = 1; k < n && !*yes; k++) {
+    const uint32_t *kind = pattern[k]->before;
+    while (kind && *kind && *kind != p->g->op[i].op) kind++;
+    if (!kind || !*kind) continue;
+    qn__region_form(p, anchor, pattern[k]);
+    int32_t at = 1;
+    while (at < p->n && p->list[at] != i) at++;
+    if (at == p->n) continue;
+    qn__asker who = *p->who;
+    qn__offer *o = qn__region_offer(p);
+    if (!o) return qn__fail(QN_NO_MEMORY, "no memory to plan");
+    o->request.core = &who;
+    *yes = qn__anyone_takes(&who, o, pattern[k], i);
+    qn__free(o);
+  }
+  return QN_OK;
 }
 
 /* Plans the anchor that op i precedes, if an engine takes both. Looked for behind i and pointwise ops. */
@@ -116,8 +130,9 @@ static qn_status plan_with_anchor(planner *p, int32_t i)
         bool taken = false;
         if (p->group[reader] != UNPLANNED) continue;
         if (is_pointwise(p, reader) && n < FAR) next[n++] = reader;
-        if (is_pointwise(p, reader) || !wants(p, reader, p->g->op[i].op)) continue;
-        qn_status status = plan_anchor(p, reader, i, &taken);
+        if (is_pointwise(p, reader)) continue;
+        qn_status status = wants(p, reader, i, &taken);
+        if (!status && taken) status = plan_anchor(p, reader, i, &taken);
         if (status || taken) return status;
       }
   }

@@ -107,6 +107,19 @@ static bool only_used_here(const planner *p, int32_t e, int32_t user, bool alone
   return true;
 }
 
+/* Whether op `user`, or one of the region, reads a result of op e through a folded view. */
+static bool is_viewed(const planner *p, int32_t e, int32_t user)
+{
+  const qn_node *op = &p->g->op[e];
+  for (int32_t a = inputs_of(op); a < args_of(op) && p->views; a++)
+    for (int32_t k = p->reader_first[op->arg[a]]; k < p->reader_first[op->arg[a] + 1]; k++) {
+      const int32_t r = p->reader[k];
+      for (int32_t i = 0; i < inputs_of(&p->g->op[r]) && (r == user || is_in(p, r)); i++)
+        if (p->g->op[r].arg[i] != op->arg[a] && origin(p, p->g->op[r].arg[i]) == op->arg[a]) return true;
+    }
+  return false;
+}
+
 /* Whether an op outside the region that is marked seen must run before op i. */
 static bool waits_for_seen(const planner *p, int32_t i)
 {
@@ -146,6 +159,7 @@ static bool pullable(planner *p, int32_t e, int32_t user, bool alone, int32_t de
 {
   const uint32_t *kinds = alone ? NULL : p->pattern->before;
   if (is_in(p, e) || p->group[e] != UNPLANNED || !admits(p, kinds, e) || is_after(p, e)) return false;
+  if (!p->pattern->views && is_viewed(p, e, user)) return false;
   const bool elsewhere = !only_used_here(p, e, user, alone);
   if (alone && (elsewhere || is_overwritten(p, e, true))) return false;        /* it would come after an op that depends on it */
   if ((elsewhere || is_overwritten(p, e, false)) && comes_back(p, e, depth)) return false;

@@ -142,7 +142,10 @@ double qn__request_saves(const qn_request *r, uint64_t taken)
 
 /* ---- as a graph ------------------------------------------------------------------------------------------- */
 
-static bool made_here(const qn_request *r, int32_t v, uint64_t which) { return r->value[v].producer >= 0 && which >> r->value[v].producer & 1; }
+static bool made_here(const qn_request *r, int32_t v, uint64_t which)
+{
+  return r->value[v].producer >= 0 && which >> r->value[v].producer & 1;
+}
 
 /* The first op of the set that is not listed and reads nothing produced by one not listed: an anchor's producers come after it in a
  * request. */

@@ -145,6 +145,7 @@ void qn_context_destroy(qn_context *ctx)
     qn_recording *r = NULL;
     if (ctx->recording && !qn_record_end(ctx, &r)) qn_recording_destroy(r);
     qn_context_synchronize(ctx);
+    qn_context_join(ctx, NULL);
     qn__context_forget(ctx);
     if (!qn__enter(ctx->dev, &saved)) {
       qn__profile_end(ctx);
@@ -185,6 +186,7 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
     if (ctx->settings.origin[k] == QN_FROM_CONTEXT && k != i)
       status = qn__settings_set(&s, qn__setting_key(k), ctx->settings.text[k], QN_FROM_CONTEXT);
   if (!status) status = qn__settings_set(&s, key, value, QN_FROM_CONTEXT);
+  s.ranks = ctx->settings.ranks;
   if (!status) status = qn__terms_intern(ctx->dev, &s, ctx->backend, ctx->n_backends, &terms);
   if (status) {
     qn__settings_free(&s);
@@ -232,7 +234,9 @@ qn_status qn_context_synchronize(qn_context *ctx)
   qn__using use QN__UNTIL_RETURN = { 0 };
   qn_status status = qn__use(ctx, &use);
   if (status || !ctx->dev->ops->stream_synchronize || (status = qn__enter(ctx->dev, &saved))) return status;
+  const qn_status group = qn__group_wait(ctx);
   status = ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
+  if (group) status = group;
   qn__leave(ctx->dev, saved);
   return status;
 }

@@ -87,7 +87,7 @@ typedef struct qn_demands {
   uint64_t workspace_limit;               /* bytes; UINT64_MAX: none */
   int32_t  threads;                       /* of a CPU context, >= 1: results must not depend on it. Core asks again with fewer where the
                                              workspace is over the limit */
-  int32_t  reserved;
+  int32_t  ranks;                         /* (minor 3) of the context's group; 0: it has joined none */
 } qn_demands;
 enum { QN_DET_NONE = 0, QN_DET_RUN = 1, QN_DET_BATCH = 2, QN_DET_PORTABLE = 3 };
 enum { QN_MATH_STRICT = 0, QN_MATH_F32 = 1, QN_MATH_TF32 = 2, QN_MATH_FAST = 3 };
@@ -194,7 +194,19 @@ struct qn_launch {
   int32_t      threads;                   /* for a CPU engine, >= 1: those of the demands that prepare accepted under */
   int32_t      reserved;
   void        *core;                      /* private to core, for delegation */
+  const struct qn_ranks *ranks;           /* (minor 3) the context's place in its group; NULL: none. Set for collectives only */
 };
+
+/* A context's place in its group. Ranks find each other by exchanges of a few bytes, from which an engine makes what it
+ * communicates by: at its first run, since plans are shared by contexts and found in caches, but ranks run the same things in the
+ * same order. */
+typedef struct qn_ranks {
+  uint64_t struct_size;
+  int32_t  rank, size, local_rank;        /* local_rank: among those of the same host, where the launcher says it; else rank */
+  int32_t  reserved;
+  int64_t  deadline;                      /* milliseconds that one wait may take */
+  void    *core;                          /* private to core */
+} qn_ranks;
 
 /* ---- the tables --------------------------------------------------------------------------- */
 
@@ -232,7 +244,7 @@ struct qn_backend {
 enum { QN_COPY_TO_DEVICE = 0, QN_COPY_TO_HOST = 1, QN_COPY_ON_DEVICE = 2 };
 
 /* A device provider. All but count and describe need a live device, which core has made current. Functions that a device does not
- * need are NULL, in whole groups: models and describe_model; open; enter and leave; the four of streams; the five of capture
+ * need are NULL, in whole groups: models and describe_model; open; enter and leave; the five of streams; the five of capture
  * and recording; host_call; the two of host memory. */
 typedef struct qn_device_ops {
   uint64_t struct_size;
@@ -263,6 +275,7 @@ typedef struct qn_device_ops {
   qn_status (*host_call)(const qn_device *, void *stream, void (*fn)(void *), void *arg);  /* in stream order */
   qn_status (*alloc_host)(const qn_device *, size_t bytes, void **p);     /* (minor 2) pinned: copies need no staging */
   void      (*free_host)(const qn_device *, void *p);                     /* (minor 2) */
+  qn_status (*stream_done)(const qn_device *, void *stream, int *yes);    /* (minor 3) does not wait */
 } qn_device_ops;
 
 /* What a backend may call. Valid for the life of the process. */
@@ -282,6 +295,17 @@ struct qn_host {
   qn_status (*part_build)(qn_part *part);
   qn_status (*part_run)(const qn_part *part, const qn_launch *launch, void *const *ptr, void *workspace, void *counters);
   void      (*part_release)(qn_part *part);
+  /* (minor 3) Groups. All of a group's calls are made by the thread that runs the engine.
+   * exchange: an all-gather: all = the `bytes` bytes of each rank's mine, by rank. `what` says what for, in at most 400 characters; ranks
+   *   that come with different words or sizes fail with both sentences. Waits until the deadline.
+   * watch: has the group failed, or a rank died or gone that it is known of? Does not wait. Engines call it now and then as they wait.
+   * fail: the group has failed, for this reason: tells the other ranks. Returns QN_DEVICE.
+   * slot: where the engines that use this key, an address of theirs, keep a pointer for this group, at first NULL. leave is called with it,
+   *   if it is not NULL, when the context leaves the group; failed: the group has, or ends before its time: wait for nobody. */
+  qn_status (*ranks_exchange)(const qn_ranks *, const char *what, const void *mine, size_t bytes, void *all);
+  qn_status (*ranks_watch)(const qn_ranks *);
+  qn_status (*ranks_fail)(const qn_ranks *, const char *sentence);
+  qn_status (*ranks_slot)(const qn_ranks *, const void *key, void (*leave)(void *own, int failed), void ***slot);
 };
 
 /* The entry: the only symbol that a plugin exports. It checks host->struct_size and abi_major, keeps host, and sets *out to its table.

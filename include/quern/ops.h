@@ -977,6 +977,45 @@ qn_status qn_mish_backward(qn_context *ctx, const qn_tensor *dy, const qn_tensor
 /* dx = min < x < max ? dy : 0 */
 qn_status qn_clip_backward(qn_context *ctx, const qn_pointwise *attr, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *dx);
 
+/* ---- collectives: tensors joined with those of the other ranks of a group (group.h) -------- */
+
+typedef struct qn_collective {        /* each call reads only what is named with it */
+  uint64_t struct_size;
+  int64_t  reduction;                 /* QN_JOIN_... */
+  int64_t  ranks;                     /* how many the group has: they decide dims, so a problem line says them */
+  int64_t  root;                      /* broadcast */
+  int64_t  peer;                      /* send, recv: the other rank */
+} qn_collective;
+#define QN_COLLECTIVE_INIT { sizeof(qn_collective), 0, 1, 0, 0 }
+enum { QN_JOIN_SUM = 0, QN_JOIN_AVG = 1, QN_JOIN_MAX = 2, QN_JOIN_MIN = 3, QN_JOIN_PROD = 4 };
+
+/* With P ranks, of which this is r; x[q] is that of rank q. x and y are lists of n tensors, y[k] for x[k]; a list goes as one message.
+ *   all_reduce      y = x[0] + ... + x[P-1], the same on every rank, in ranks' order: the same bits however a list is divided
+ *   reduce_scatter  y = that sum's share r of P along dim 0, which P must divide
+ *   all_gather      y = x[0], ..., x[P-1] one after the other along dim 0
+ *   broadcast       y = x[root]; other ranks' x is not read
+ *   all_to_all      share q of y along dim 0 = share r of x[q]
+ *   send, recv      recv's y = x of the send by `peer`, which names this rank as its peer; send's y = its own x. recv's x is not read
+ * reduction: sum; avg, the sum divided by P; max, min; prod. With sum and avg each x is first multiplied by its rank's scale (rank 0;
+ * NULL: 1). f16 and bf16 are added up in f32 and rounded once; integers wrap, and have neither avg nor scale; NaN wins. The others move
+ * bits of any dtype. attr: reduction (all_reduce, reduce_scatter), ranks (reduce_scatter, all_gather, all_to_all), root, peer.
+ *
+ * y may be x in all_reduce, broadcast, send and recv. Without a group a context is a group of one rank: y = scale x, or y = x.
+ * Every rank calls the same collectives on tensors of the same dtypes and dims in the same order; strides may differ. A rank that
+ * calls another one, is late by the group's deadline, or dies makes the call fail on the others, and from then on all calls of the
+ * group (QN_DEVICE, with a sentence that names the rank; of two problems it shows both lines). send waits for recv where the message
+ * is long: of two ranks that exchange messages one sends first, and the other receives first. A collective is not measured by
+ * tune=measure: ranks might choose differently. */
+qn_status qn_all_reduce(qn_context *ctx, const qn_collective *attr, const qn_tensor *x, int64_t n_x, const qn_tensor *scale,
+                        const qn_tensor *y, int64_t n_y);
+qn_status qn_reduce_scatter(qn_context *ctx, const qn_collective *attr, const qn_tensor *x, int64_t n_x, const qn_tensor *scale,
+                            const qn_tensor *y, int64_t n_y);
+qn_status qn_all_gather(qn_context *ctx, const qn_collective *attr, const qn_tensor *x, int64_t n_x, const qn_tensor *y, int64_t n_y);
+qn_status qn_broadcast(qn_context *ctx, const qn_collective *attr, const qn_tensor *x, int64_t n_x, const qn_tensor *y, int64_t n_y);
+qn_status qn_all_to_all(qn_context *ctx, const qn_collective *attr, const qn_tensor *x, int64_t n_x, const qn_tensor *y, int64_t n_y);
+qn_status qn_send(qn_context *ctx, const qn_collective *attr, const qn_tensor *x, int64_t n_x, const qn_tensor *y, int64_t n_y);
+qn_status qn_recv(qn_context *ctx, const qn_collective *attr, const qn_tensor *x, int64_t n_x, const qn_tensor *y, int64_t n_y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -244,4 +244,5 @@ void qn_set_log(void (*fn)(void *user, int level, const char *message), void *us
 }
 #endif
 #include <quern/ops.h>
+#include <quern/group.h>
 #endif

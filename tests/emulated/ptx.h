@@ -22,6 +22,7 @@ inline void ptx_and_b32(uint32_t &y, uint32_t a, uint32_t b) { y = a & b; }
 inline void ptx_mul_wide_u32(uint64_t &d, uint32_t a, uint32_t b) { d = (uint64_t)a * b; }
 inline void ptx_setp_eq_u32(bool &p, uint32_t a, uint32_t b) { p = a == b; }
 inline void ptx_setp_ne_b32(bool &p, uint32_t a, uint32_t b) { p = a != b; }
+inline void ptx_setp_lt_s32(bool &p, int a, int b) { p = a < b; }
 inline void ptx_setp_ne_u32(bool &p, uint32_t a, uint32_t b) { p = a != b; }
 
 template <bool nan, class T> T emulated_larger(T a, T b)
@@ -76,6 +77,7 @@ inline void ptx_ld_shared_v4_f32(float &a, float &b, float &c, float &d, uint32_
   a = q.x, b = q.y, c = q.z, d = q.w;
 }
 inline void ptx_st_shared_u32(uint32_t at, uint32_t v) { emulated_word<uint32_t>(at) = v; }
+inline void ptx_st_shared_v4_f32(uint32_t at, float a, float b, float c, float d) { emulated_word<float4>(at) = { a, b, c, d }; }
 inline void ptx_st_shared_v2_f32(uint32_t at, float a, float b) { emulated_word<float2>(at) = { a, b }; }
 inline void ptx_st_shared_v2_s32(uint32_t at, int a, int b) { emulated_word<int2>(at) = { a, b }; }
 inline void ptx_ld_shared_v4_s32(int &a, int &b, int &c, int &d, uint32_t at)
@@ -139,6 +141,13 @@ inline void ptx_ld_relaxed_gpu_global_v2_u64(uint64_t &x, uint64_t &y, const voi
   x = ((const volatile uint64_t *)from)[0], y = ((const volatile uint64_t *)from)[1];
 }
 inline void ptx_griddepcontrol_launch_dependents() {}
+inline void ptx_fence_proxy_async_global() {}
+inline void ptx_ld_acquire_gpu_global_u32(uint32_t &d, const uint32_t *from)
+{
+  emulated_let_others();
+  d = *(const volatile uint32_t *)emulated_aligned(from);
+}
+inline void ptx_red_release_gpu_global_add_u32(uint32_t *to, uint32_t by) { atomicAdd(to, by); }
 
 /* ---- Tensor Cores -------------------------------------------------------------------------------------------- */
 
@@ -268,11 +277,27 @@ inline void ptx_cp_async_bulk_tensor_4d_shared_cluster_global_tile_mbarrier_comp
   });
   emulated_mbarrier_add(bar, 0, -bytes);
 }
+inline void ptx_cp_async_bulk_prefetch_tensor_4d_L2_global_tile(const CUtensorMap *, int, int, int, int) {}
 inline void ptx_cp_async_bulk_tensor_4d_global_shared_cta_tile_bulk_group(const CUtensorMap *map, int c0, int c1, int c2, int c3,
                                                                           uint32_t from)
 {
   emulated_box(from, (const emulated_map *)map, c0, c1, c2, c3,
                [](void *from, const char *to, int there) { memcpy((void *)to, from, (size_t)there); });
+}
+inline void emulated_bulk(const void *to, uint32_t shared, uint32_t bytes)
+{
+  if (((uintptr_t)to | shared | bytes) % 16) emulated_error("a bulk copy of %u bytes at %p and %u: not all multiples of 16", bytes, to, shared);
+}
+inline void ptx_cp_async_bulk_shared_cluster_global_mbarrier_complete_tx_bytes(uint32_t to, const void *from, uint32_t bytes, uint32_t bar)
+{
+  emulated_bulk(from, to, bytes);
+  for (uint32_t i = 0; i < bytes; i += 16) memcpy(emulated_at_shared(to + i, 16), (const char *)from + i, 16);
+  emulated_mbarrier_add(bar, 0, -(int)bytes);
+}
+inline void ptx_cp_reduce_async_bulk_global_shared_cta_bulk_group_add_f32(float *to, uint32_t from, uint32_t bytes)
+{
+  emulated_bulk(to, from, bytes);
+  for (uint32_t i = 0; i < bytes / 4; i++) to[i] += emulated_word<float>(from + 4 * i);
 }
 inline void ptx_cp_async_bulk_commit_group() {}
 inline void ptx_cp_async_bulk_wait_group_read(int) {}

@@ -1,7 +1,8 @@
 /* attention_mma.c -- attention by mma.sync, from compute capability 8.0 on: what the kernels of attention_mma.cuh take, their launch.
  *
- * bf16 and f16 up to 256 elements, and whatever changes scores or says where keys lie: bias, masks, blocks, slopes, softcap, lengths,
- * ragged sequences, pages. Not taken: dropout, scales. Where there are fewer tiles than the device has room for, keys are split. */
+ * bf16, f16 and, by 3xTF32, f32 up to 256 elements, and whatever changes scores or says where keys lie: bias, masks, blocks, slopes,
+ * softcap, lengths, ragged sequences, pages. Not taken: dropout, scales. Where there are fewer tiles than the device has room for, keys
+ * are split. */
 #include "attention_mma.h"
 #include "engines.h"
 
@@ -18,6 +19,7 @@ typedef struct state {
 static int32_t role(const qn_request *r, uint32_t which) { return qn_role(&r->op[0], which); }
 
 /* Rows of q, k, v, y: elements side by side, in pieces of 16 bytes. */
+static int piece(const qn_value *v) { return v->dtype == QN_F32 ? 4 : 8; }
 static qn_status take_rows(const qn_request *r, int32_t value, const char *name, int64_t stride[3], qn_prepared *out)
 {
   const qn_value *v = &r->value[value];
@@ -26,8 +28,9 @@ static qn_status take_rows(const qn_request *r, int32_t value, const char *name,
   if (v->align < 16) return qn_refuse(out, "16-byte loads", name, "aligned to 16 bytes", "%u", v->align);
   for (int i = 0; i < 3; i++) {
     stride[i] = v->dim[i] > 1 ? v->stride[i] : 0;
-    if (stride[i] % 8)
-      return qn_refuse(out, "strides of multiples of 16 bytes", name, "a multiple of 8", "stride %lld", (long long)stride[i]);
+    if (stride[i] % piece(v))
+      return qn_refuse(out, "strides of multiples of 16 bytes", name, piece(v) == 8 ? "a multiple of 8" : "a multiple of 4", "stride %lld",
+                       (long long)stride[i]);
   }
   return QN_OK;
 }
@@ -57,8 +60,8 @@ static qn_status refused(const qn_request *r, const qn_attention *attr, qn_prepa
                  *v = cuda_value(r, QN_ROLE_ATTENTION_FORWARD_V), *y = cuda_value(r, QN_ROLE_ATTENTION_FORWARD_Y);
   if (r->device->arch_major < 8)
     return qn_refuse(out, "compute capability 8.0 or above", "", "8.0", "%d.%d", (int)r->device->arch_major, (int)r->device->arch_minor);
-  if (q->dtype != QN_BF16 && q->dtype != QN_F16)
-    return qn_refuse(out, "16-bit operands", "q", "bf16 or f16", "%s", qn_kit_name(q->dtype));
+  if (q->dtype != QN_BF16 && q->dtype != QN_F16 && q->dtype != QN_F32)
+    return qn_refuse(out, "operands of 16 bits or f32", "q", "bf16, f16 or f32", "%s", qn_kit_name(q->dtype));
   if (k->dtype != q->dtype || (v && v->dtype != q->dtype))
     return qn_refuse(out, "operands of one dtype", "k", "q's", "%s", qn_kit_name(k->dtype));
   if (y->dtype != q->dtype && y->dtype != QN_F32) return qn_refuse(out, "y as q, or f32", "y", "f32", "%s", qn_kit_name(y->dtype));
@@ -70,12 +73,12 @@ static qn_status refused(const qn_request *r, const qn_attention *attr, qn_prepa
   return QN_OK;
 }
 
-/* Fewer tiles than two for each multiprocessor: parts of at least two blocks of keys. */
-static int32_t splits_for(const qn_request *r, int64_t tiles, int64_t blocks, int64_t bytes)
+/* Fewer tiles than run at once: parts of at least two blocks of keys, as many as still run at once, for a second wave of a few would
+ * take as long as the first. */
+static int32_t splits_for(const qn_request *r, int64_t room, int64_t tiles, int64_t blocks, int64_t bytes)
 {
-  const int64_t room = 2 * (int64_t)r->device->units;
   if (r->demands->determinism >= QN_DET_BATCH || tiles >= room) return 1;
-  int64_t n = qn_min_i64(qn_min_i64(qn_ceil_div(room, qn_max_i64(1, tiles)), blocks / 2), 64);
+  int64_t n = qn_min_i64(qn_min_i64(room / qn_max_i64(1, tiles), blocks / 2), 64);
   while (n > 1 && (uint64_t)(n * tiles * bytes) > r->demands->workspace_limit) n--;
   return (int32_t)qn_max_i64(1, n);
 }
@@ -105,11 +108,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t d = q->dim[3], dv = y->dim[3], most = 1 << 29,
                 keys = st.pages >= 0 ? r->value[st.pages].dim[1] * k->dim[2] : k->dim[2],
                 batch = st.q_starts >= 0 ? r->value[st.q_starts].dim[0] - 1 : q->dim[0];
-  const cuda_attention_many_kernel *kernel = q->dtype == QN_BF16 ? cuda_attention_many_bf16 : cuda_attention_many_f16;
-  while (kernel->d && kernel->d < qn_max_i64(d, dv)) kernel++;
+  const cuda_attention_many_kernel *kernel = q->dtype == QN_BF16 ? cuda_attention_many_bf16 : q->dtype == QN_F16 ? cuda_attention_many_f16
+                                          : cuda_attention_many_f32;
+  const int64_t group = q->dim[1] / k->dim[1];
+  while (kernel->d && (kernel->d < qn_max_i64(d, dv) || (kernel->rows < q->dim[2] * group && kernel[1].d == kernel->d))) kernel++;
   if (!kernel->d) return qn_refuse(out, "at most 256 elements of a key and of a value", "q", "256", "%lld", (long long)qn_max_i64(d, dv));
-  if (dv % 8) return qn_refuse(out, "values in pieces of 16 bytes", "v", "a multiple of 8", "%lld", (long long)dv);
-  const int64_t group = q->dim[1] / k->dim[1], tiles = qn_ceil_div(q->dim[2] * group, CUDA_ATTENTION_ROWS), all = tiles * batch * k->dim[1];
+  if (dv % piece(q))
+    return qn_refuse(out, "values in pieces of 16 bytes", "v", piece(q) == 8 ? "a multiple of 8" : "a multiple of 4", "%lld",
+                     (long long)dv);
+  const int64_t tiles = qn_ceil_div(q->dim[2] * group, kernel->rows), all = tiles * batch * k->dim[1];
   if (q->dim[2] * group > most || keys > most || all * 64 > INT32_MAX)
     return qn_refuse(out, "fewer than 2^29 queries of a group, keys, and fewer than 2^25 tiles", "q", "fewer", "%lld", (long long)all);
   if (kernel->shared > cuda_room(r))
@@ -139,25 +146,28 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     a->slopes_stride[0] = v->rank == 2 && v->dim[0] > 1 ? v->stride[0] : 0, a->slopes_stride[1] = v->stride[v->rank - 1];
   }
 
-  const bool plain = st.bias < 0 && st.mask < 0 && st.blocks < 0 && st.slopes < 0 && st.pages < 0 && attr->softcap == 0;
+  const bool plain = st.bias < 0 && st.mask < 0 && st.blocks < 0 && st.slopes < 0 && attr->softcap == 0;
   const double log2e = 1.44269504088896340736;
   a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale), a->softcap = (float)attr->softcap;
   a->unit = (float)(plain ? a->scale * log2e : log2e);
   a->tiles = (int32_t)tiles;
-  const int64_t part = (kernel->d / 2 + 4) * CUDA_ATTENTION_THREADS * 4;
-  a->splits = splits_for(r, all, qn_ceil_div(keys, kernel->bn), part);
+  const int64_t part = (kernel->d / 2 + 4) * kernel->rows * 2 * 4;         /* two threads a row */
+  const int64_t room = (kernel->d > 128 ? 1 : kernel->rows == 16 ? 3 : 2) * (int64_t)r->device->units;        /* blocks at once */
+  a->splits = splits_for(r, room, all, qn_ceil_div(keys, kernel->bn), part);
   st.kernel = plain ? kernel->plain : kernel->any, st.shared = kernel->shared, st.grid = all * a->splits;
 
   if (a->splits > 1) {
     out->workspace = (uint64_t)(all * a->splits * part), out->counters = (uint64_t)all * 4;
     out->traits &= ~(uint64_t)QN_TRAIT_BATCH_INVARIANT;
   }
-  out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };        /* weights, for the second product */
+  const bool f32 = q->dtype == QN_F32;
+  out->numerics = (qn_numerics){ .accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC, .store = f32 ? 0 : q->dtype };        /* weights */
+  out->math = f32 ? QN_MATH_F32 : QN_MATH_STRICT;
   /* About half of what the device multiplies by mma.sync; a third of that where scores are changed one by one. Keys are read once. */
   const double seen = a->right < 0 || a->queries == 1 ? (double)keys : 0.5 * (double)keys,
-               products = (double)all * CUDA_ATTENTION_ROWS * seen * 4 * kernel->d,
-               bytes = (double)batch * (double)k->dim[1] * seen * (double)(d + dv) * 2;
-  out->estimate = 5000 + products / (plain ? 250e3 : 60e3) + bytes / 2500 + (a->splits > 1 ? 3000 : 0);
+               products = (double)all * kernel->rows * seen * 4 * kernel->d,
+               bytes = (double)batch * (double)k->dim[1] * seen * (double)(d + dv) * (f32 ? 4 : 2);
+  out->estimate = 5000 + products / (plain ? f32 ? 40e3 : 250e3 : f32 ? 30e3 : 60e3) + bytes / 2500 + (a->splits > 1 ? 3000 : 0);
   return cuda_keep(out, &st, sizeof st);
 }
 

@@ -5,6 +5,8 @@
  * registers, O += P v with P from registers (attention_scores.cuh). Rows are addressed one by one: ragged sequences and
  * pages cost nothing.
  *
+ * A block of 16 rows, for decoding: each warp takes all rows and a quarter of each block of keys, and the warps join at the end.
+ *
  * `splits`: the keys of a tile are shared by that many blocks; the last one to end joins their parts in order.
  *
  * A weight of 0 times NaN is NaN, so a row that is not finite is computed again by a warp that reads only what it sees. */
@@ -13,10 +15,14 @@
 #include "attention_scores.cuh"
 #include "kit/sm80.cuh"
 
-template <int kind_, int D_, int BN_, bool PLAIN_> struct attention_many_shape {
-  static constexpr int kind = kind_, D = D_, BN = BN_;
-  static constexpr bool PLAIN = PLAIN_;
-  static constexpr int row = D * 2, stage = BN * row, shared = CUDA_ATTENTION_ROWS * row + 4 * stage + 2 * BN;
+template <int kind_, int D_, int BN_, int ROWS_, bool PLAIN_> struct attention_many_shape {
+  static constexpr int kind = kind_, D = D_, BN = BN_, ROWS = ROWS_, CHUNK = attention_operand<kind>::CHUNK;
+  static constexpr bool PLAIN = PLAIN_, FEW = ROWS == 16;
+  typedef typename attention_operand<kind>::element element;
+  static constexpr float UNIT = kind == MMA_3XTF32 ? 0x1p24f : 1;       /* of values: so that the digits of subnormals are not cut off */
+  static constexpr int N = FEW ? BN / 4 : BN;               /* keys of a warp */
+  static constexpr int row = D / CHUNK * 16, stage = BN * row, shared = ROWS * row + 4 * stage + 2 * BN;
+  static_assert(N % 16 == 0, "");
 };
 
 /* ---- geometry ---------------------------------------------------------------------------------------------------------- */
@@ -109,7 +115,8 @@ template <class T>
 __device__ __noinline__ void attention_many_again(const cuda_attention_many &a, const attention_sequence &s, const attention_line &line)
 {
   const int lane = threadIdx.x % 32;
-  const uint16_t *q = a.q + line.at(s, a.q_stride, a.q_starts);
+  const typename T::element *q = (const typename T::element *)a.q + line.at(s, a.q_stride, a.q_starts),
+                            *k = (const typename T::element *)a.k, *v = (const typename T::element *)a.v;
   float x[T::D / 32], sum[T::D / 32] = {}, m = -INFINITY, l = 0;
 #pragma unroll
   for (int i = 0; i < T::D / 32; i++) x[i] = lane + 32 * i < a.d ? attention_value<T::kind>(q[lane + 32 * i]) : 0;
@@ -121,7 +128,7 @@ __device__ __noinline__ void attention_many_again(const cuda_attention_many &a, 
     float p = 0;
 #pragma unroll
     for (int i = 0; i < T::D / 32; i++)
-      if (lane + 32 * i < a.d) p = fmaf(x[i], attention_value<T::kind>(a.k[at + lane + 32 * i]), p);
+      if (lane + 32 * i < a.d) p = fmaf(x[i], attention_value<T::kind>(k[at + lane + 32 * i]), p);
     return attention_score(a, s, line, j, warp_sum(p), hidden);
   };
   bool hidden;
@@ -139,7 +146,7 @@ __device__ __noinline__ void attention_many_again(const cuda_attention_many &a, 
     l += p;
 #pragma unroll
     for (int i = 0; i < T::D / 32; i++)
-      if (lane + 32 * i < a.dv) sum[i] = fmaf(p, attention_value<T::kind>(a.v[at + lane + 32 * i]), sum[i]);
+      if (lane + 32 * i < a.dv) sum[i] = fmaf(p, attention_value<T::kind>(v[at + lane + 32 * i]), sum[i]);
   }
   const float sink = a.sink ? a.sink[line.h * a.sink_stride] : -INFINITY, top = m != m || m >= sink ? m : sink;
   const float all = m == -INFINITY ? 0 : l * expf(m - top), more = sink == -INFINITY ? 0 : expf(sink - top);
@@ -156,24 +163,25 @@ __device__ __noinline__ void attention_many_again(const cuda_attention_many &a, 
 /* ---- parts ---------------------------------------------------------------------------------------------------------------- */
 
 /* Stores what this thread has of its block's part; true in the last block of the tile, with all parts joined in order. */
-template <int N> __device__ __forceinline__ bool attention_join(const cuda_attention_many &a, int tile, int split, attention_softmax &st,
-                                                                float (&sum)[N])
+template <int THREADS, int N>
+__device__ __forceinline__ bool attention_join(const cuda_attention_many &a, int tile, int split, attention_softmax &st, float (&sum)[N])
 {
-  constexpr int words = (N + 4) * CUDA_ATTENTION_THREADS;
+  constexpr int words = (N + 4) * THREADS;
   __shared__ bool last;
-  float4 *mine = (float4 *)(a.parts + ((int64_t)tile * a.splits + split) * words) + threadIdx.x;
-  mine[0] = make_float4(st.m[0], st.m[1], st.l[0], st.l[1]);
+  if (threadIdx.x < THREADS) {
+    float4 *mine = (float4 *)(a.parts + ((int64_t)tile * a.splits + split) * words) + threadIdx.x;
+    mine[0] = make_float4(st.m[0], st.m[1], st.l[0], st.l[1]);
 #pragma unroll
-  for (int i = 0; i < N / 4; i++)
-    mine[(i + 1) * CUDA_ATTENTION_THREADS] = make_float4(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3]);
-  __threadfence();
+    for (int i = 0; i < N / 4; i++) mine[(i + 1) * THREADS] = make_float4(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3]);
+    __threadfence();
+  }
   __syncthreads();
   if (threadIdx.x == 0) {
     last = atomicAdd(a.tickets + tile, 1) == a.splits - 1;
     if (last) a.tickets[tile] = 0;
   }
   __syncthreads();
-  if (!last) return false;
+  if (!last || threadIdx.x >= THREADS) return false;
   __threadfence();
   const float4 *part = (const float4 *)(a.parts + (int64_t)tile * a.splits * words) + threadIdx.x;
   float m[2] = { -1e30f, -1e30f };
@@ -190,12 +198,40 @@ template <int N> __device__ __forceinline__ bool attention_join(const cuda_atten
     st.l[0] = fmaf(has.z, by[0], st.l[0]), st.l[1] = fmaf(has.w, by[1], st.l[1]);
 #pragma unroll
     for (int i = 0; i < N / 4; i++) {
-      const float4 v = __ldcg(of + (i + 1) * CUDA_ATTENTION_THREADS);
+      const float4 v = __ldcg(of + (i + 1) * THREADS);
       sum[4 * i] = fmaf(v.x, by[0], sum[4 * i]), sum[4 * i + 1] = fmaf(v.y, by[0], sum[4 * i + 1]);
       sum[4 * i + 2] = fmaf(v.z, by[1], sum[4 * i + 2]), sum[4 * i + 3] = fmaf(v.w, by[1], sum[4 * i + 3]);
     }
   }
   return true;
+}
+
+/* The warps' shares of the keys, joined in the first one's registers. at: room for what the others have. */
+template <int N> __device__ __forceinline__ void attention_join_warps(float *at, float unit, attention_softmax &st, float (&sum)[N])
+{
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  __syncthreads();                        /* the room was keys and values */
+  if (warp) {
+    float *to = at + (warp - 1) * (N + 4) * 32 + lane;
+    to[0] = st.m[0], to[32] = st.m[1], to[64] = st.l[0], to[96] = st.l[1];
+#pragma unroll
+    for (int i = 0; i < N; i++) to[(i + 4) * 32] = sum[i];
+  }
+  __syncthreads();
+  if (warp) return;
+#pragma unroll 1
+  for (int w = 0; w < 3; w++) {
+    const float *of = at + w * (N + 4) * 32 + lane;
+    float mine[2], theirs[2];
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const float m = fmaxf(st.m[h], of[h * 32]);
+      mine[h] = fn_exp2((st.m[h] - m) * unit), theirs[h] = fn_exp2((of[h * 32] - m) * unit);
+      st.m[h] = m, st.l[h] = fmaf(of[(h + 2) * 32], theirs[h], st.l[h] * mine[h]);
+    }
+#pragma unroll
+    for (int i = 0; i < N; i++) sum[i] = fmaf(of[(i + 4) * 32], theirs[i / 2 % 2], sum[i] * mine[i / 2 % 2]);
+  }
 }
 
 /* ---- the kernel ------------------------------------------------------------------------------------------------------------ */
@@ -206,17 +242,18 @@ template <class T> __device__ __forceinline__ uint32_t attention_chunk(uint32_t 
   return base + r * T::row + ((c ^ (r & 7)) << 4);
 }
 
-template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::D > 128 ? 1 : 2)
+template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::D > 128 ? 1 : T::FEW ? 3 : 2)
     attention_mma(const __grid_constant__ cuda_attention_many a)
 {
-  constexpr int D = T::D, BN = T::BN, chunks = D / 8;
+  constexpr int D = T::D, BN = T::BN, N = T::N, ROWS = T::ROWS, CHUNK = T::CHUNK, K = attention_operand<T::kind>::K, chunks = D / CHUNK;
+  typedef typename T::element element;
   extern __shared__ __align__(128) unsigned char shared[];
-  const uint32_t q0 = shared_address(shared), k0 = q0 + CUDA_ATTENTION_ROWS * T::row, v0 = k0 + 2 * T::stage;
-  unsigned char *there = shared + CUDA_ATTENTION_ROWS * T::row + 4 * T::stage;     /* of a stage's keys: those on a page that exists */
+  const uint32_t q0 = shared_address(shared), k0 = q0 + ROWS * T::row, v0 = k0 + 2 * T::stage;
+  unsigned char *there = shared + ROWS * T::row + 4 * T::stage;     /* of a stage's keys: those on a page that exists */
   const int tile = blockIdx.x / a.splits, split = blockIdx.x % a.splits, sequence = tile / a.tiles, m = a.tiles - 1 - tile % a.tiles,
             warp = threadIdx.x / 32, lane = threadIdx.x % 32, key_heads = a.heads / a.group;
   const attention_sequence s(a, sequence / key_heads, sequence % key_heads);
-  const int row0 = m * CUDA_ATTENTION_ROWS, end = min(row0 + CUDA_ATTENTION_ROWS, s.queries * a.group),
+  const int row0 = m * ROWS, end = min(row0 + ROWS, s.queries * a.group),
             rows = (a.q_starts ? s.queries : a.queries) * a.group;
 
   /* Blocks of keys that any row may see; this block's share of them. */
@@ -230,9 +267,10 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
     first += split * each, last = min(last, first + each - 1);
   }
 
-  auto load = [&](uint32_t to, const uint16_t *from, int64_t at, bool is, int width, int r, int c) {
-    const int bytes = is ? max(0, min(16, (width - c * 8) * 2)) : 0;
-    copy_async<16>(attention_chunk<T>(to, r, c), bytes ? from + at + c * 8 : from, bytes);
+  auto load = [&](uint32_t to, const void *of, int64_t at, bool is, int width, int r, int c) {
+    const element *from = (const element *)of;
+    const int bytes = is ? max(0, min(16, (width - c * CHUNK) * (16 / CHUNK))) : 0;
+    copy_async<16>(attention_chunk<T>(to, r, c), bytes ? from + at + c * CHUNK : from, bytes);
   };
   auto load_keys = [&](int n, int stage) {
     for (int i = threadIdx.x; i < BN * chunks; i += CUDA_ATTENTION_THREADS) {
@@ -242,10 +280,10 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
       if (is) attention_key(a, s, j, a.v_stride, of_v);
       load(k0 + stage * T::stage, a.k, of_k, is, a.d, r, c);
       load(v0 + stage * T::stage, a.v, of_v, is, a.dv, r, c);
-      if (!T::PLAIN && c == 0) there[stage * BN + r] = is;
+      if (c == 0 && a.pages) there[stage * BN + r] = is;
     }
   };
-  for (int i = threadIdx.x; i < CUDA_ATTENTION_ROWS * chunks; i += CUDA_ATTENTION_THREADS) {
+  for (int i = threadIdx.x; i < ROWS * chunks; i += CUDA_ATTENTION_THREADS) {
     const int r = i / chunks, c = i % chunks;
     const bool is = row0 + r < end;
     load(q0, a.q, is ? attention_line(a, s, row0 + r).at(s, a.q_stride, a.q_starts) : 0, is, a.d, r, c);
@@ -255,13 +293,13 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
 
   float sum[D / 2], by[2];
   attention_softmax st;
-  const int row = row0 + warp * 16 + lane / 4;
+  const int first_row = T::FEW ? 0 : warp * 16, first_key = T::FEW ? warp * N : 0, row = row0 + first_row + lane / 4;
   const attention_line line[2] = { attention_line(a, s, row), attention_line(a, s, row + 8) };
-  const int column = lane % 4 * 2, high[2] = { line[0].high - column, line[1].high - column },
+  const int column = first_key + lane % 4 * 2, high[2] = { line[0].high - column, line[1].high - column },
             low[2] = { line[0].low - column, line[1].low - column };
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    const float sink = a.sink && split == 0 ? a.sink[line[h].h * a.sink_stride] : -INFINITY;
+    const float sink = a.sink && split == 0 && (!T::FEW || warp == 0) ? a.sink[line[h].h * a.sink_stride] : -INFINITY;
     st.m[h] = sink == -INFINITY ? -1e30f : sink / (a.unit * 0.69314718056f);
     st.l[h] = sink == -INFINITY || lane % 4 ? 0 : 1;
   }
@@ -274,29 +312,30 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
     copy_async_wait<1>();
     __syncthreads();
     /* S = q k' */
-    float x[BN / 2];
+    float x[N / 2];
 #pragma unroll
-    for (int i = 0; i < BN / 2; i++) x[i] = 0;
+    for (int i = 0; i < N / 2; i++) x[i] = 0;
 #pragma unroll
-    for (int k = 0; k < D / 16; k++) {
+    for (int k = 0; k < chunks / 2; k++) {
       uint32_t q[4];
-      load_matrices<false>(q, attention_chunk<T>(q0, warp * 16 + lane % 16, 2 * k + lane / 16));
+      load_matrices<false>(q, attention_chunk<T>(q0, first_row + lane % 16, 2 * k + lane / 16));
 #pragma unroll
-      for (int j = 0; j < BN / 16; j++) {
+      for (int j = 0; j < N / 16; j++) {
         uint32_t b[4];
-        load_matrices<false>(b, attention_chunk<T>(k0 + stage * T::stage, j * 16 + lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+        const int key = first_key + j * 16 + lane / 16 * 8 + lane % 8;
+        load_matrices<false>(b, attention_chunk<T>(k0 + stage * T::stage, key, 2 * k + lane / 8 % 2));
         attention_product<T::kind>(x + 8 * j, q, b[0], b[1]);
         attention_product<T::kind>(x + 8 * j + 4, q, b[2], b[3]);
       }
     }
     /* Softmax */
-    if (!T::PLAIN) {
+    if (!T::PLAIN || a.pages) {
 #pragma unroll
-      for (int i = 0; i < BN / 2; i++) {
+      for (int i = 0; i < N / 2; i++) {
         const int at = column + i / 4 * 8 + i % 2, j = n * BN + at, h = i / 2 % 2;
-        if (j > line[h].high || j < line[h].low) continue;            /* masked below */
-        bool hidden = !there[stage * BN + at];
-        x[i] = hidden ? -INFINITY : attention_score(a, s, line[h], j, x[i], hidden);
+        bool hidden = a.pages && !there[stage * BN + at];
+        if (hidden) x[i] = -INFINITY;
+        else if (!T::PLAIN && j <= line[h].high && j >= line[h].low) x[i] = attention_score(a, s, line[h], j, x[i], hidden);
       }
     }
     const int up[2] = { high[0] - n * BN, high[1] - n * BN }, down[2] = { low[0] - n * BN, low[1] - n * BN };
@@ -305,21 +344,26 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
     attention_exponentials(x, st, a.unit, by);
     attention_rescale(sum, by);
     /* O += P v */
-    uint32_t p[BN / 4];
+    uint32_t p[N / 2 * 8 / K];
     attention_pack<T::kind>(x, p);
 #pragma unroll
-    for (int k = 0; k < BN / 16; k++)
+    for (int k = 0; k < N / K; k++)
 #pragma unroll
       for (int j = 0; j < D / 16; j++) {
         uint32_t b[4];
-        load_matrices<true>(b, attention_chunk<T>(v0 + stage * T::stage, k * 16 + lane % 16, 2 * j + lane / 16));
+        attention_summed<T::kind>(b, v0 + stage * T::stage + (first_key + k * K) * T::row, T::row, 16 * j, T::UNIT);
         attention_product<T::kind>(sum + 8 * j, p + 4 * k, b[0], b[1]);
         attention_product<T::kind>(sum + 8 * j + 4, p + 4 * k, b[2], b[3]);
       }
     __syncthreads();                      /* this stage is loaded next */
   }
   copy_async_wait<0>();
-  if (a.splits > 1 && !attention_join(a, tile, split, st, sum)) return;
+  if (T::FEW) attention_join_warps((float *)(shared + ROWS * T::row), a.unit, st, sum);
+  if (a.splits > 1) {
+    if (!attention_join<T::FEW ? 32 : CUDA_ATTENTION_THREADS>(a, tile, split, st, sum)) return;
+  } else if (T::FEW && warp) {
+    return;
+  }
 
   /* Results, and rows that are not finite again. */
   unsigned again[2];
@@ -334,7 +378,7 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
     const bool bad = is && sees && !(probe == 0 && l >= 1e-30f && l < INFINITY && fabsf(st.m[h]) < 1e30f);
     again[h] = __ballot_sync(~0u, bad && lane % 4 == 0);
     const int64_t at = line[h].at(s, a.y_stride, a.q_starts);
-    attention_put<T::kind, D>(a, at, sum, h, 1 / l, is && sees && !bad);
+    attention_put<T::kind, D>(a, at, sum, h, 1 / l / T::UNIT, is && sees && !bad);
     for (int c = lane % 4; c < a.dv && is && !sees; c += 4) attention_store(a, at, c, 0, T::kind == MMA_BF16);
     if (!is || bad || lane % 4) continue;
     const float sink = a.sink && line[h].i < s.queries ? a.sink[line[h].h * a.sink_stride] : -INFINITY, natural = a.unit * 0.69314718056f;
@@ -343,9 +387,10 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
   }
 #pragma unroll 1
   for (int i = 0; i < 16; i++)
-    if (again[i / 8] >> i % 8 * 4 & 1) attention_many_again<T>(a, s, attention_line(a, s, row0 + warp * 16 + i));
+    if (again[i / 8] >> i % 8 * 4 & 1) attention_many_again<T>(a, s, attention_line(a, s, row0 + first_row + i));
 }
 
-#define ATTENTION_MANY(kind, d, bn) \
-  { d, bn, attention_many_shape<kind, d, bn, true>::shared, (const void *)attention_mma<attention_many_shape<kind, d, bn, true>>, \
-    (const void *)attention_mma<attention_many_shape<kind, d, bn, false>> },
+#define ATTENTION_MANY(kind, d, bn, rows) \
+  { d, bn, rows, attention_many_shape<kind, d, bn, rows, true>::shared, \
+    (const void *)attention_mma<attention_many_shape<kind, d, bn, rows, true>>, \
+    (const void *)attention_mma<attention_many_shape<kind, d, bn, rows, false>> },

@@ -7,7 +7,7 @@
 typedef struct cuda_attention_spread { const void *p; int64_t stride[4]; uint32_t dtype; } cuda_attention_spread;
 
 typedef struct cuda_attention_many {
-  const uint16_t *q, *k, *v;
+  const void *q, *k, *v;
   void      *y;
   float     *lse, *max;                   /* NULL: not wanted */
   const float *sink, *slopes;             /* NULL: none, as the rest */
@@ -27,14 +27,16 @@ typedef struct cuda_attention_many {
 } cuda_attention_many;
 
 typedef struct cuda_attention_many_kernel {
-  int32_t d, bn, shared;
-  const void *plain, *any;                /* any: with what changes single scores, paged keys */
+  int32_t d, bn, rows, shared;
+  const void *plain, *any;                /* any: with what changes single scores */
 } cuda_attention_many_kernel;
-extern const cuda_attention_many_kernel cuda_attention_many_bf16[], cuda_attention_many_f16[];      /* ended by d 0 */
-enum { CUDA_ATTENTION_ROWS = 64, CUDA_ATTENTION_THREADS = 128 };
+extern const cuda_attention_many_kernel cuda_attention_many_bf16[], cuda_attention_many_f16[],
+                                        cuda_attention_many_f32[];        /* ended by d 0 */
+enum { CUDA_ATTENTION_THREADS = 128 };
 
-/* Elements of a key and a value, keys of a block. */
-#define CUDA_ATTENTION_MANY_SHAPES(X) X(64, 64) X(128, 64) X(256, 32)
+/* Elements of a key and a value, keys of a block, rows of a tile: of two for the same elements the fewer rows first. */
+#define CUDA_ATTENTION_MANY_SHAPES(X) X(64, 64, 16) X(64, 64, 64) X(128, 64, 16) X(128, 64, 64) X(256, 32, 64)
+#define CUDA_ATTENTION_MANY_SHAPES_F32(X) X(64, 64, 64) X(128, 32, 64) X(256, 16, 64)
 
 #ifdef __cplusplus
 extern "C"

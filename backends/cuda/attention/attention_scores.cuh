@@ -14,30 +14,71 @@ __device__ __forceinline__ int attention_length(const void *lengths, int64_t at,
   const int64_t n = i64 ? ((const int64_t *)lengths)[at] : ((const int32_t *)lengths)[at];
   return (int)(n < 0 ? 0 : n > most ? most : n);
 }
+/* What a kind of product reads: elements, those in 16 bytes, those of k (32 bytes, an accumulator's columns) that it sums over. */
+template <int kind> struct attention_operand { typedef uint16_t element; enum { CHUNK = 8, K = 16 }; };
+template <> struct attention_operand<MMA_3XTF32> { typedef float element; enum { CHUNK = 4, K = 8 }; };
+
+template <int kind> __device__ __forceinline__ float attention_value(float x) { return x; }
 template <int kind> __device__ __forceinline__ float attention_value(uint16_t x)
 {
   return kind == MMA_BF16 ? bf16_to_float(x) : f16_to_float(x);
 }
 
-/* d += a b: 16 x 8 sums over 16 of k, a an accumulator's part as attention_pack makes it. */
+/* d += a b by mma.sync: 16 x 8 sums over K of k; a: of rows in shared memory, or an accumulator's part as attention_pack makes it. */
 template <int kind> __device__ __forceinline__ void attention_product(float *d, const uint32_t *a, uint32_t b0, uint32_t b1)
 {
   float (&sums)[4] = *(float (*)[4])d;
   const uint32_t (&words)[4] = *(const uint32_t (*)[4])a;
-  if (kind == MMA_BF16) mma_bf16::product(sums, words, b0, b1);
-  else mma_f16::product(sums, words, b0, b1);
+  if constexpr (kind == MMA_BF16) mma_bf16::product(sums, words, b0, b1);
+  if constexpr (kind == MMA_F16) mma_f16::product(sums, words, b0, b1);
+  if constexpr (kind == MMA_3XTF32) {
+    uint32_t a_hi[4], a_lo[4], b_hi[2], b_lo[2];
+#pragma unroll
+    for (int i = 0; i < 4; i++) mma_split(__uint_as_float(words[i]), a_hi[i], a_lo[i]);
+    mma_split(__uint_as_float(b0), b_hi[0], b_lo[0]), mma_split(__uint_as_float(b1), b_hi[1], b_lo[1]);
+    mma_tf32::product(sums, a_lo, b_hi[0], b_hi[1]);
+    mma_tf32::product(sums, a_hi, b_lo[0], b_lo[1]);
+    mma_tf32::product(sums, a_hi, b_hi[0], b_hi[1]);
+  }
+}
+/* b of two products, 16 columns from `column` on, from rows of k: row r's chunk c is at rows + r * pitch + ((c ^ r % 8) << 4), and `rows`
+ * is one whose number is a multiple of 8. With tf32 the order of k is an accumulator's, a thread has two neighbours; elements are
+ * multiplied by `by`. */
+template <int kind>
+__device__ __forceinline__ void attention_summed(uint32_t (&b)[4], uint32_t rows, uint32_t pitch, int column, float by = 1)
+{
+  const uint32_t lane = threadIdx.x % 32;
+  if constexpr (kind != MMA_3XTF32) {
+    load_matrices<true>(b, rows + lane % 16 * pitch + ((column / 8 + lane / 16 ^ lane & 7) << 4));
+  } else {
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++) {
+      const uint32_t r = lane % 4 * 2 + i % 2, c = (uint32_t)column / 4 + i / 2 * 2 + lane / 16;
+      float x;
+      asm volatile("ld.shared.f32 %0, [%1];" : "=f"(x) : "r"(rows + r * pitch + ((c ^ r) << 4) + lane / 4 % 4 * 4) : "memory");
+      b[i] = __float_as_uint(x * by);
+    }
+  }
 }
 
 struct attention_softmax { float m[2], l[2]; };             /* m: unscaled; l: of this thread's columns */
 
-/* Limits are relative to this thread's first column. */
-template <int N> __device__ __forceinline__ void attention_mask(float (&s)[N], const int (&low)[2], const int (&high)[2])
+/* Hides columns; limits, of rows g and g + 8, are relative to this thread's first column. */
+template <int N> __device__ __forceinline__ void attention_mask_above(float (&s)[N], int high0, int high1)
 {
 #pragma unroll
-  for (int i = 0; i < N; i++) {
-    const int column = i / 4 * 8 + i % 2, h = i / 2 % 2;
-    if (column > high[h] || column < low[h]) s[i] = -INFINITY;
-  }
+  for (int i = 0; i < N; i++)
+    if (i / 4 * 8 + i % 2 > (i / 2 % 2 ? high1 : high0)) s[i] = -INFINITY;
+}
+template <int N> __device__ __forceinline__ void attention_mask_below(float (&s)[N], int low0, int low1)
+{
+#pragma unroll
+  for (int i = 0; i < N; i++)
+    if (i / 4 * 8 + i % 2 < (i / 2 % 2 ? low1 : low0)) s[i] = -INFINITY;
+}
+template <int N> __device__ __forceinline__ void attention_mask(float (&s)[N], const int (&low)[2], const int (&high)[2])
+{
+  attention_mask_above(s, high[0], high[1]), attention_mask_below(s, low[0], low[1]);
 }
 /* New maxima; by: the factor of what was added up under the old ones. */
 template <int N> __device__ __forceinline__ void attention_maximum(const float (&s)[N], attention_softmax &st, float scale, float (&by)[2])
@@ -51,6 +92,17 @@ template <int N> __device__ __forceinline__ void attention_maximum(const float (
     m = fmaxf(m, __shfl_xor_sync(~0u, m, 2));
     by[h] = fn_exp2((st.m[h] - m) * scale), st.m[h] = m;
   }
+}
+/* The same, but maxima stay as they are while none of the warp's has grown by more than 2^limit: false then, and by is 1. */
+template <int N> __device__ __forceinline__ bool attention_maximum_grown(const float (&s)[N], attention_softmax &st, float scale,
+                                                                         float limit, float (&by)[2])
+{
+  attention_softmax to = st;
+  attention_maximum(s, to, scale, by);
+  const bool grown = __any_sync(~0u, (to.m[0] - st.m[0]) * scale > limit || (to.m[1] - st.m[1]) * scale > limit);
+#pragma unroll
+  for (int h = 0; h < 2; h++) st.m[h] = grown ? to.m[h] : st.m[h], by[h] = grown ? by[h] : 1;
+  return grown;
 }
 template <int N>
 __device__ __forceinline__ void attention_exponentials(float (&s)[N], attention_softmax &st, float scale, const float (&by)[2])
@@ -67,11 +119,14 @@ __device__ __forceinline__ void attention_exponentials(float (&s)[N], attention_
     st.l[h] = l;
   }
 }
-/* P as the a of wgmma_registers: an accumulator's layout is that of a. */
-template <int kind, int N> __device__ __forceinline__ void attention_pack(const float (&s)[N], uint32_t (&p)[N / 2])
+/* P as the a of wgmma_registers and attention_product: an accumulator's layout is that of a; of tf32's with k in another order. */
+template <int kind, int N, int M> __device__ __forceinline__ void attention_pack(const float (&s)[N], uint32_t (&p)[M])
 {
+  static_assert(M * attention_operand<kind>::K == N * 8, "all of them");
 #pragma unroll
-  for (int i = 0; i < N / 2; i++) p[i] = kind == MMA_BF16 ? pack_bf16(s[2 * i], s[2 * i + 1]) : pack_f16(s[2 * i], s[2 * i + 1]);
+  for (int i = 0; i < M; i++)
+    p[i] = kind == MMA_3XTF32 ? __float_as_uint(s[i / 4 * 4 + i % 2 * 2 + i / 2 % 2])
+         : kind == MMA_BF16 ? pack_bf16(s[2 * i % N], s[(2 * i + 1) % N]) : pack_f16(s[2 * i % N], s[(2 * i + 1) % N]);
 }
 template <int N> __device__ __forceinline__ void attention_rescale(float (&sum)[N], const float (&by)[2])
 {
@@ -125,6 +180,7 @@ __device__ __forceinline__ void attention_put(const A &a, int64_t at, const floa
       x[j] = kind == MMA_BF16 ? pack_bf16(lower, upper) : pack_f16(lower, upper);
     }
     quad_transpose(x);
-    if (there && 32 * i + 8 * q < a.dv) *(uint4 *)((uint16_t *)a.y + at + 32 * i + 8 * q) = make_uint4(x[0], x[1], x[2], x[3]);
+    /* __stcg, because of a plain store nvcc makes four at times. */
+    if (there && 32 * i + 8 * q < a.dv) __stcg((uint4 *)((uint16_t *)a.y + at + 32 * i + 8 * q), make_uint4(x[0], x[1], x[2], x[3]));
   }
 }

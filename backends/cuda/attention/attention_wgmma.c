@@ -1,8 +1,8 @@
 /* attention_wgmma.c -- attention on Hopper's Tensor Cores: what the kernels of attention_wgmma.cuh take, their launch.
  *
  * bf16 and f16 up to 256 elements of a key and of a value (zeros fill up to the next shape), any number of queries, keys and heads,
- * groups of query heads, causal masks and windows, lengths, a sink. Not taken here: what changes single scores (bias, mask, blocks, slopes,
- * softcap, dropout), ragged and paged tensors, scales. */
+ * groups of query heads, causal masks and windows, lengths, a sink. Variants are tiles: queries by keys of a block. Not taken here:
+ * what changes single scores (bias, mask, blocks, slopes, softcap, dropout), ragged and paged tensors, scales. */
 #include "attention_wgmma.h"
 #include "engines.h"
 
@@ -62,6 +62,25 @@ static void strides_of(int64_t to[3], const qn_value *v)
   for (int i = 0; i < 3; i++) to[i] = v->dim[i] > 1 ? v->stride[i] : 0;
 }
 
+/* Of two tiles for the same elements the wider has fewer steps, but begins later and does more in vain where masks end: it is for many
+ * keys, and a diagonal asks for more of them. */
+static const char *const tiles_offered[] = { "192x128", "128x128", "128x176", "128x80", NULL };
+static const cuda_attention_kernel *choose(const qn_request *r, const qn_attention *attr, const qn_value *q, int64_t dv, int64_t keys)
+{
+  const cuda_attention_kernel *kernel = q->dtype == QN_BF16 ? cuda_attention_bf16 : cuda_attention_f16;
+  while (kernel->d && (kernel->d < q->dim[3] || kernel->dv < dv || (r->variant && strcmp(kernel->tile, r->variant)))) kernel++;
+  if (!r->variant && kernel->d && kernel[1].d == kernel->d && kernel[1].dv == kernel->dv && attr->left < 0 && q->dim[2] > kernel->bm &&
+      keys >= (attr->right < 0 ? 1024 : 8192))
+    kernel++;
+  return kernel;
+}
+
+/* One query of each head, and no mask to tell by the query's place: a group's heads, which share keys, are queries of one head. */
+static void by_groups(qn_value *v, int64_t group)
+{
+  v->dim[2] = group, v->stride[2] = v->stride[1], v->dim[1] /= group, v->stride[1] *= group;
+}
+
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_attention *attr = r->op[0].attr;
@@ -87,42 +106,65 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (st.max >= 0 && st.sink >= 0) return qn_refuse(out, "the largest score or a sink, not both", "max", "none", "%s", "one");
 
   const int64_t d = q->dim[3], dv = v->dim[3];
-  const cuda_attention_kernel *kernel = q->dtype == QN_BF16 ? cuda_attention_bf16 : cuda_attention_f16;
-  while (kernel->d && (kernel->d < d || kernel->dv < dv)) kernel++;
-  if (!kernel->d) return qn_refuse(out, "at most 256 elements of a key and of a value", "q", "256", "%lld", (long long)qn_max_i64(d, dv));
+  const cuda_attention_kernel *kernel = choose(r, attr, q, dv, k->dim[2]);
+  if (!kernel->d)
+    return r->variant ? qn_refuse(out, "elements that this tile holds", "q", "fewer", "%lld", (long long)qn_max_i64(d, dv))
+                      : qn_refuse(out, "at most 256 elements of a key and of a value", "q", "256", "%lld", (long long)qn_max_i64(d, dv));
   if (dv % 8) return qn_refuse(out, "values in pieces of 16 bytes", "v", "a multiple of 8", "%lld", (long long)dv);
   if (!k->dim[2]) return qn_refuse(out, "tensor maps have no empty dims", "k", "at least one key", "%s", "0");
   if (!loadable(q, "q", out) || !loadable(k, "k", out) || !loadable(v, "v", out) || !loadable(y, "y", out)) return QN_UNSUPPORTED;
-  const int64_t most = 1 << 29, tiles_m = qn_ceil_div(q->dim[2], kernel->bm), tiles = tiles_m * q->dim[0] * q->dim[1];
-  if (q->dim[2] > most || k->dim[2] > most || tiles >= most)
-    return qn_refuse(out, "fewer than 2^29 queries, keys and tiles", "q", "fewer", "%lld", (long long)qn_max_i64(tiles, q->dim[2]));
+
+  /* What follows sees these. */
+  qn_value qs = *q, ys = *y, lse = { 0 }, max = { 0 };
+  if (st.lse >= 0) lse = r->value[st.lse];
+  if (st.max >= 0) max = r->value[st.max];
+  int64_t right = attr->right;
+  if (qs.dim[2] == 1 && qs.dim[1] > k->dim[1] && st.sink < 0 && st.q_lengths < 0 && attr->left < 0 &&
+      (right < 0 || attr->align != QN_ALIGN_TOP_LEFT)) {
+    const int64_t group = qs.dim[1] / k->dim[1];
+    by_groups(&qs, group), by_groups(&ys, group), by_groups(&lse, group), by_groups(&max, group);
+    right = -1;
+  }
+  const int64_t most = 1 << 29, tiles_m = qn_ceil_div(qs.dim[2], kernel->bm), tiles = tiles_m * qs.dim[0] * qs.dim[1];
+  if (qs.dim[2] > most || k->dim[2] > most || tiles >= most)
+    return qn_refuse(out, "fewer than 2^29 queries, keys and tiles", "q", "fewer", "%lld", (long long)qn_max_i64(tiles, qs.dim[2]));
 
   cuda_attention *a = &st.a;
-  a->batch = (int32_t)q->dim[0], a->heads = (int32_t)q->dim[1], a->group = (int32_t)(q->dim[1] / k->dim[1]);
-  a->queries = (int32_t)q->dim[2], a->keys = (int32_t)k->dim[2], a->d = (int32_t)d, a->dv = (int32_t)dv;
+  a->batch = (int32_t)qs.dim[0], a->heads = (int32_t)qs.dim[1], a->group = (int32_t)(qs.dim[1] / k->dim[1]);
+  a->queries = (int32_t)qs.dim[2], a->keys = (int32_t)k->dim[2], a->d = (int32_t)d, a->dv = (int32_t)dv;
   a->left = attr->left < 0 || attr->left >= most ? -1 : (int32_t)attr->left;
-  a->right = attr->right < 0 || attr->right >= most ? -1 : (int32_t)attr->right;
+  a->right = right < 0 || right >= most ? -1 : (int32_t)right;
   a->top_left = attr->align == QN_ALIGN_TOP_LEFT, a->y_f32 = y->dtype == QN_F32;
   a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale), a->scale_log2 = (float)(a->scale * 1.44269504088896340736);
   a->tiles_m = (int32_t)tiles_m, a->tiles = (uint32_t)tiles;
-  a->section = (int32_t)qn_max_i64(1, (32 << 20) / (qn_max_i64(1, k->dim[2]) * (d + dv) * 2)) * a->group;
-  if (a->section > a->batch * a->heads) a->section = a->batch * a->heads;
-  strides_of(a->q_stride, q), strides_of(a->k_stride, k), strides_of(a->v_stride, v), strides_of(a->y_stride, y);
-  if (st.lse >= 0) strides_of(a->lse_stride, &r->value[st.lse]);
-  if (st.max >= 0) strides_of(a->max_stride, &r->value[st.max]);
+  /* Sections of equal length: 16 heads leave the multiprocessors no more idle than all would, and tiles that share keys stay close to
+   * each other; fewer, where the keys of 16 would crowd the L2 cache. */
+  const int64_t heads = qs.dim[0] * qs.dim[1], kept = (16 << 20) / (k->dim[2] * (d + dv) * 2) * a->group,
+                sections = qn_ceil_div(heads, qn_min_i64(16, qn_max_i64(4, kept)));
+  a->section = (int32_t)qn_max_i64(1, qn_ceil_div(heads, qn_max_i64(1, sections)));
+  strides_of(a->q_stride, &qs), strides_of(a->k_stride, k), strides_of(a->v_stride, v), strides_of(a->y_stride, &ys);
+  if (st.lse >= 0) strides_of(a->lse_stride, &lse);
+  if (st.max >= 0) strides_of(a->max_stride, &max);
   if (st.sink >= 0) a->sink_stride = r->value[st.sink].stride[0];
   const qn_value *ql = st.q_lengths >= 0 ? &r->value[st.q_lengths] : NULL, *kl = st.kv_lengths >= 0 ? &r->value[st.kv_lengths] : NULL;
   if (ql) a->q_lengths_stride = ql->stride[0], a->q_lengths_i64 = ql->dtype == QN_I64;
   if (kl) a->kv_lengths_stride = kl->stride[0], a->kv_lengths_i64 = kl->dtype == QN_I64;
-  st.tensor[Q] = *q, st.tensor[K] = *k, st.tensor[V] = *v, st.kernel = kernel;
+  st.tensor[Q] = qs, st.tensor[K] = *k, st.tensor[V] = *v, st.kernel = kernel;
   st.grid = (int32_t)qn_min_i64(tiles, r->device->units);
 
   out->counters = 8;
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };        /* weights, for the second product */
-  /* About 550 TFLOP/s, and the tiles' ends; half of the products are not made under a causal mask. */
+  /* A multiprocessor does about 3700 operations in a nanosecond with 64 elements, else 5200; each tile has an end; half of the products
+   * are not made under a causal mask. Keys are read once. */
   const double seen = a->right < 0 ? a->keys : 0.5 * a->keys + kernel->bn,
-               keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm);
-  out->estimate = 4000 + (double)qn_ceil_div(tiles, r->device->units) * (1500 + keys * 2 * kernel->bm * (kernel->d + kernel->dv) / 4200);
+               keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm),
+               rows = (double)qn_min_i64(kernel->bm, qn_round_up(a->queries, 64)),
+               of_tile = 3000 + keys * 2 * rows * (kernel->d + kernel->dv) / (d > 64 ? 5200 : 3700),
+               products = (double)qn_ceil_div(tiles, r->device->units) * of_tile,
+               bytes = (double)k->dim[0] * (double)k->dim[1] * keys * (double)(d + dv) * 2,
+               busy = (double)qn_min_i64(tiles, r->device->units) / r->device->units;
+  out->estimate = 4000 + (products > bytes / 2800 / busy ? products : bytes / 2800 / busy);
+  out->variant = kernel->tile;
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -179,5 +221,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 
 static const qn_engine row = { .name = "wgmma", .op = QN_OP_ATTENTION_FORWARD, .class_ = QN_CLASS_TUNED,
                                .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES,
+                               .variants = tiles_offered,
                                .prepare = prepare, .build = build, .run = run, .release = cuda_release };
 CUDA_ENGINES(attention_wgmma) = { &row, 1 };

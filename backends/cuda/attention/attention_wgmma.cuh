@@ -1,10 +1,12 @@
 /* attention_wgmma.cuh -- attention on Hopper's Tensor Cores: y = softmax(mask(scale q k')) v, scores never in memory.
  *
  * Persistent: a block takes tiles of BM queries of one head from a counter, under a causal mask the longest first, in sections of
- * heads whose keys and values fit the L2 cache. Warp 0 loads q, k and v by TMA, k and v through rings of two stages of BN keys.
- * Each of the other warpgroups owns 64 queries: S = q k' by wgmma from shared memory, running maxima and sums in registers,
- * O += P v with P from registers. The next S is issued before this P v, so the softmax runs under both; the warpgroups take
- * turns in issuing. Keys go from last to first, so that blocks that need a mask come first under a causal one.
+ * heads whose keys and values fit the L2 cache. Warp 1 of the first warpgroup takes them, a tile ahead, and fetches into L2 what they
+ * begin with; warp 0 loads q, k and v by TMA, k and v through rings of STAGES blocks of BN keys, q through QS buffers, so that the
+ * next tile's are there when a tile ends. Each of the other warpgroups owns 64 queries and goes its own way, past the blocks that none
+ * of its queries sees: S = q k' by wgmma from shared memory, running maxima and sums in registers, O += P v with P from registers.
+ * The next S is issued before this P v, so the softmax runs under both. Keys go from last to first, so that blocks that need a mask
+ * come first under a causal one.
  *
  * A weight of 0 times a NaN or Inf value is NaN: what a query must not see could reach its result (the rest of a block on
  * the diagonal, of a sequence's end). So each row is looked at before it is stored, and if it is not finite, computed again by one
@@ -16,10 +18,13 @@
 #include "attention_wgmma.h"
 #include "attention_scores.cuh"
 
-template <int kind_, int D_, int DV_, int WGS_, int BN_> struct attention_shape {
-  static constexpr int kind = kind_, D = D_, DV = DV_, WGS = WGS_, BN = BN_, BM = 64 * WGS, threads = 128 * (WGS + 1);
+template <int kind_, int BM_, int BN_, int D_, int DV_, int STAGES_, int QS_> struct attention_shape {
+  static constexpr int kind = kind_, D = D_, DV = DV_, BM = BM_, BN = BN_, STAGES = STAGES_, QS = QS_, WGS = BM / 64;
+  static constexpr int threads = 128 * (WGS + 1);
+  static constexpr bool HALVES = BN % 128 == 0;
   static constexpr int q_bytes = BM * D * 2, k_bytes = BN * D * 2, v_bytes = BN * DV * 2;
-  static constexpr int shared = 2048 + q_bytes + 2 * (k_bytes + v_bytes);
+  static constexpr int shared = 1024 + QS * q_bytes + STAGES * (k_bytes + v_bytes);
+  static_assert(STAGES <= 4 && QS <= 2 && shared <= 227 * 1024, "");
 };
 
 /* ---- tiles --------------------------------------------------------------------------------------------------------- */
@@ -50,6 +55,22 @@ template <int BM, int BN> __device__ __forceinline__ attention_tile attention_ti
   return t;
 }
 
+/* What warp 1 tells the others: a tile, and for each warpgroup the blocks that its queries see; b < 0: there are no more. */
+struct attention_slot {
+  attention_tile t;
+  int first[3], last[3];
+  bool half[3];                           /* they see nothing of the upper half of the last one */
+};
+template <class T> __device__ __forceinline__ void attention_fill(attention_slot &s, const cuda_attention &a, const attention_tile &t)
+{
+  s.t = t;
+#pragma unroll 1
+  for (int w = 0; w < T::WGS; w++) {
+    const int row = t.row0 + w * 64, end = min(row + 64, t.queries) - 1, high = end < row ? -1 : t.high(a, end), low = t.low(a, row);
+    s.first[w] = low / T::BN, s.last[w] = high < low ? low / T::BN - 1 : high / T::BN, s.half[w] = high % T::BN < T::BN / 2;
+  }
+}
+
 /* ---- one row again, by a warp, in plain f32 --------------------------------------------------------------------- */
 
 template <int kind, int D, int DV>
@@ -66,7 +87,7 @@ __device__ __noinline__ void attention_row_again(const cuda_attention &a, const 
 #pragma unroll
     for (int i = 0; i < D / 32; i++)
       if (lane + 32 * i < a.d) s = fmaf(x[i], attention_value<kind>(k[j * a.k_stride[2] + lane + 32 * i]), s);
-    return warp_sum(s) * a.scale;
+    return __fmul_rn(warp_sum(s), a.scale);                 /* the same each time: not fused with what is subtracted */
   };
 #pragma unroll 1
   for (int j = low; j <= high; j++) {
@@ -97,95 +118,108 @@ __device__ __noinline__ void attention_row_again(const cuda_attention &a, const 
 
 __device__ __forceinline__ void stop_if(bool never) { if (never) asm volatile("trap;"); }
 
-/* Stores this warp's 16 rows, from row0 on. */
+/* Stores this warp's 16 rows, from row0 on; of those that must be computed again, bits 4 i and 4 i + 1 are set: rows i and i + 8. */
 template <class T>
-__device__ __forceinline__ void attention_end(const cuda_attention &a, const attention_tile &t, int row0, const attention_softmax &st,
-                                              const float (&sum)[T::DV / 2])
+__device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const attention_tile &t, int row0, const attention_softmax &st,
+                                                  const float (&sum)[T::DV / 2])
 {
   const int lane = threadIdx.x % 32;
-  unsigned again[2];
+  unsigned again = 0;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int row = row0 + lane / 4 + 8 * h;
     const bool sees = t.high(a, row) >= t.low(a, row), there = row < a.queries;
-    float l = st.l[h], probe = 0;
+    float l = st.l[h], probe = 0, other = 0;
     l += __shfl_xor_sync(~0u, l, 1), l += __shfl_xor_sync(~0u, l, 2);
 #pragma unroll
-    for (int j = 0; j < T::DV / 8; j++) probe = fmaf(sum[4 * j + 2 * h], 0.f, fmaf(sum[4 * j + 2 * h + 1], 0.f, probe));
-    probe += __shfl_xor_sync(~0u, probe, 1), probe += __shfl_xor_sync(~0u, probe, 2);
+    for (int j = 0; j < T::DV / 8; j++) probe = fmaf(sum[4 * j + 2 * h], 0.f, probe), other = fmaf(sum[4 * j + 2 * h + 1], 0.f, other);
+    probe += other, probe += __shfl_xor_sync(~0u, probe, 1), probe += __shfl_xor_sync(~0u, probe, 2);
     const bool bad = there && sees && !(probe == 0 && l >= 1e-30f && l < INFINITY && fabsf(st.m[h]) < 1e30f);
-    again[h] = __ballot_sync(~0u, bad && lane % 4 == 0);
+    again |= __ballot_sync(~0u, bad && lane % 4 == 0) << h;
     const int64_t at = t.b * a.y_stride[0] + t.h * a.y_stride[1] + row * a.y_stride[2];
-    attention_put<T::kind, T::DV>(a, at, sum, h, 1 / l, there && sees && !bad);
+    attention_put<T::kind, T::DV>(a, at, sum, h, fn_reciprocal(l), there && sees && !bad);
     for (int c = lane % 4; c < a.dv && there && !sees; c += 4) attention_store(a, at, c, 0, T::kind == MMA_BF16);
     if (!there || bad || lane % 4) continue;
     const float sink = a.sink && row < t.queries ? a.sink[t.h * a.sink_stride] : -INFINITY;
     if (a.lse) a.lse[t.b * a.lse_stride[0] + t.h * a.lse_stride[1] + row * a.lse_stride[2]] = sees ? fmaf(st.m[h], a.scale, logf(l)) : sink;
     if (a.max) a.max[t.b * a.max_stride[0] + t.h * a.max_stride[1] + row * a.max_stride[2]] = sees ? st.m[h] * a.scale : -INFINITY;
   }
-#pragma unroll 1
-  for (int i = 0; i < 16; i++)
-    if (again[i / 8] >> i % 8 * 4 & 1) attention_row_again<T::kind, T::D, T::DV>(a, t, row0 + i);
+  return again;
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------------- */
 
 template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wgmma(const __grid_constant__ cuda_attention a)
 {
-  constexpr int D = T::D, DV = T::DV, BN = T::BN, BM = T::BM, WGS = T::WGS, NONE = 0x7fffffff;
-  enum { TURN = 2, OWN = 5 };             /* named barriers: a warpgroup's turn, its own */
-  extern __shared__ unsigned char shared_raw[];
-  unsigned char *shared = (unsigned char *)(((uintptr_t)shared_raw + 1023) & ~(uintptr_t)1023);
-  const uint32_t base = shared_address(shared), q0 = base + 1024, k0 = q0 + T::q_bytes, v0 = k0 + 2 * T::k_bytes, q_full = base,
-                 q_empty = base + 8, k_full = base + 16, k_empty = base + 32, v_full = base + 48, v_empty = base + 64;
-  volatile uint32_t *slot = (volatile uint32_t *)(shared + 128);               /* the tile of the next two turns */
+  constexpr int D = T::D, DV = T::DV, BN = T::BN, BM = T::BM, WGS = T::WGS, STAGES = T::STAGES, QS = T::QS;
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const uint32_t base = shared_address(shared), q0 = base + 1024, k0 = q0 + QS * T::q_bytes, v0 = k0 + STAGES * T::k_bytes, q_full = base,
+                 q_empty = base + 32, k_full = base + 64, k_empty = base + 96, v_full = base + 128, v_empty = base + 160,
+                 taken = base + 192, ahead = base + 200;
+  attention_slot *slots = (attention_slot *)(shared + 256);          /* of four tiles, since one is read until its tile has ended */
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
   if (threadIdx.x == 0) {
-    barrier_init(q_full, 1), barrier_init(q_empty, WGS);
-    for (int i = 0; i < 16; i += 8)
+    for (int i = 0; i < QS; i++) barrier_init(q_full + i * 8, 1), barrier_init(q_empty + i * 8, 4 * WGS);
+    for (int i = 0; i < STAGES * 8; i += 8)
       barrier_init(k_full + i, 1), barrier_init(v_full + i, 1), barrier_init(k_empty + i, WGS), barrier_init(v_empty + i, WGS);
+    barrier_init(taken, 1), barrier_init(ahead, 1);
     barrier_init_fence();
+    tma_prefetch_map(&a.q), tma_prefetch_map(&a.k), tma_prefetch_map(&a.v);
   }
   __syncthreads();
   grid_dependency_wait();
   if (group == 0) {
-    /* Loads. A stage's q follows its first k, which the tile before has left free already. */
-    registers_lower<WGS == 2 ? 24 : 32>();
+    registers_lower<WGS == 2 ? 40 : 32>();
     if (threadIdx.x == 0) {
-      int stage = 0, phase = 1, turn = 0;
-      uint32_t tile = atomicAdd(a.counter, 1);
-      for (; tile < a.tiles; turn++) {
-        const uint32_t next = atomicAdd(a.counter, 1);       /* needed only when this tile has ended */
-        const attention_tile t = attention_tile_at<BM, BN>(a, tile);
+      /* Loads. A tile's q follows its first k, for which there is room earlier if q has one buffer. */
+      int stage = 0, phase = 1;
+      for (int turn = 0;; turn++) {
+        const int b = turn % QS;
+        auto q_free = [&] {               /* and of the slots the one after the next */
+          barrier_wait(q_empty + b * 8, (turn / QS & 1) ^ 1), barrier_arrive(ahead);
+        };
+        barrier_wait(taken, turn & 1);
+        const attention_tile t = slots[turn % 4].t;
+        if (t.b < 0 || t.first > t.last) q_free(), barrier_expect(q_full + b * 8, 0);
+        if (t.b < 0) break;
         const int g = t.h / a.group;
-        if (t.first > t.last) {
-          barrier_wait(q_empty, (turn & 1) ^ 1);
-          slot[turn & 1] = tile;
-          barrier_arrive(q_full);
-        }
         for (int n = t.last; n >= t.first; n--) {
           barrier_wait(k_empty + stage * 8, phase), barrier_expect(k_full + stage * 8, T::k_bytes);
           for (int c = 0; c < D; c += 64) tma_load(k0 + stage * T::k_bytes + c * BN * 2, &a.k, c, n * BN, g, t.b, k_full + stage * 8);
           if (n == t.last) {
-            barrier_wait(q_empty, (turn & 1) ^ 1);
-            slot[turn & 1] = tile;
-            barrier_expect(q_full, T::q_bytes);
-            for (int c = 0; c < D; c += 64) tma_load(q0 + c * BM * 2, &a.q, c, t.row0, t.h, t.b, q_full);
+            q_free(), barrier_expect(q_full + b * 8, T::q_bytes);
+            for (int c = 0; c < D; c += 64) tma_load(q0 + b * T::q_bytes + c * BM * 2, &a.q, c, t.row0, t.h, t.b, q_full + b * 8);
           }
           barrier_wait(v_empty + stage * 8, phase), barrier_expect(v_full + stage * 8, T::v_bytes);
           for (int c = 0; c < DV; c += 64) tma_load(v0 + stage * T::v_bytes + c * BN * 2, &a.v, c, n * BN, g, t.b, v_full + stage * 8);
-          stage ^= 1, phase ^= stage == 0;
+          if (++stage == STAGES) stage = 0, phase ^= 1;
         }
-        tile = next;
       }
-      barrier_wait(q_empty, (turn & 1) ^ 1);
-      slot[turn & 1] = NONE;
-      barrier_arrive(q_full);
+    } else if (threadIdx.x == 32) {
+      int b = -1, g = -1;
+      for (int turn = 0;; turn++) {
+        const uint32_t tile = atomicAdd(a.counter, 1);
+        attention_tile t;
+        if (tile < a.tiles) t = attention_tile_at<BM, BN>(a, tile);
+        else t = { -1, 0, 0, 0, 0, 0, 0, -1 };
+        if (turn) barrier_wait(ahead, (turn & 1) ^ 1);
+        attention_fill<T>(slots[turn % 4], a, t);
+        barrier_expect(taken, 0);
+        if (t.b < 0) break;
+        if (t.first > t.last) continue;
+        for (int c = 0; c < D; c += 64) tma_prefetch(&a.q, c, t.row0, t.h, t.b);
+        if (b == t.b && g == t.h / a.group) continue;
+        b = t.b, g = t.h / a.group;
+        for (int n = t.last; n >= max(t.first, t.last - 1); n--) {
+          for (int c = 0; c < D; c += 64) tma_prefetch(&a.k, c, n * BN, g, b);
+          for (int c = 0; c < DV; c += 64) tma_prefetch(&a.v, c, n * BN, g, b);
+        }
+      }
       if (atomicAdd(a.counter + 1, 1) == gridDim.x - 1) a.counter[0] = a.counter[1] = 0;        /* all blocks have taken their last */
     }
   } else {
-    registers_raise<WGS == 2 ? 240 : 160>();
-    const int w = group - 1, lane = threadIdx.x % 32, mine = TURN + w, after = TURN + (w + 1) % WGS;
+    registers_raise<WGS == 2 ? 232 : 160>();
+    const int w = group - 1, lane = threadIdx.x % 32;
     const bool lead = threadIdx.x % 128 == 0;
     const uint64_t dq = mma_descriptor(q0 + w * 8192, 16, 1024, 128), dk = mma_descriptor(k0, 16, 1024, 128),
                    dv = mma_descriptor(v0, BN * 128, 1024, 128);
@@ -193,11 +227,12 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     float sum[DV / 2], s[BN / 2], by[2];
     uint32_t p[BN / 4];
     attention_softmax st;
-    auto scores = [&](int of) {           /* s = q k' */
+    auto scores = [&](int of, int b) {    /* s = q k' */
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < D / 16; k++)
-        wgmma<T::kind, 0, 0>(s, dq + k / 4 * (BM * 8) + (k & 3) * 2, dk + of * (T::k_bytes >> 4) + k / 4 * (BN * 8) + (k & 3) * 2, k > 0);
+        wgmma<T::kind, 0, 0>(s, dq + b * (T::q_bytes >> 4) + k / 4 * (BM * 8) + (k & 3) * 2,
+                             dk + of * (T::k_bytes >> 4) + k / 4 * (BN * 8) + (k & 3) * 2, k > 0);
       wgmma_commit();
     };
     auto add = [&](int of) {              /* sum += p v */
@@ -206,71 +241,98 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       for (int k = 0; k < BN / 16; k++) wgmma_registers<T::kind, 1>(sum, p + 4 * k, dv + of * (T::v_bytes >> 4) + k * 128, 1);
       wgmma_commit();
     };
-    if (w == WGS - 1) group_arrive(TURN, 256);               /* the first turn is warpgroup 0's */
+    auto advance = [&] { if (++stage == STAGES) stage = 0, phase ^= 1; };
+    auto pass = [&](int blocks) {         /* blocks that none of these queries sees */
+      for (; blocks > 0; blocks--) {
+        barrier_wait(k_full + stage * 8, phase), barrier_wait(v_full + stage * 8, phase);
+        if (lead) barrier_arrive(k_empty + stage * 8), barrier_arrive(v_empty + stage * 8);
+        advance();
+      }
+    };
     for (int turn = 0;; turn++) {
-      barrier_wait(q_full, turn & 1);
-      const uint32_t tile = slot[turn & 1];
-      if (tile == NONE) break;
-      group_sync(OWN + w, 128);                              /* all have read the slot */
-      const attention_tile t = attention_tile_at<BM, BN>(a, tile);
-      const int top = t.row0 + w * 64, row0 = top + threadIdx.x % 128 / 32 * 16, column = lane % 4 * 2;
+      const int b = turn % QS;
+      barrier_wait(q_full + b * 8, turn / QS & 1);
+      const attention_slot &slot = slots[turn % 4];
+      const attention_tile &t = slot.t;
+      if (t.b < 0) break;
+      const int first = slot.first[w], last = slot.last[w], top = t.row0 + w * 64, row0 = top + threadIdx.x % 128 / 32 * 16;
+      auto q_done = [&] {
+        __syncwarp();
+        if (lane == 0) barrier_arrive(q_empty + b * 8);
+      };
       /* Blocks that all 64 queries see whole need no mask: they end at or before `whole_high` and begin from `whole_low` on. */
       const int whole_high = t.high(a, top + 63) < 0 ? -1 : t.high(a, top), whole_low = t.low(a, top + 63);
-      const int high[2] = { t.high(a, row0 + lane / 4) - column, t.high(a, row0 + lane / 4 + 8) - column },
-                low[2] = { t.low(a, row0 + lane / 4) - column, t.low(a, row0 + lane / 4 + 8) - column };
       const float sink = a.sink ? a.sink[t.h * a.sink_stride] : -INFINITY;
       st.m[0] = st.m[1] = sink == -INFINITY ? -1e30f : sink / a.scale;
       st.l[0] = st.l[1] = sink == -INFINITY || lane % 4 ? 0 : 1;
 #pragma unroll
       for (int i = 0; i < DV / 2; i++) sum[i] = 0;
-      int n = t.last;
-      auto softmax = [&] {
-        if ((n + 1) * BN - 1 > whole_high || n * BN < whole_low) {
-          const int up[2] = { high[0] - n * BN, high[1] - n * BN }, down[2] = { low[0] - n * BN, low[1] - n * BN };
-          attention_mask(s, down, up);
-        }
-        attention_maximum(s, st, a.scale_log2, by);
+      int n = last;
+      bool grown;
+      auto softmax = [&](auto &s) {
+        const int row = row0 + lane / 4, column = lane % 4 * 2 + n * BN;
+        if ((n + 1) * BN - 1 > whole_high) attention_mask_above(s, t.high(a, row) - column, t.high(a, row + 8) - column);
+        if (n * BN < whole_low) attention_mask_below(s, t.low(a, row) - column, t.low(a, row + 8) - column);
+        grown = attention_maximum_grown(s, st, a.scale_log2, a.max ? 0 : 8, by);
         attention_exponentials(s, st, a.scale_log2, by);
       };
-      if (n < t.first) {
-        if (lead) barrier_arrive(q_empty);
+      if (n < first) {
+        q_done();
       } else {
+        pass(t.last - n);
         barrier_wait(k_full + stage * 8, phase);
-        scores(stage), wgmma_wait<0>();
+        scores(stage, b), wgmma_wait<0>();
         if (lead) barrier_arrive(k_empty + stage * 8);
-        if (lead && n == t.first) barrier_arrive(q_empty);
-        softmax();
-        attention_pack<T::kind>(s, p);
-        if (n > t.first) do {
+        if (n == first) q_done();
+        if constexpr (T::HALVES) {
+          if (slot.half[w]) {
+            float (&lower)[BN / 4] = *(float (*)[BN / 4])s;
+            softmax(lower);
+            attention_pack<T::kind>(lower, *(uint32_t (*)[BN / 8])p);
+#pragma unroll
+            for (int i = BN / 8; i < BN / 4; i++) p[i] = 0;
+          } else {
+            softmax(s);
+            attention_pack<T::kind>(s, p);
+          }
+        } else {
+          softmax(s);
+          attention_pack<T::kind>(s, p);
+        }
+        if (n > first) do {
           n--;
-          const int stage1 = stage ^ 1, phase1 = phase ^ stage;
-          barrier_wait(k_full + stage1 * 8, phase1);
-          group_sync(mine, 256);
-          scores(stage1);
-          barrier_wait(v_full + stage * 8, phase);
-          add(stage);
-          group_arrive(after, 256);
+          const int before = stage, before_phase = phase;
+          advance();
+          barrier_wait(k_full + stage * 8, phase);
+          scores(stage, b);
+          barrier_wait(v_full + before * 8, before_phase);
+          add(before);
           wgmma_wait<1>();
-          if (lead) barrier_arrive(k_empty + stage1 * 8);
-          if (lead && n == t.first) barrier_arrive(q_empty);
-          softmax();
+          if (lead) barrier_arrive(k_empty + stage * 8);
+          if (n == first) q_done();
+          softmax(s);
           stop_if((st.l[0] < 0) | (st.l[1] < 0));            /* the products end under the softmax, not before it */
           wgmma_wait<0>();
-          if (lead) barrier_arrive(v_empty + stage * 8);
-          attention_rescale(sum, by), attention_pack<T::kind>(s, p);
-          stage = stage1, phase = phase1;
-        } while (n > t.first);
+          if (lead) barrier_arrive(v_empty + before * 8);
+          if (grown) attention_rescale(sum, by);
+          attention_pack<T::kind>(s, p);
+        } while (n > first);
         barrier_wait(v_full + stage * 8, phase);
         add(stage), wgmma_wait<0>();
         if (lead) barrier_arrive(v_empty + stage * 8);
-        stage ^= 1, phase ^= stage == 0;
+        advance();
       }
-      attention_end<T>(a, t, row0, st, sum);
+      const unsigned again = attention_end<T>(a, t, row0, st, sum);
+      pass(last < first ? t.last - t.first + 1 : first - t.first);
+#pragma unroll 1
+      for (int i = 0; i < 16; i++)
+        if (again >> (i % 8 * 4 + i / 8) & 1) attention_row_again<T::kind, T::D, T::DV>(a, t, row0 + i);
     }
-    if (w == 0) group_sync(TURN, 256);                       /* takes the last turn, which nobody used */
+    group_sync(group, 128);               /* without it ptxas gives this branch the registers of the other, whose end it shares */
   }
 }
 
-#define ATTENTION_KERNEL(kind, d, dv, wgs, bn) \
-  { d, dv, attention_shape<kind, d, dv, wgs, bn>::BM, bn, attention_shape<kind, d, dv, wgs, bn>::threads, \
-    attention_shape<kind, d, dv, wgs, bn>::shared, (const void *)attention_wgmma<attention_shape<kind, d, dv, wgs, bn>> },
+#define ATTENTION_KERNEL(kind, bm, bn, d, dv, stages, qs) \
+  { #bm "x" #bn, d, dv, bm, bn, attention_shape<kind, bm, bn, d, dv, stages, qs>::threads, \
+    attention_shape<kind, bm, bn, d, dv, stages, qs>::shared, \
+    (const void *)attention_wgmma<attention_shape<kind, bm, bn, d, dv, stages, qs>> },

@@ -24,11 +24,14 @@ typedef struct cuda_attention {
 } cuda_attention;
 
 typedef struct cuda_attention_kernel {
+  const char *tile;
   int32_t d, dv, bm, bn, threads, shared;
   const void *function;
 } cuda_attention_kernel;
 extern const cuda_attention_kernel cuda_attention_bf16[], cuda_attention_f16[];          /* by d, then dv; ended by d 0 */
 
-/* What the kernels are made for, smallest first: elements of a key, of a value; warpgroups of 64 queries; keys of a block. */
-#define CUDA_ATTENTION_SHAPES(X) X(64, 64, 3, 128) X(128, 128, 2, 128) X(192, 128, 2, 128) X(256, 256, 2, 64)
+/* What the kernels are made for, smallest first: queries of a tile, keys of a block; elements of a key, of a value; stages of keys and
+ * values; buffers of q. */
+#define CUDA_ATTENTION_SHAPES(X) \
+  X(192, 128, 64, 64, 4, 2) X(128, 128, 128, 128, 2, 2) X(128, 176, 128, 128, 2, 1) X(128, 128, 192, 128, 2, 1) X(128, 80, 256, 256, 2, 1)
 #endif

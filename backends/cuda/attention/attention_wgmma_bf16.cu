@@ -1,5 +1,5 @@
 /* attention_wgmma_bf16.cu -- the kernels of attention_wgmma.cuh on bf16. */
 #include "attention_wgmma.cuh"
 
-#define KERNEL(d, dv, wgs, bn) ATTENTION_KERNEL(MMA_BF16, d, dv, wgs, bn)
+#define KERNEL(bm, bn, d, dv, stages, qs) ATTENTION_KERNEL(MMA_BF16, bm, bn, d, dv, stages, qs)
 const cuda_attention_kernel cuda_attention_bf16[] = { CUDA_ATTENTION_SHAPES(KERNEL) {} };

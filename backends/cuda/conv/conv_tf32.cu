@@ -20,13 +20,6 @@ template <int BN, int products> struct conv_tf32_shape {
   static constexpr int shared = stages * stage_bytes + staging + 1024 + 512;
 };
 
-/* Plain bulk copy; addresses and size in units of 16 bytes. */
-__device__ __forceinline__ void bulk_load(uint32_t to, const void *from, uint32_t bytes, uint32_t bar)
-{
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-               :: "r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
-}
-
 struct conv_unit { int m, n, part, first, last; };          /* tile coordinates; range of k steps of the partial sum */
 
 __device__ __forceinline__ conv_unit conv_unit_at(const cuda_conv_tf32 &g, int i)

@@ -17,7 +17,7 @@ __device__ __forceinline__ void shared_load(float *v, uint32_t from)       /* fo
 /* Copies `width` (4, 8, 16) bytes to shared memory: the first `bytes` are read (before Ampere in whole words), the rest is zero-filled. */
 template <int width> __device__ __forceinline__ void copy_async(uint32_t to, const void *from, int bytes)
 {
-#if __CUDA_ARCH__ < 800
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 800
 #pragma unroll
   for (int i = 0; i < width; i += 4) shared_store(to + i, i < bytes ? *(const uint32_t *)((const char *)from + i) : 0);
 #else

@@ -1,7 +1,8 @@
 /* sm90.cuh -- thin wrappers of Hopper's asynchronous instructions: mbarriers, clusters, TMA.
  *
  * An mbarrier completes a phase when all its arrivals and expected bytes have come. Waiters name the parity of the phase they
- * wait for; a fresh barrier counts as having completed parity 1. */
+ * wait for; a fresh barrier counts as having completed parity 1. (compute-sanitizer's racecheck does not follow mbarriers: it reports
+ * plain accesses that only they order, as of words that a bulk copy or another warpgroup wrote.) */
 #pragma once
 #include <cuda.h>
 #include "sm80.cuh"
@@ -99,6 +100,12 @@ __device__ __forceinline__ void tma_load(uint32_t to, const CUtensorMap *map, in
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2,%3,%4,%5}], [%6];"
                :: "r"(to), "l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(bar) : "memory");
 }
+/* Into the L2 cache only. */
+__device__ __forceinline__ void tma_prefetch(const CUtensorMap *map, int c0, int c1, int c2, int c3)
+{
+  asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1,%2,%3,%4}];"
+               :: "l"(map), "r"(c0), "r"(c1), "r"(c2), "r"(c3) : "memory");
+}
 /* im2col: a column of pixels of an [N, H, W, C] tensor, each moved by (dw, dh), the offset of a filter tap. */
 __device__ __forceinline__ void tma_load_im2col(uint32_t to, const CUtensorMap *map, int c, int w, int h, int n, int dw, int dh,
                                                 uint32_t bar)
@@ -141,6 +148,32 @@ template <int pending> __device__ __forceinline__ void tma_store_wait_read()    
 template <int pending> __device__ __forceinline__ void tma_store_wait()
 {
   asm volatile("cp.async.bulk.wait_group %0;" :: "n"(pending) : "memory");
+}
+
+/* Plain bulk copies; addresses and sizes in units of 16 bytes. */
+__device__ __forceinline__ void bulk_load(uint32_t to, const void *from, uint32_t bytes, uint32_t bar)
+{
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+               :: "r"(to), "l"(from), "r"(bytes), "r"(bar) : "memory");
+}
+__device__ __forceinline__ void bulk_add(float *to, uint32_t from, uint32_t bytes)    /* to += from; committed, waited for as a store */
+{
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" :: "l"(to), "r"(from), "r"(bytes) : "memory");
+}
+
+/* A count in global memory by which blocks take turns; what the asynchronous proxy does is ordered by it, too. */
+__device__ __forceinline__ void turn_wait(const uint32_t *count, uint32_t turn)
+{
+  uint32_t now;
+  do
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(count) : "memory");
+  while (now != turn);
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
+__device__ __forceinline__ void turn_end(uint32_t *count)
+{
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" :: "l"(count), "r"(1) : "memory");
 }
 
 /* stmatrix: four 8x8 blocks of 16-bit elements from a warp's fragments; lane l gives the address of row l%8 of block l/8. */

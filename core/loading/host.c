@@ -31,15 +31,15 @@ static qn_status host_part_prepare(const qn_request *parent, const qn_request *p
   inner.verdict = NULL;
   if (part->n_ops > QN_MAX_OPS)
     return qn__fail(QN_INTERNAL, "part_prepare: a part of %u ops; there are at most %d", part->n_ops, QN_MAX_OPS);
-  qn__offer o = { .request = *part };
-  const size_t covers_view = offsetof(qn_request, view) + sizeof o.request.view;
-  if (part->struct_size < covers_view) o.request.view = NULL;
+  qn__offer o = {0};
+  const bool has_view = part->struct_size >= offsetof(qn_request, view) + sizeof part->view;
+  memcpy(&o.request, part, has_view ? sizeof *part : offsetof(qn_request, view));
   o.request.struct_size = sizeof o.request;
   o.request.host = &qn__host;
   o.request.device = who->device;
   o.request.demands = &who->terms->demands;
   o.request.core = &inner;
-  qn_status status = qn__part_choose(&inner, &(qn__offers){ .n = 1, .offer = { &o } }, engine, -1, 0, out);
+  qn_status status = who->delegate(&inner, &(qn__offers){ .n = 1, .offer = { &o } }, engine, -1, 0, out);
   if (!status) (*out)->request.core = NULL;
   return status;
 }
@@ -64,9 +64,18 @@ static qn_status host_part_run(const qn_part *part, const qn_launch *launch, voi
   return part->engine->run(&part->prepared, &inner);
 }
 
+void qn__part_free(qn_part *p)
+{
+  if (!p) return;
+  if (p->prepared.engine && p->engine->release) p->engine->release(&p->prepared);
+  qn__free(p->memory);
+  qn__free(p);
+}
+
 const qn_host qn__host = {
   .struct_size = sizeof(qn_host), .abi_major = QN_ABI_MAJOR, .abi_minor = QN_ABI_MINOR,
   .log = host_log, .error = host_error, .option = host_option, .alloc = qn__alloc, .free = qn__free,
   .part_prepare = host_part_prepare, .part_answer = host_part_answer, .part_build = host_part_build,
   .part_run = host_part_run, .part_release = qn__part_free,
+  .ranks_exchange = qn__ranks_exchange, .ranks_watch = qn__ranks_watch, .ranks_fail = qn__ranks_fail, .ranks_slot = qn__ranks_slot,
 };

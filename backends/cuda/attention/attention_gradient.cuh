@@ -1,0 +1,258 @@
+/* attention_gradient.cuh -- what the kernels of attention's gradient share: rows' statistics, which rows see each other, one pair, results.
+ *
+ *   P = exp(scale q k' - lse)    dS = P (dy v' - D)    D = rowsum(dy y) - dlse
+ *   dv = P' dy    dk = scale dS' q    dq = scale dS k
+ *
+ * A weight of 0 times NaN or Inf is NaN: what a row must not see could reach its gradient. So each row is looked at before it is
+ * stored, and if it is not finite, computed again by one warp that reads only what the row sees. */
+#pragma once
+#include <cfloat>
+#include "attention_gradient.h"
+#include "attention_scores.cuh"
+#include "kit/random.cuh"
+
+/* ---- a row's statistics -------------------------------------------------------------------------------------------- */
+
+/* In place of lse log2 e where lse is -Inf (all scores are -Inf, or none is seen): no finite score reaches it. */
+#define ATTENTION_UNSEEN FLT_MAX
+
+template <int kind> __device__ __forceinline__ void attention_eight(float (&x)[8], const cuda_attention_rows &r, int64_t at)
+{
+  if (r.f32) {
+    const float4 a = *(const float4 *)((const float *)r.p + at), b = *(const float4 *)((const float *)r.p + at + 4);
+    x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w, x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
+    return;
+  }
+  const uint4 v = *(const uint4 *)((const uint16_t *)r.p + at);
+  const uint32_t w[4] = { v.x, v.y, v.z, v.w };
+#pragma unroll
+  for (int i = 0; i < 8; i++) x[i] = attention_value<kind>((uint16_t)(w[i / 2] >> 16 * (i % 2)));
+}
+
+/* Of row i of q: lse log2 e and D. */
+__device__ __forceinline__ float *attention_statistics_at(const cuda_attention_gradient &a, int b, int h, int i)
+{
+  const int in = i % CUDA_ATTENTION_BLOCK;
+  return a.statistics + (((int64_t)b * a.heads + h) * a.padded + i - in) * 2 + in;
+}
+__device__ __forceinline__ float2 attention_statistics_of(const cuda_attention_gradient &a, int b, int h, int i)
+{
+  const float *p = attention_statistics_at(a, b, h, i);
+  return make_float2(p[0], p[CUDA_ATTENTION_BLOCK]);
+}
+
+/* 16 lanes a row; also clears its part of dq's sums and of what their adders count. */
+template <int kind> __global__ void __launch_bounds__(128) attention_statistics(const __grid_constant__ cuda_attention_gradient a)
+{
+  const int64_t row = blockIdx.x * (int64_t)8 + threadIdx.x / 16;
+  const int head = (int)(row / a.padded), i = (int)(row % a.padded), b = head / a.heads, h = head % a.heads, lane = threadIdx.x % 16;
+  float lse = -INFINITY, sum = 0;
+  if (i < attention_length(a.q_lengths, b * a.q_lengths_stride, a.q_lengths_i64, a.queries))
+    lse = a.lse[b * a.lse_stride[0] + h * a.lse_stride[1] + i * a.lse_stride[2]];
+  for (int c = lane * 8; c < a.y.size && lse != -INFINITY; c += 128) {
+    float dy[8], y[8];
+    attention_eight<kind>(dy, a.dy, b * a.dy.stride[0] + h * a.dy.stride[1] + i * a.dy.stride[2] + c);
+    attention_eight<kind>(y, a.y, b * a.y.stride[0] + h * a.y.stride[1] + i * a.y.stride[2] + c);
+#pragma unroll
+    for (int e = 0; e < 8; e++) sum = fmaf(dy[e], y[e], sum);
+  }
+  for (int c = lane * 4; c < a.sums_row; c += 64) *(float4 *)(a.sums + row * a.sums_row + c) = make_float4(0, 0, 0, 0);
+  sum = warp_sum<16>(sum);
+  if (lane) return;
+  if (a.turns && row < a.n_turns) a.turns[row] = 0;
+  if (a.dlse && lse != -INFINITY) sum -= a.dlse[b * a.dlse_stride[0] + h * a.dlse_stride[1] + i * a.dlse_stride[2]];
+  float *to = attention_statistics_at(a, b, h, i);
+  to[0] = lse == -INFINITY ? ATTENTION_UNSEEN : lse * 1.44269504f, to[CUDA_ATTENTION_BLOCK] = sum;
+}
+
+/* dsink = -sum exp(sink - lse) D: a head a block. */
+template <int kind> __global__ void __launch_bounds__(1024) attention_sink_gradient(const __grid_constant__ cuda_attention_gradient a)
+{
+  __shared__ float part[32];
+  const int h = blockIdx.x;
+  const float sink = a.sink[h * a.sink_stride] * 1.44269504f;
+  float sum = 0;
+  for (int b = 0; b < a.batch; b++) {
+    for (int i = threadIdx.x; i < a.padded; i += 1024) {
+      const float2 of = attention_statistics_of(a, b, h, i);
+      if (of.x != ATTENTION_UNSEEN) sum = fmaf(-fn_exp2(sink - of.x), of.y, sum);
+    }
+  }
+  sum = block_sum<1024>(sum, part);
+  if (threadIdx.x == 0) a.dsink[h * a.dsink_stride] = sum;
+}
+
+/* ---- tiles --------------------------------------------------------------------------------------------------------- */
+
+/* A tile of own rows, and which of the other side's they see: row r those from r + shift - before to r + shift + after. */
+struct attention_own {
+  int b, h, row0, own, other, shift, before, after;         /* own, other: how many rows the sequence has */
+  __device__ __forceinline__ int low(int r) const { return before < 0 ? 0 : max(0, r + shift - before); }
+  __device__ __forceinline__ int high(int r) const { return r >= own ? -1 : after < 0 ? other - 1 : min(other - 1, r + shift + after); }
+};
+template <bool KEYS> __device__ __forceinline__ attention_own attention_own_of(const cuda_attention_gradient &a, int b, int h, int row0)
+{
+  attention_own t = { b, h, row0 };
+  const int queries = attention_length(a.q_lengths, b * a.q_lengths_stride, a.q_lengths_i64, a.queries),
+            keys = attention_length(a.kv_lengths, b * a.kv_lengths_stride, a.kv_lengths_i64, a.keys),
+            shift = a.top_left ? 0 : keys - queries;
+  t.own = KEYS ? keys : queries, t.other = KEYS ? queries : keys, t.shift = KEYS ? -shift : shift;
+  t.before = KEYS ? a.right : a.left, t.after = KEYS ? a.left : a.right;
+  return t;
+}
+template <bool KEYS, int BLOCK = CUDA_ATTENTION_BLOCK>
+__device__ __forceinline__ attention_own attention_own_at(const cuda_attention_gradient &a, uint32_t block)
+{
+  const int heads = KEYS ? a.heads / a.share : a.heads, tiles = ((KEYS ? a.keys : a.queries) + BLOCK - 1) / BLOCK;
+  const uint32_t n = (uint32_t)a.section[!KEYS] * tiles, first = block / n * a.section[!KEYS], in = block % n,
+                 together = min((uint32_t)a.section[!KEYS], (uint32_t)(a.batch * heads) - first), head = first + in % together,
+                 m = in / together;
+  /* Under a causal mask the first keys and the last queries see the most: they begin. */
+  return attention_own_of<KEYS>(a, head / heads, head % heads, (KEYS || a.right < 0 ? m : tiles - 1 - m) * BLOCK);
+}
+
+/* ---- one pair of query i and key j ------------------------------------------------------------------------------------ */
+
+struct attention_head {                   /* of queries */
+  int b, h, shift;
+  float slope;
+};
+template <bool KEYS>
+__device__ __forceinline__ attention_head attention_head_of(const cuda_attention_gradient &a, const attention_own &t, int h)
+{
+  return { t.b, h, KEYS ? -t.shift : t.shift, a.slopes ? a.slopes[t.b * a.slopes_stride[0] + h * a.slopes_stride[1]] : 0 };
+}
+
+__device__ __forceinline__ int64_t attention_spread_at(const int64_t (&stride)[4], const attention_head &of, int i, int j)
+{
+  return of.b * stride[0] + of.h * stride[1] + i * stride[2] + j * stride[3];
+}
+static __device__ __noinline__ bool attention_blocked(const cuda_attention_gradient &a, const attention_head &of, int i, int j)
+{
+  const int block = j / a.block_kv;
+  return !(a.blocks[attention_spread_at(a.blocks_stride, of, i / a.block_q, block / 8)] >> block % 8 & 1);
+}
+static __device__ __noinline__ float attention_keep(const cuda_attention_gradient &a, const attention_head &of, int i, int j)
+{
+  uint32_t w[4];
+  const uint64_t head = (uint64_t)((int64_t)of.b * a.heads + of.h);
+  random_words(w, (uint64_t)(a.seed.p ? *a.seed.p : a.seed.value), (uint64_t)(a.offset.p ? *a.offset.p : a.offset.value) + (head << 32),
+               (uint64_t)(j / 8) | (uint64_t)i << 32);
+  const uint32_t word = j & 4 ? (j & 2 ? w[3] : w[2]) : (j & 2 ? w[1] : w[0]);
+  return (word >> 16 * (j & 1) & 0xffff) < a.threshold ? 0 : a.kept;
+}
+
+/* From q k' and dy v' to the weight and dS; false: a mask hides the key. */
+template <bool CHANGED>
+__device__ __forceinline__ bool attention_pair(const cuda_attention_gradient &a, const attention_head &of, int i, int j, float2 st,
+                                               float &s, float &g)
+{
+  if (!CHANGED) {
+    s = fn_exp2(fmaf(s, a.scale_log2, -st.x)), g = s * (g - st.y);
+    return true;
+  }
+  if ((a.mask && !a.mask[attention_spread_at(a.mask_stride, of, i, j)]) || (a.blocks && attention_blocked(a, of, i, j))) {
+    s = g = 0;
+    return false;
+  }
+  float x = s * a.scale, slope = 1;
+  if (a.softcap > 0) {
+    const float t = tanhf(x / a.softcap);
+    x = a.softcap * t, slope = 1 - t * t;
+  }
+  if (a.bias) x += element_load<float>(a.bias, attention_spread_at(a.bias_stride, of, i, j), dtype3(a.bias_dtype));
+  x -= of.slope * (float)abs(i + of.shift - j);
+  const float p = fn_exp2(fmaf(x, 1.44269504f, -st.x)), kept = a.threshold ? attention_keep(a, of, i, j) : 1;
+  g = p * ((kept > 0 ? kept * g : 0) - st.y) * slope, s = kept * p;
+  return true;
+}
+
+/* ---- rows to memory --------------------------------------------------------------------------------------------------- */
+
+__device__ __forceinline__ int64_t attention_at(const cuda_attention_rows &r, int b, int h, int row)
+{
+  return b * r.stride[0] + h * r.stride[1] + row * r.stride[2];
+}
+
+struct attention_result { void *y; int32_t y_f32, dv; };   /* as attention_store and attention_put take it */
+__device__ __forceinline__ attention_result attention_result_in(const cuda_attention_rows &r) { return { r.p, r.f32, r.size }; }
+
+/* One row again, by a warp, in plain f32. */
+template <class T> __device__ __noinline__ void attention_gradient_again(const cuda_attention_gradient &a, const attention_own &t, int row)
+{
+  constexpr int N = (T::D1 > T::D2 ? T::D1 : T::D2) / 32;
+  const int lane = threadIdx.x % 32, low = t.low(row), high = t.high(row);
+  const cuda_attention_rows &x1 = T::KEYS ? a.k : a.q, &x2 = T::KEYS ? a.v : a.dy, &y1 = T::KEYS ? a.q : a.k, &y2 = T::KEYS ? a.dy : a.v;
+  auto load = [&](float (&x)[N], const cuda_attention_rows &r, int h, int at) {
+    const auto *p = (const typename attention_operand<T::kind>::element *)r.p + attention_at(r, t.b, h, at);
+#pragma unroll
+    for (int i = 0; i < N; i++) x[i] = lane + 32 * i < r.size ? attention_value<T::kind>(p[lane + 32 * i]) : 0;
+  };
+  float sum1[N] = {}, sum2[N] = {}, own1[N], own2[N], other1[N], other2[N];
+  load(own1, x1, t.h, row), load(own2, x2, t.h, row);
+#pragma unroll 1
+  for (int n = 0; n < (T::KEYS ? a.group : 1); n++) {
+    const int h = T::KEYS ? t.h * a.group + n : t.h, of_other = T::KEYS ? h : h / a.group;
+    const attention_head of = attention_head_of<T::KEYS>(a, t, h);
+#pragma unroll 1
+    for (int c = low; c <= high; c++) {
+      const int i = T::KEYS ? c : row, j = T::KEYS ? row : c;
+      const float2 st = attention_statistics_of(a, t.b, h, i);
+      load(other1, y1, of_other, c), load(other2, y2, of_other, c);
+      float s = 0, g = 0;
+#pragma unroll
+      for (int e = 0; e < N; e++) s = fmaf(own1[e], other1[e], s), g = fmaf(own2[e], other2[e], g);
+      s = warp_sum(s), g = warp_sum(g);
+      if (!attention_pair<T::CHANGED>(a, of, i, j, st, s, g)) continue;
+      if (st.x == ATTENTION_UNSEEN) s = g = 0;
+#pragma unroll
+      for (int e = 0; e < N; e++) sum1[e] = fmaf(g, other1[e], sum1[e]), sum2[e] = fmaf(s, other2[e], sum2[e]);
+    }
+  }
+  auto store = [&](const cuda_attention_rows &to, const float (&x)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; i++)
+      if (lane + 32 * i < to.size)
+        attention_store(attention_result_in(to), attention_at(to, t.b, t.h, row), lane + 32 * i, x[i], T::kind == MMA_BF16);
+  };
+#pragma unroll
+  for (int i = 0; i < N; i++) sum1[i] = fmaf(sum1[i], a.scale, T::KEYS && !a.dv.p ? sum2[i] : 0);
+  if (T::SUM1) store(T::KEYS ? a.dk : a.dq, sum1);
+  if (T::SUM2 && a.dv.p) store(a.dv, sum2);
+}
+
+/* Stores this warp's 16 rows, from row0 on. SUM1: sums of dS' q or of dS k; SUM2: of P' dy. */
+template <class T, int N1, int N2>
+__device__ __forceinline__ void attention_gradient_end(const cuda_attention_gradient &a, const attention_own &t, int row0,
+                                                       float (&sum1)[N1], float (&sum2)[N2])
+{
+  const int lane = threadIdx.x % 32;
+  unsigned again[2];
+#pragma unroll
+  for (int i = 0; i < N1; i++) sum1[i] *= a.scale;
+  if constexpr (T::SUM1 && T::SUM2) {
+#pragma unroll
+    for (int i = 0; i < N1 && i < N2; i++) sum1[i] += a.dv.p ? 0 : sum2[i];
+  }
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const int at = row0 + lane / 4 + 8 * h;
+    const bool there = at < (T::KEYS ? a.keys : a.queries);
+    float probe = 0;
+#pragma unroll
+    for (int j = 0; j < N1 / 4; j++) probe = fmaf(sum1[4 * j + 2 * h], 0.f, fmaf(sum1[4 * j + 2 * h + 1], 0.f, probe));
+#pragma unroll
+    for (int j = 0; j < N2 / 4; j++) probe = fmaf(sum2[4 * j + 2 * h], 0.f, fmaf(sum2[4 * j + 2 * h + 1], 0.f, probe));
+    probe += __shfl_xor_sync(~0u, probe, 1), probe += __shfl_xor_sync(~0u, probe, 2);
+    const bool bad = there && !(probe == 0);
+    again[h] = __ballot_sync(~0u, bad && lane % 4 == 0);
+    const cuda_attention_rows &to = T::KEYS ? a.dk : a.dq;
+    if constexpr (T::SUM1)
+      attention_put<T::kind, T::D1>(attention_result_in(to), attention_at(to, t.b, t.h, at), sum1, h, 1, there && !bad);
+    if constexpr (T::SUM2)
+      if (a.dv.p) attention_put<T::kind, T::D2>(attention_result_in(a.dv), attention_at(a.dv, t.b, t.h, at), sum2, h, 1, there && !bad);
+  }
+#pragma unroll 1
+  for (int i = 0; i < 16; i++)
+    if (again[i / 8] >> i % 8 * 4 & 1) attention_gradient_again<T>(a, t, row0 + i);
+}

@@ -1,0 +1,164 @@
+/* attention_wgmma_backward.c -- attention's gradient on Hopper's Tensor Cores: what the kernels of attention_wgmma_backward.cuh take, their
+ * launches.
+ *
+ * bf16 and f16 up to 128 elements of a key and of a value (zeros fill up to the next shape), any number of queries, keys and heads, groups
+ * of query heads, causal masks and windows, lengths, a sink and its gradient. Not taken here: what changes single scores (bias, mask,
+ * blocks, slopes, softcap, dropout), ragged tensors. Blocks of keys add to dq in any order, or, if bits must be the same from run to run,
+ * in one. */
+#include "attention_mma_backward.h"
+#include "attention_wgmma_backward.h"
+#include "engines.h"
+
+enum { Q, K, V, DY, N_MAPS };
+static const uint32_t mapped[N_MAPS] = { QN_ROLE_ATTENTION_BACKWARD_Q, QN_ROLE_ATTENTION_BACKWARD_K, QN_ROLE_ATTENTION_BACKWARD_V,
+                                         QN_ROLE_ATTENTION_BACKWARD_DY };
+static const char *const variants[] = { "any_order", "one_order", NULL };
+
+typedef struct state {
+  cuda_attention_gradient_request request;
+  cuda_attention_gradient_maps maps;      /* all but addresses */
+  const cuda_attention_wgmma_backward_kernels *kernels;
+  const cuda_attention_backward_kernels *shared;            /* statistics, the sink's gradient */
+  const cuda_driver *driver;
+  qn_value tensor[N_MAPS];
+  uint32_t grid, tiles;                   /* of keys, of queries */
+  bool     ordered;
+} state;
+
+static cuda_attention_rows *rows_of(cuda_attention_gradient *a, int i)
+{
+  return i == Q ? &a->q : i == K ? &a->k : i == V ? &a->v : &a->dy;
+}
+
+/* ---- prepare --------------------------------------------------------------------------------------------------------- */
+
+/* Heads of a group that one block adds up. Blocks of keys that see all queries should fill the last round of multiprocessors; where they
+ * see fewer and fewer, the longest begin, and twice as many blocks as multiprocessors even out. In one order a block waits at each head
+ * for its neighbour, which sees more: so it has one. */
+static int32_t share_of(const cuda_attention_gradient *a, int64_t blocks, int64_t units, bool ordered)
+{
+  const bool uneven = a->left >= 0 || a->right >= 0;
+  if (ordered) return uneven ? 1 : a->group;                /* whatever the batch */
+  for (int32_t parts = 1; parts <= a->group; parts++) {
+    const int64_t n = blocks * parts;
+    if (a->group % parts) continue;
+    if (uneven ? 10 * n >= 19 * units : 10 * n >= 8 * units * qn_ceil_div(n, units)) return a->group / parts;
+  }
+  return 1;
+}
+
+/* Heads whose queries, dy and sums of dq stay in L2 (those of a group are visited one after the other): at most `most`, and each section
+ * as large, since the last one ends alone. */
+static int32_t section_of(int64_t heads, int64_t most)
+{
+  int64_t n = qn_min_i64(qn_max_i64(1, most), qn_max_i64(1, heads)), even = n;
+  while (heads % even) even--;
+  return (int32_t)(2 * even >= n ? even : qn_ceil_div(heads, qn_ceil_div(heads, n)));
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  if (r->device->arch_major != 9 || r->device->arch_minor != 0)
+    return qn_refuse(out, "a device of compute capability 9.0", "", "9.0", "%d.%d", (int)r->device->arch_major, (int)r->device->arch_minor);
+  const qn_value *q = cuda_value(r, QN_ROLE_ATTENTION_BACKWARD_Q), *k = cuda_value(r, QN_ROLE_ATTENTION_BACKWARD_K),
+                 *v = cuda_value(r, QN_ROLE_ATTENTION_BACKWARD_V);
+  static const char *const name[N_MAPS] = { "q", "k", "v", "dy" };
+  const int64_t value_size = v ? v->dim[3] : ((const qn_attention *)r->op[0].attr)->value_size;
+  const bool bf16 = q->dtype == QN_BF16;
+  if (q->dtype == QN_F32) return qn_refuse(out, "16-bit operands", "q", "bf16 or f16", "%s", "f32");
+  state st = { .kernels = bf16 ? cuda_attention_wgmma_backward_bf16 : cuda_attention_wgmma_backward_f16,
+               .shared = bf16 ? cuda_attention_backward_bf16 : cuda_attention_backward_f16,
+               .ordered = r->variant ? !strcmp(r->variant, variants[1]) : r->demands->determinism >= QN_DET_RUN };
+  while (st.kernels[1].d && st.kernels->d < qn_max_i64(q->dim[3], value_size)) st.kernels++;
+  const cuda_attention_wgmma_backward_kernels *kernels = st.kernels;
+  const qn_status s = cuda_attention_gradient_read(r, kernels->d, kernels->bm, kernels->bn, &st.request, out);
+  if (s) return s;
+  if (st.request.changed)
+    return qn_refuse(out, "neither masks of single scores, bias, slopes, softcap nor dropout", "", "none", "%s", "one");
+  cuda_attention_gradient *a = &st.request.a;
+  if (!a->keys || !a->queries) return qn_refuse(out, "tensor maps have no empty dims", a->keys ? "q" : "k", "at least one row", "%s", "0");
+  for (int i = 0; i < N_MAPS; i++) {
+    const qn_value *of = cuda_value(r, mapped[i]);
+    st.tensor[i] = of ? *of : *k;
+    st.tensor[i].dim[3] = rows_of(a, i)->size;
+    for (int d = 0; d < 3; d++)
+      if (st.tensor[i].dim[d] > 1 && st.tensor[i].stride[d] < 1)
+        return qn_refuse(out, "strides of tensor maps, which are positive", name[i], "at least 8", "%lld",
+                         (long long)st.tensor[i].stride[d]);
+  }
+  const int64_t blocks = cuda_attention_gradient_tiles(a, 1, kernels->bn);
+  a->share = share_of(a, blocks, r->device->units, st.ordered);
+  st.grid = (uint32_t)(blocks * (a->group / a->share));
+  st.tiles = (uint32_t)cuda_attention_gradient_tiles(a, 0, kernels->bm);
+  a->section[0] = section_of((int64_t)a->batch * (a->heads / a->group), (24 << 20) / ((int64_t)a->padded * kernels->d * 8))
+                * (a->group / a->share);
+  a->sums_row = kernels->d, a->n_turns = (int32_t)(1 + 2 * (int64_t)st.tiles);
+
+  const uint64_t rows = (uint64_t)a->batch * (uint64_t)a->heads * (uint64_t)a->padded;
+  const uint64_t parts = a->share == a->group ? 0 : (uint64_t)st.grid * (uint64_t)kernels->bn * (uint64_t)kernels->d * 8;
+  out->workspace = rows * 8 + rows * (uint64_t)kernels->d * 4 + parts + (uint64_t)a->n_turns * 4;
+  out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };
+  out->variant = variants[st.ordered];
+  if (!st.ordered) out->traits &= ~(uint64_t)(QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT);
+  /* A block's 5 products at about 4200 operations a ns (550 TFLOP/s of an H100), its beginning and end; dq's sums are cleared, added up
+   * and read in memory. */
+  out->estimate = 12000 + ((double)rows * kernels->d * 14 + (double)parts * 2) / 2500
+                + (double)qn_ceil_div(st.grid, r->device->units)
+                  * (4000 + cuda_attention_gradient_visits(a, 1) * a->share * 10 * kernels->bn * kernels->d / (st.ordered ? 4000 : 4200));
+  return cuda_keep(out, &st, sizeof st);
+}
+
+/* ---- build and run ----------------------------------------------------------------------------------------------------- */
+
+static qn_status encode(const cuda_driver *driver, CUtensorMap *map, const qn_value *v, int rows)
+{
+  const cuuint32_t box[4] = { 64, (cuuint32_t)rows, 1, 1 }, one[4] = { 1, 1, 1, 1 };
+  cuuint64_t extent[4] = { (cuuint64_t)v->dim[3], (cuuint64_t)v->dim[2], (cuuint64_t)v->dim[1], (cuuint64_t)v->dim[0] }, pitch[3];
+  for (int i = 0; i < 3; i++) pitch[i] = v->dim[2 - i] > 1 ? (cuuint64_t)v->stride[2 - i] * 2 : (cuuint64_t)qn_round_up(v->dim[3] * 2, 16);
+  /* any aligned address; run writes the real one */
+  return driver->tensor_map_tiled(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 4, (void *)0x10000, extent, pitch, box, one,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
+             ? QN_OK : cuda_host->error(QN_INTERNAL, "cuda: attention_wgmma_backward: the driver refused a tensor map");
+}
+
+static qn_status build(const qn_request *r, qn_prepared *out)
+{
+  state *st = out->state;
+  (void)r;
+  qn_status s = cuda_driver_get(&st->driver);
+  for (int i = 0; i < N_MAPS && !s; i++)
+    s = encode(st->driver, &st->maps.map[i], &st->tensor[i], i == Q || i == DY ? st->kernels->bm : st->kernels->bn);
+  if (s) return s;
+  return cuda_check(cudaFuncSetAttribute(st->kernels->gradient[st->ordered], cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         st->kernels->shared), "cudaFuncSetAttribute");
+}
+
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
+{
+  const state *st = p->state;
+  cuda_attention_gradient a;
+  cuda_attention_gradient_maps maps = st->maps;
+  cuda_attention_gradient_addresses(&st->request, launch, &a);
+  for (int i = 0; i < N_MAPS; i++) st->driver->tensor_map_address(&maps.map[i], rows_of(&a, i)->p);
+  const int64_t rows = (int64_t)a.batch * a.heads * a.padded;
+  const bool joined = a.share != a.group;
+  a.sums = launch->workspace, a.statistics = a.sums + rows * a.sums_row, a.parts = a.statistics + rows * 2;
+  a.turns = (uint32_t *)(a.parts + (joined ? (int64_t)st->grid * st->kernels->bn * st->kernels->d * 2 : 0));
+  qn_status s = cuda_attention_gradient_launch(st->shared->statistics, (uint32_t)(rows / 8), 128, 0, &a, launch->stream);
+  void *args[] = { &a, &maps };
+  if (!s)
+    s = cuda_check(cudaLaunchKernel(st->kernels->gradient[st->ordered], (dim3){ st->grid, 1, 1 },
+                                    (dim3){ (unsigned)st->kernels->threads, 1, 1 }, args, (size_t)st->kernels->shared, launch->stream),
+                   "attention_wgmma_backward");
+  if (!s) s = cuda_attention_gradient_launch(st->kernels->finish, st->tiles, 256, 0, &a, launch->stream);
+  if (joined && !s)
+    s = cuda_attention_gradient_launch(st->kernels->join, st->grid / (uint32_t)(a.group / a.share) * 2, 128, 0, &a, launch->stream);
+  if (a.dsink && !s) s = cuda_attention_gradient_launch(st->shared->sink, (uint32_t)a.heads, 1024, 0, &a, launch->stream);
+  return s;
+}
+
+static const qn_engine row = { .name = "wgmma", .op = QN_OP_ATTENTION_BACKWARD, .class_ = QN_CLASS_TUNED,
+                               .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_TENSOR_CORES,
+                               .variants = variants, .prepare = prepare, .build = build, .run = run, .release = cuda_release };
+CUDA_ENGINES(attention_wgmma_backward) = { &row, 1 };

@@ -1,0 +1,16 @@
+/* attention_wgmma_backward.h -- what the host (attention_wgmma_backward.c) tells the kernels of attention_wgmma_backward.cuh. */
+#ifndef QN_CUDA_ATTENTION_WGMMA_BACKWARD_H
+#define QN_CUDA_ATTENTION_WGMMA_BACKWARD_H
+#include "attention_gradient.h"
+
+typedef struct cuda_attention_gradient_maps { CUtensorMap map[4]; } cuda_attention_gradient_maps;      /* q, k, v, dy: [D, S, heads, B] */
+
+/* Kernels for up to d elements of a key and of a value: tiles of bm queries and bn keys. gradient: dq added to by blocks in any order, in
+ * one order. finish: dq of its sums; join: dk and dv of their parts. */
+typedef struct cuda_attention_wgmma_backward_kernels {
+  int32_t d, bm, bn, threads, shared;
+  const void *gradient[2], *finish, *join;
+} cuda_attention_wgmma_backward_kernels;
+extern const cuda_attention_wgmma_backward_kernels cuda_attention_wgmma_backward_bf16[],              /* by d; ended by d 0 */
+                                                   cuda_attention_wgmma_backward_f16[];
+#endif

@@ -1,0 +1,106 @@
+/* rnn_cells.cuh -- what kernels of recurrent networks share: tensors of a layer, the formulas of the cells and of their slopes. */
+#pragma once
+#include "kit/element.cuh"
+#include "kit/functions.cuh"
+#include "kit/random.cuh"
+#include "rnn_problem.h"
+
+/* ---- tensors ------------------------------------------------------------------------------------------- */
+
+__device__ __forceinline__ int64_t rnn_at(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k = 0)
+{
+  return i * t.stride[0] + j * t.stride[1] + k * t.stride[2];
+}
+template <class T> __device__ __forceinline__ T rnn_get(const cuda_rnn_tensor &t, int64_t i, int64_t j = 0, int64_t k = 0)
+{
+  return t.p ? element_load<T>(t.p, rnn_at(t, i, j, k), t.dtype) : T(0);
+}
+template <class T> __device__ __forceinline__ void rnn_put(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k, T v)
+{
+  if (t.p) element_store(t.p, rnn_at(t, i, j, k), t.dtype, v);
+}
+
+__device__ __forceinline__ int64_t rnn_length(const cuda_rnn &p, int64_t b)
+{
+  if (!p.lengths.p) return p.steps;
+  const int64_t n = element_load<int64_t>(p.lengths.p, b * p.lengths.stride[0], p.lengths.dtype);
+  return n < 0 ? 0 : n > p.steps ? p.steps : n;
+}
+/* The time of step s of a sequence this long; beyond its end, of the times that are left. */
+__device__ __forceinline__ int64_t rnn_time(const cuda_rnn &p, int64_t length, int64_t s)
+{
+  return s < length && p.reversed ? length - 1 - s : s;
+}
+
+/* What dropout makes of element `at` of all that layers give, or of its gradient. */
+template <class T> __device__ T rnn_dropped(const cuda_rnn &p, int64_t at, T v)
+{
+  if (p.dropout == 0) return v;
+  uint32_t word[4];
+  random_words(word, (uint64_t)(p.seed.p ? *p.seed.p : p.seed.value), (uint64_t)(p.offset.p ? *p.offset.p : p.offset.value),
+               (uint64_t)at / 4);
+  const uint32_t w = at % 4 == 0 ? word[0] : at % 4 == 1 ? word[1] : at % 4 == 2 ? word[2] : word[3];
+  return w < p.dropout * 0x1p32 ? T(0) : T(v / (1 - p.dropout));
+}
+
+/* Element i, counted within its direction, of what the layer gives at time t, and of what the next one takes. */
+template <class T> __device__ __forceinline__ void rnn_give(const cuda_rnn &p, int64_t t, int64_t b, int64_t i, T v)
+{
+  rnn_put(p.out, t, b, p.first + i, v);
+  if (!p.next) return;
+  const int64_t at = (t * p.batch + b) * p.width + p.first + i;
+  element_store(p.next, at, p.dtype, rnn_dropped(p, p.layer * p.steps * p.batch * p.width + at, v));
+}
+
+/* ---- cells --------------------------------------------------------------------------------------------- */
+
+template <class T> __device__ __forceinline__ T rnn_bounded(const cuda_rnn &p, T c)
+{
+  return c > T(p.clip) ? T(p.clip) : c < T(-p.clip) ? T(-p.clip) : c;
+}
+
+/* gate: sums, becomes what is kept; c: becomes the state; raw: before clip. Returns h. */
+template <class T> __device__ __forceinline__ T rnn_lstm(const cuda_rnn &p, T (&gate)[4], T &c, T &raw)
+{
+  gate[0] = fn_sigmoid(gate[0]), gate[1] = fn_sigmoid(gate[1]), gate[2] = tanh(gate[2]), gate[3] = fn_sigmoid(gate[3]);
+  raw = gate[1] * c + gate[0] * gate[2];
+  c = rnn_bounded(p, raw);
+  return gate[3] * tanh(c);
+}
+/* gate[0], [1]: sums; [2]: that of x, [3]: that of h. */
+template <class T> __device__ __forceinline__ T rnn_gru(T (&gate)[4], T old)
+{
+  gate[0] = fn_sigmoid(gate[0]), gate[1] = fn_sigmoid(gate[1]);
+  gate[2] = tanh(gate[2] + gate[0] * gate[3]);
+  return (1 - gate[1]) * gate[2] + gate[1] * old;
+}
+template <class T> __device__ __forceinline__ T rnn_plain(const cuda_rnn &p, T sum)
+{
+  return p.cell == QN_RNN_TANH ? tanh(sum) : sum < 0 ? T(0) : sum;
+}
+
+/* gate: as kept, becomes the slopes of the sums; old: c of the step before; dc: becomes that of the step before. */
+template <class T> __device__ __forceinline__ void rnn_lstm_slopes(const cuda_rnn &p, T (&gate)[4], T raw, T old, T dh, T &dc)
+{
+  const T i = gate[0], f = gate[1], g = gate[2], o = gate[3], t = tanh(rnn_bounded(p, raw));
+  const T by_c = fabs(raw) >= T(p.clip) ? T(0) : dc + dh * o * (1 - t * t);
+  gate[0] = by_c * g * (i * (1 - i));
+  gate[1] = by_c * old * (f * (1 - f));
+  gate[2] = by_c * i * (1 - g * g);
+  gate[3] = dh * t * (o * (1 - o));
+  dc = by_c * f;
+}
+/* of_h: the slope of r h in n; dh: becomes what reaches h beside r. */
+template <class T> __device__ __forceinline__ void rnn_gru_slopes(T (&gate)[4], T old, T &dh, T &of_h)
+{
+  const T r = gate[0], z = gate[1], n = gate[2], dn = dh * (1 - z) * (1 - n * n);
+  gate[0] = dn * gate[3] * (r * (1 - r));
+  gate[1] = dh * (old - n) * (z * (1 - z));
+  gate[2] = dn;
+  of_h = dn * r;
+  dh *= z;
+}
+template <class T> __device__ __forceinline__ T rnn_plain_slope(const cuda_rnn &p, T y, T dh)
+{
+  return p.cell == QN_RNN_TANH ? dh * (1 - y * y) : y > 0 ? dh : T(0);
+}

@@ -1,0 +1,67 @@
+/* rnn_grid.h -- what the host (rnn_grid.c) tells the kernels of rnn_grid.cuh and rnn_slice.cuh. */
+#ifndef QN_CUDA_RNN_GRID_H
+#define QN_CUDA_RNN_GRID_H
+#include "rnn_problem.h"
+
+/* Blocks: [direction][share of the batch][share of the units]; those of one share of the batch wait for one another. */
+typedef struct cuda_rnn_grid {
+  cuda_rnn  net[2];                       /* of each direction */
+  const void *weights[2];                 /* [line][depth]: r; of the gradient r turned, [unit][gate row] */
+  void     *exchange[2];                  /* [2][batch][depth] what all blocks read: h, or the step's slopes; batch rounded up */
+  uint32_t *met;                          /* of each direction and share of the batch */
+  int64_t   weights_row[2];
+  int32_t   depth;                        /* state, or gate rows */
+  int32_t   unit_shift, unit_blocks;      /* units of a block: 1 << unit_shift */
+  int32_t   batch_share, batch_blocks;    /* sequences of a block, a multiple of 8 */
+  int32_t   groups;                       /* of warps, each with lines of its own (SIMT) */
+  int32_t   ring;                         /* 4 or 2: copies under way at once */
+} cuda_rnn_grid;
+
+typedef struct cuda_rnn_grid_kernel {
+  int32_t lines, depth;                   /* lines of weights that a block (SIMT: a group of warps) keeps, the most numbers of each */
+  int32_t pieces, simt;                   /* pieces: of 16 bytes that a thread copies at a time */
+  int32_t alone;                          /* gates, where a block has all units of 8 sequences (rnn_slice.cuh); 0: any */
+  const void *forward, *backward;         /* one of them; NULL: the other */
+} cuda_rnn_grid_kernel;
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern const cuda_rnn_grid_kernel cuda_rnn_grid_f16[], cuda_rnn_grid_bf16[], cuda_rnn_grid_f32[];   /* ended by lines 0 */
+#ifdef __cplusplus
+}
+#endif
+enum { CUDA_RNN_GRID_THREADS = 256, CUDA_RNN_GRID_SLOTS = 7 };
+
+/* Shared memory: copies, sums of each warp (a pitch that keeps reads of 8 units of 4 sequences apart), slots of each unit and sequence,
+ * h, c, biases, lengths. */
+QN_EITHER_SIDE int32_t cuda_rnn_grid_pitch(int32_t share) { return share + 4; }
+static inline int64_t cuda_rnn_grid_shared(const cuda_rnn_grid *g, int32_t lines, int32_t pieces, int32_t gates)
+{
+  const int64_t units = 1 << g->unit_shift, share = g->batch_share, items = share * units;
+  const int64_t copies = 16 * (int64_t)g->ring * pieces * CUDA_RNN_GRID_THREADS;
+  const int64_t sums = 8 * (int64_t)lines * cuda_rnn_grid_pitch((int32_t)share);
+  return copies + 4 * (sums + (CUDA_RNN_GRID_SLOTS + 2) * items + 2 * gates * units + share);
+}
+
+/* What prepare decides: the kernel, how the work is cut, workspace. */
+typedef struct cuda_rnn_walk {
+  cuda_rnn_grid grid;                     /* all but nets and addresses */
+  const void *kernel;
+  uint64_t exchange[2];                   /* places in workspace */
+  int32_t  blocks, shared;
+  bool     alone;
+} cuda_rnn_walk;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Chooses a kernel, of rnn_slice.cuh (alone) or of rnn_grid.cuh, or refuses; adds workspace, counters, numerics and the estimate of all
+ * layers to out's. */
+qn_status cuda_rnn_grid_plan(const qn_request *r, qn_prepared *out, const cuda_rnn_problem *p, bool alone, cuda_rnn_walk *walk);
+/* All steps of a layer. */
+qn_status cuda_rnn_grid_run(const cuda_rnn_walk *walk, const cuda_rnn net[2], const void *const weights[2], const int64_t weights_row[2],
+                            const qn_launch *launch);
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,155 @@
+/* rnn_steps.c -- recurrent networks. Of each layer and direction: sums [place][row] = w x, all places in one product of the matmul
+ * engines'; then
+ *
+ *   steps   any network, step by step: product [b][row] = r h, also the matmul engines', then the gates (rnn_steps.cu); gru with the reset
+ *           before: of r and z, then of n with r h; with projection: h before it, then its product
+ *   grid    all steps of both directions in one kernel (rnn_grid.cuh), where its registers hold the weights
+ *   slice   the same for few units (rnn_slice.cuh), whose blocks need not wait for one another
+ *
+ * Sums are f32 (f64 for f64); h has x's dtype from step to step, c that of sums. */
+#include "engines.h"
+#include "rnn_grid.h"
+#include "kit/shared_memory.h"
+
+enum { IN, RECURRENT, RESET, PROJECT, PARTS };
+
+typedef struct state {
+  cuda_rnn_problem p;
+  bool     grid;
+  cuda_rnn_walk walk;
+  uint64_t sums[2], product, inner, c, h, full, reset, next[2];       /* places in workspace */
+} state;
+
+/* ---- prepare ------------------------------------------------------------------------------------------- */
+
+static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st, int64_t layer, int64_t direction)
+{
+  cuda_rnn_problem *p = &st->p;
+  const cuda_rnn *q = &p->net;
+  const int64_t k = layer * p->directions + direction, inputs = layer ? q->width : p->inputs, H = q->hidden, places = q->steps * q->batch;
+  const cuda_rnn_operand *w = &p->list[RNN_W][k], *rec = &p->list[RNN_R][k], *projection = &p->list[RNN_PROJECTION][k];
+  const double times = (double)q->steps;
+  qn_part **part = p->part + k * PARTS;
+  const qn_value x = layer ? cuda_rnn_matrix(q->dtype, 16, places, inputs, inputs, 1) : cuda_rnn_places(p, &p->one[RNN_X], inputs);
+  qn_status s = cuda_rnn_product(r, out, p, &part[IN], x, cuda_rnn_weight(w, true),
+                                 cuda_rnn_matrix(p->sum, 16, places, q->rows, q->rows, 1), 1);
+  if (st->grid) return s;
+  qn_value by = cuda_rnn_weight(rec, true);
+  if (q->before) by.dim[1] = 2 * H;
+  if (!s)
+    s = cuda_rnn_product(r, out, p, &part[RECURRENT], cuda_rnn_matrix(q->dtype, 16, q->batch, q->state, q->state, 1), by,
+                         cuda_rnn_matrix(p->sum, 16, q->batch, q->rows, by.dim[1], 1), times);
+  if (!s && q->before) {
+    by.dim[1] = H;
+    by.align = cuda_rnn_aligned(by.align, 2 * H * rec->stride[0] * (int64_t)qn_kit_bytes(rec->dtype));
+    s = cuda_rnn_product(r, out, p, &part[RESET], cuda_rnn_matrix(q->dtype, 16, q->batch, H, H, 1), by,
+                         cuda_rnn_matrix(p->sum, 16, q->batch, H, H, 1), times);
+  }
+  if (!s && q->projects)
+    s = cuda_rnn_product(r, out, p, &part[PROJECT], cuda_rnn_matrix(q->dtype, 16, q->batch, H, H, 1), cuda_rnn_weight(projection, true),
+                         cuda_rnn_matrix(p->sum, 16, q->batch, q->state, q->state, 1), times);
+  return s;
+}
+
+enum how { STEPS, GRID, SLICE };
+static qn_status prepare(const qn_request *r, qn_prepared *out, enum how how)
+{
+  qn_status s = cuda_rnn_read(r, out, sizeof(state), PARTS);
+  if (s) return s;
+  state *st = out->state;
+  cuda_rnn_problem *p = &st->p;
+  const cuda_rnn *q = &p->net;
+  const bool grid = st->grid = how != STEPS;
+  if (grid) s = cuda_rnn_grid_plan(r, out, p, how == SLICE, &st->walk);
+  for (int64_t k = 0; k < p->n && !s; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
+  if (s) {
+    cuda_rnn_release(out);
+    return s;
+  }
+  const int64_t places = q->steps * q->batch, units = q->batch * q->hidden;
+  for (int i = 0; i < 2; i++) {
+    st->sums[i] = i && !grid ? st->sums[0] : cuda_rnn_take(out, i < p->directions ? places * q->rows : 0, p->sum);
+    st->next[i] = cuda_rnn_take(out, p->layers > 1 ? places * q->width : 0, q->dtype);
+  }
+  if (!grid) {
+    st->product = cuda_rnn_take(out, q->batch * q->rows, p->sum);
+    st->inner = cuda_rnn_take(out, units, p->sum), st->c = cuda_rnn_take(out, units, p->sum);
+    st->h = cuda_rnn_take(out, q->batch * q->state, q->dtype);
+    st->full = cuda_rnn_take(out, units, q->dtype), st->reset = cuda_rnn_take(out, units, q->dtype);
+    out->estimate += (double)p->n * (3000 + (double)q->steps * (4000 + (double)units * 30 / 1000) * (1 + q->before + q->projects));
+  }
+  cuda_rnn_take_scratch(out, p);
+  return QN_OK;
+}
+static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, STEPS); }
+static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, GRID); }
+static qn_status prepare_slice(const qn_request *r, qn_prepared *out) { return prepare(r, out, SLICE); }
+
+/* ---- run ------------------------------------------------------------------------------------------------ */
+
+static qn_status walk(const state *st, const qn_launch *launch, cuda_rnn *q, int64_t k)
+{
+  const cuda_rnn_problem *p = &st->p;
+  const cuda_rnn_operand *rec = &p->list[RNN_R][k];
+  const char *r = launch->ptr[rec->value], *r_n = r + 2 * q->hidden * rec->stride[0] * (int64_t)qn_kit_bytes(rec->dtype);
+  char *base = launch->workspace;
+  void *stream = launch->stream;
+  q->product = base + st->product, q->inner = base + st->inner, q->c = base + st->c;
+  q->h = base + st->h, q->full = base + st->full, q->reset = base + st->reset;
+  qn_status s = cuda_rnn_begin(q, stream);
+  for (int64_t i = 0; i < q->steps && !s; i++) {
+    s = cuda_rnn_multiply(p, launch, k, RECURRENT, q->h, r, q->product);
+    if (!s && q->before) s = cuda_rnn_reset(q, i, stream);
+    if (!s && q->before) s = cuda_rnn_multiply(p, launch, k, RESET, q->reset, r_n, q->inner);
+    if (!s) s = cuda_rnn_cell(q, i, stream);
+    if (!s && q->projects)
+      s = cuda_rnn_multiply(p, launch, k, PROJECT, q->full, launch->ptr[p->list[RNN_PROJECTION][k].value], q->inner);
+    if (!s && q->projects) s = cuda_rnn_project(q, i, stream);
+  }
+  return s ? s : cuda_rnn_end(q, stream);
+}
+
+static qn_status run_layer(const state *st, const qn_launch *launch, int64_t layer)
+{
+  const cuda_rnn_problem *p = &st->p;
+  char *base = launch->workspace;
+  const void *x = layer ? base + st->next[(layer - 1) % 2] : launch->ptr[p->one[RNN_X].value], *weights[2] = { NULL, NULL };
+  int64_t weights_row[2] = { 0, 0 };
+  cuda_rnn net[2] = { { 0 } };
+  qn_status s = QN_OK;
+  for (int64_t d = 0; d < p->directions && !s; d++) {
+    const int64_t k = layer * p->directions + d;
+    net[d] = cuda_rnn_net(p, launch, layer, d);
+    net[d].sums = base + st->sums[d], net[d].next = layer < p->layers - 1 ? base + st->next[layer % 2] : NULL;
+    weights[d] = launch->ptr[p->list[RNN_R][k].value], weights_row[d] = p->list[RNN_R][k].stride[0];
+    s = cuda_rnn_multiply(p, launch, k, IN, x, launch->ptr[p->list[RNN_W][k].value], net[d].sums);
+    if (!s && !st->grid) s = walk(st, launch, &net[d], k);
+  }
+  return s || !st->grid ? s : cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch);
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *st = prepared->state;
+  qn_status s = QN_OK;
+  for (int64_t l = 0; l < st->p.layers && !s; l++) s = run_layer(st, launch, l);
+  return s;
+}
+
+static qn_status build_grid(const qn_request *r, qn_prepared *out)
+{
+  const state *st = out->state;
+  const qn_status s = cuda_allow_shared(st->walk.kernel);
+  return s ? s : cuda_rnn_build(r, out);
+}
+
+static const qn_engine row[] = {
+  { .name = "slice", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_slice,
+    .build = build_grid, .run = run, .release = cuda_rnn_release },
+  { .name = "grid", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_grid,
+    .build = build_grid, .run = run, .release = cuda_rnn_release },
+  { .name = "steps", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .prepare = prepare_steps,
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .build = cuda_rnn_build, .run = run,
+    .release = cuda_rnn_release },
+};
+CUDA_ENGINES(rnn_steps) = { row, sizeof row / sizeof *row };

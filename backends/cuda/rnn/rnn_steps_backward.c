@@ -1,0 +1,302 @@
+/* rnn_steps_backward.c -- the gradient of recurrent networks.
+ *
+ * Of each layer and direction, from the last step to the first, dh = dy + what later steps leave (with projection: times it)
+ *   the gates' slopes, from what forward left       slope_x, slope_h [place][row]; of this step also side by side
+ *   product [b][state] = slopes r                   what reaches h of the step before (gru: dh z beside it)
+ * by
+ *   steps   any network: the products are the matmul engines', the rest is rnn_steps.cu's
+ *   grid    all steps of both directions in one kernel (rnn_grid.cuh), where its registers hold the weights
+ *   slice   the same for few units (rnn_slice.cuh), whose blocks need not wait for one another
+ * and then, in products over all places, the matmul engines'
+ *   dw = slope_x' inputs      dr = slope_h' states before      dbw, dbr = slopes' ones      dprojection = slope_state' h before it
+ *   dx = slope_x w, of both directions added up
+ * Gru with the reset before multiplies the slopes of n by r first, which gives the slope of the reset gate. */
+#include "engines.h"
+#include "rnn_grid.h"
+#include "kit/shared_memory.h"
+
+enum { FULL, RESET, CARRY, TURN, DW, DR, DR_RESET, DPROJECTION, DBW, DBR, DX, PARTS };
+
+typedef struct state {
+  cuda_rnn_problem p;
+  bool     grid;
+  cuda_rnn_walk walk;
+  uint64_t slope_x[2], slope_h[2], slope_state, step, product, inner, c, straight, turned[2], in, before, before_reset, full, ones, by[2],
+           dout[2];
+} state;
+
+/* ---- prepare ------------------------------------------------------------------------------------------- */
+
+/* Are the slopes of r h other than those of w x? */
+static bool apart(const cuda_rnn *q) { return q->gates == 3 && !q->before; }
+static bool wanted(const cuda_rnn_problem *p, int list, int64_t k) { return p->list[list][k].value >= 0; }
+/* Is what a layer took made in workspace? Does its product write dx as it is? */
+static bool lay_below(const state *st, int64_t layer)
+{
+  const cuda_rnn_problem *p = &st->p;
+  const cuda_rnn_operand *below = &p->one[layer ? RNN_INNER : RNN_X];
+  const int64_t *stride = below->stride + (layer > 0), batch = p->net.batch;
+  return p->one[RNN_LENGTHS].value >= 0 || (layer && p->net.dropout > 0) ||
+         (p->net.steps > 1 && batch > 1 && stride[0] != batch * stride[1]);
+}
+static bool writes_dx(const state *st, int64_t layer)
+{
+  return st->p.directions == 1 && st->p.one[RNN_LENGTHS].value < 0 && !(layer && st->p.net.dropout > 0);
+}
+
+static qn_value below_of(const state *st, int64_t layer, int64_t inputs)
+{
+  const cuda_rnn_problem *p = &st->p;
+  if (lay_below(st, layer)) return cuda_rnn_matrix(p->net.dtype, 16, p->net.steps * p->net.batch, inputs, inputs, 1);
+  cuda_rnn_operand o = p->one[layer ? RNN_INNER : RNN_X];
+  if (layer) {
+    o.align = cuda_rnn_aligned(o.align, o.stride[0] * (int64_t)qn_kit_bytes(o.dtype));
+    memmove(o.stride, o.stride + 1, 3 * sizeof *o.stride);
+  }
+  return cuda_rnn_places(p, &o, inputs);
+}
+
+static qn_status prepare_weights(const qn_request *r, qn_prepared *out, state *st, int64_t layer, int64_t k, qn_part **part)
+{
+  cuda_rnn_problem *p = &st->p;
+  const cuda_rnn *q = &p->net;
+  const int64_t inputs = layer ? q->width : p->inputs, H = q->hidden, P = q->state, places = q->steps * q->batch;
+  const uint32_t d = q->dtype;
+  const int64_t r_rows = q->before ? 2 * H : q->rows;
+  qn_status s = QN_OK;
+  if (wanted(p, RNN_DW, k))
+    s = cuda_rnn_product(r, out, p, &part[DW], cuda_rnn_matrix(d, 16, q->rows, 1, places, q->rows), below_of(st, layer, inputs),
+                         cuda_rnn_weight(&p->list[RNN_DW][k], false), 1);
+  if (!s && wanted(p, RNN_DR, k)) {
+    qn_value to = cuda_rnn_weight(&p->list[RNN_DR][k], false);
+    const qn_value before = cuda_rnn_matrix(d, 16, places, P, P, 1);
+    to.dim[0] = r_rows;
+    s = cuda_rnn_product(r, out, p, &part[DR], cuda_rnn_matrix(d, 16, r_rows, 1, places, q->rows), before, to, 1);
+    if (!s && q->before) {
+      const uint32_t align = cuda_rnn_aligned(16, 2 * H * (int64_t)qn_kit_bytes(d));
+      to.dim[0] = H, to.align = cuda_rnn_aligned(to.align, 2 * H * to.stride[0] * (int64_t)qn_kit_bytes(to.dtype));
+      s = cuda_rnn_product(r, out, p, &part[DR_RESET], cuda_rnn_matrix(d, align, H, 1, places, q->rows), before, to, 1);
+    }
+  }
+  if (!s && wanted(p, RNN_DPROJECTION, k))
+    s = cuda_rnn_product(r, out, p, &part[DPROJECTION], cuda_rnn_matrix(d, 16, P, 1, places, P), cuda_rnn_matrix(d, 16, places, H, H, 1),
+                         cuda_rnn_weight(&p->list[RNN_DPROJECTION][k], false), 1);
+  for (int i = 0; i < 2 && !s; i++) {
+    const cuda_rnn_operand *to = &p->list[RNN_DBW + i][k];
+    if (to->value < 0) continue;
+    s = cuda_rnn_product(r, out, p, &part[DBW + i], cuda_rnn_matrix(d, 16, 1, places, places, 1),
+                         cuda_rnn_matrix(d, 16, places, q->rows, q->rows, 1),
+                         cuda_rnn_matrix(to->dtype, to->align, 1, q->rows * to->stride[0], q->rows, to->stride[0]), 1);
+  }
+  return s;
+}
+
+static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st, int64_t layer, int64_t direction)
+{
+  cuda_rnn_problem *p = &st->p;
+  const cuda_rnn *q = &p->net;
+  const int64_t k = layer * p->directions + direction, inputs = layer ? q->width : p->inputs, H = q->hidden, P = q->state;
+  const int64_t places = q->steps * q->batch;
+  const uint32_t d = q->dtype;
+  const double times = (double)q->steps;
+  qn_part **part = p->part + k * PARTS;
+  qn_status s = QN_OK;
+  qn_value by = cuda_rnn_weight(&p->list[RNN_R][k], false), x = cuda_rnn_matrix(p->sum, 16, places, inputs, inputs, 1);
+  if (q->projects)
+    s = cuda_rnn_product(r, out, p, &part[FULL], cuda_rnn_matrix(d, 16, q->batch, P, P, 1),
+                         cuda_rnn_weight(&p->list[RNN_PROJECTION][k], false), cuda_rnn_matrix(p->sum, 16, q->batch, H, H, 1), times);
+  if (!s && q->before) {
+    qn_value of_n = by;
+    of_n.dim[0] = H, of_n.align = cuda_rnn_aligned(by.align, 2 * H * by.stride[0] * (int64_t)qn_kit_bytes(by.dtype));
+    s = cuda_rnn_product(r, out, p, &part[RESET],
+                         cuda_rnn_matrix(d, cuda_rnn_aligned(16, 2 * H * (int64_t)qn_kit_bytes(d)), q->batch, q->rows, H, 1), of_n,
+                         cuda_rnn_matrix(p->sum, 16, q->batch, H, H, 1), times);
+    by.dim[0] = 2 * H;
+  }
+  if (st->grid)
+    s = cuda_rnn_copy(r, out, p, &part[TURN], cuda_rnn_weight(&p->list[RNN_R][k], true), cuda_rnn_matrix(d, 16, P, q->rows, q->rows, 1));
+  else if (!s)
+    s = cuda_rnn_product(r, out, p, &part[CARRY], cuda_rnn_matrix(d, 16, q->batch, q->rows, by.dim[0], 1), by,
+                         cuda_rnn_matrix(p->sum, 16, q->batch, P, P, 1), times);
+  if (!s) s = prepare_weights(r, out, st, layer, k, part);
+  if (writes_dx(st, layer))
+    x = layer ? cuda_rnn_matrix(d, 16, places, inputs, inputs, 1) : cuda_rnn_places(p, &p->one[RNN_DX], inputs);
+  if (!s)
+    s = cuda_rnn_product(r, out, p, &part[DX], cuda_rnn_matrix(d, 16, places, q->rows, q->rows, 1),
+                         cuda_rnn_weight(&p->list[RNN_W][k], false), x, 1);
+  return s;
+}
+
+enum how { STEPS, GRID, SLICE };
+static qn_status prepare(const qn_request *r, qn_prepared *out, enum how how)
+{
+  qn_status s = cuda_rnn_read(r, out, sizeof(state), PARTS);
+  if (s) return s;
+  state *st = out->state;
+  cuda_rnn_problem *p = &st->p;
+  const cuda_rnn *q = &p->net;
+  const bool grid = st->grid = how != STEPS;
+  if (grid) s = cuda_rnn_grid_plan(r, out, p, how == SLICE, &st->walk);
+  for (int64_t k = 0; k < p->n && !s; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
+  if (s) {
+    cuda_rnn_release(out);
+    return s;
+  }
+  const int64_t places = q->steps * q->batch, units = q->batch * q->hidden;
+  const int64_t widest = p->layers > 1 ? qn_max_i64(p->inputs, q->width) : p->inputs;
+  bool lay = false, adds = false;
+  for (int64_t l = 0; l < p->layers; l++) lay |= lay_below(st, l), adds |= !writes_dx(st, l);
+  for (int i = 0; i < 2; i++) {
+    st->slope_x[i] = cuda_rnn_take(out, i < p->directions ? places * q->rows : 0, q->dtype);
+    st->slope_h[i] = cuda_rnn_take(out, i < p->directions && apart(q) ? places * q->rows : 0, q->dtype);
+    st->turned[i] = cuda_rnn_take(out, i < p->directions && grid ? q->rows * q->state : 0, q->dtype);
+  }
+  st->slope_state = cuda_rnn_take(out, q->projects ? places * q->state : 0, q->dtype);
+  st->step = cuda_rnn_take(out, q->batch * q->rows, q->dtype);
+  st->product = cuda_rnn_take(out, q->batch * q->state, p->sum), st->inner = cuda_rnn_take(out, units, p->sum);
+  st->c = cuda_rnn_take(out, units, p->sum), st->straight = cuda_rnn_take(out, units, p->sum);
+  st->in = cuda_rnn_take(out, lay ? places * widest : 0, q->dtype);
+  st->before = cuda_rnn_take(out, places * q->state, q->dtype);
+  st->before_reset = cuda_rnn_take(out, q->before ? places * q->state : 0, q->dtype);
+  st->full = cuda_rnn_take(out, q->projects ? places * q->hidden : 0, q->dtype);
+  st->ones = cuda_rnn_take(out, places, q->dtype);
+  for (int i = 0; i < 2; i++) {
+    st->by[i] = cuda_rnn_take(out, adds && i < p->directions ? places * widest : 0, p->sum);
+    st->dout[i] = cuda_rnn_take(out, p->layers > 1 ? places * q->width : 0, q->dtype);
+  }
+  cuda_rnn_take_scratch(out, p);
+  if (!grid) out->estimate += (double)p->n * (double)q->steps * (4000 + (double)units * 40 / 1000) * (1 + q->before + q->projects);
+  return QN_OK;
+}
+static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, STEPS); }
+static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, GRID); }
+static qn_status prepare_slice(const qn_request *r, qn_prepared *out) { return prepare(r, out, SLICE); }
+
+/* ---- run ------------------------------------------------------------------------------------------------ */
+
+static qn_status walk(const state *st, const qn_launch *launch, const cuda_rnn *q, int64_t k)
+{
+  const cuda_rnn_problem *p = &st->p;
+  const cuda_rnn_operand *rec = &p->list[RNN_R][k];
+  const int64_t skipped = 2 * q->hidden;
+  const char *r = launch->ptr[rec->value], *r_n = r + skipped * rec->stride[0] * (int64_t)qn_kit_bytes(rec->dtype);
+  const char *n_slopes = (const char *)q->step + skipped * (int64_t)qn_kit_bytes(q->dtype);
+  void *stream = launch->stream;
+  qn_status s = QN_OK;
+  for (int64_t i = q->steps - 1; i >= 0 && !s; i--) {
+    if (q->projects) {
+      s = cuda_rnn_slopes_state(q, i, stream);
+      if (!s) s = cuda_rnn_multiply(p, launch, k, FULL, q->step, launch->ptr[p->list[RNN_PROJECTION][k].value], q->inner);
+    }
+    if (!s) s = cuda_rnn_slopes(q, i, stream);
+    if (!s && q->before) {
+      s = cuda_rnn_multiply(p, launch, k, RESET, n_slopes, r_n, q->inner);
+      if (!s) s = cuda_rnn_slopes_reset(q, i, stream);
+    }
+    if (!s) s = cuda_rnn_multiply(p, launch, k, CARRY, q->step, r, q->product);
+  }
+  return s ? s : cuda_rnn_slopes_end(q, stream);
+}
+
+/* The weights' gradients, and that by what the layer took. */
+static qn_status products(const state *st, const qn_launch *launch, const cuda_rnn *q, int64_t k, void *by)
+{
+  const cuda_rnn_problem *p = &st->p;
+  char *base = launch->workspace;
+  void *stream = launch->stream, *ones = base + st->ones;
+  const void *slope_h = q->slope_h ? q->slope_h : q->slope_x;
+  const int64_t skipped = 2 * q->hidden;
+  qn_status s = QN_OK;
+  if (wanted(p, RNN_DW, k)) {
+    const void *below = q->below.p;
+    if (lay_below(st, q->layer)) {
+      below = base + st->in;
+      s = cuda_rnn_lay(q, CUDA_RNN_BELOW, base + st->in, stream);
+    }
+    if (!s) s = cuda_rnn_multiply(p, launch, k, DW, q->slope_x, below, launch->ptr[p->list[RNN_DW][k].value]);
+  }
+  if (!s && wanted(p, RNN_DR, k)) {
+    const cuda_rnn_operand *to = &p->list[RNN_DR][k];
+    char *dr = launch->ptr[to->value];
+    s = cuda_rnn_lay(q, CUDA_RNN_BEFORE, base + st->before, stream);
+    if (!s) s = cuda_rnn_multiply(p, launch, k, DR, slope_h, base + st->before, dr);
+    if (!s && q->before) {
+      s = cuda_rnn_lay(q, CUDA_RNN_BEFORE_RESET, base + st->before_reset, stream);
+      if (!s)
+        s = cuda_rnn_multiply(p, launch, k, DR_RESET, (const char *)slope_h + skipped * (int64_t)qn_kit_bytes(q->dtype),
+                              base + st->before_reset, dr + skipped * to->stride[0] * (int64_t)qn_kit_bytes(to->dtype));
+    }
+  }
+  if (!s && wanted(p, RNN_DPROJECTION, k)) {
+    s = cuda_rnn_lay(q, CUDA_RNN_FULL, base + st->full, stream);
+    if (!s)
+      s = cuda_rnn_multiply(p, launch, k, DPROJECTION, q->slope_state, base + st->full, launch->ptr[p->list[RNN_DPROJECTION][k].value]);
+  }
+  if (!s && (wanted(p, RNN_DBW, k) || wanted(p, RNN_DBR, k))) s = cuda_rnn_lay(q, CUDA_RNN_ONES, ones, stream);
+  if (!s && wanted(p, RNN_DBW, k)) s = cuda_rnn_multiply(p, launch, k, DBW, ones, q->slope_x, launch->ptr[p->list[RNN_DBW][k].value]);
+  if (!s && wanted(p, RNN_DBR, k)) s = cuda_rnn_multiply(p, launch, k, DBR, ones, slope_h, launch->ptr[p->list[RNN_DBR][k].value]);
+  return s ? s : cuda_rnn_multiply(p, launch, k, DX, q->slope_x, launch->ptr[p->list[RNN_W][k].value], by);
+}
+
+static qn_status run_layer(const state *st, const qn_launch *launch, int64_t layer)
+{
+  const cuda_rnn_problem *p = &st->p;
+  char *base = launch->workspace;
+  const int64_t inputs = layer ? p->net.width : p->inputs, width = p->net.width, batch = p->net.batch;
+  cuda_rnn net[2] = { { 0 } };
+  void *by[2] = { NULL, NULL };
+  const void *weights[2] = { NULL, NULL };
+  const int64_t weights_row[2] = { p->net.rows, p->net.rows };
+  qn_status s = QN_OK;
+  cuda_rnn_tensor to = { base + st->dout[layer % 2], { batch * inputs, inputs, 1 }, p->net.dtype };
+  if (!layer) {
+    const cuda_rnn_operand *dx = &p->one[RNN_DX];
+    to.p = launch->ptr[dx->value], to.dtype = dx->dtype;
+    memcpy(to.stride, dx->stride, sizeof to.stride);
+  }
+  for (int64_t d = 0; d < p->directions && !s; d++) {
+    const int64_t k = layer * p->directions + d;
+    cuda_rnn *q = &net[d];
+    *q = cuda_rnn_net(p, launch, layer, d);
+    if (!q->dout.p) q->dout = (cuda_rnn_tensor){ base + st->dout[(layer + 1) % 2], { batch * width, width, 1 }, q->dtype };
+    q->slope_x = base + st->slope_x[d], q->slope_h = apart(q) ? base + st->slope_h[d] : NULL;
+    q->slope_state = base + st->slope_state, q->step = base + st->step, q->product = base + st->product, q->inner = base + st->inner;
+    q->c = base + st->c, q->direct = base + st->straight;
+    weights[d] = base + st->turned[d];
+    by[d] = writes_dx(st, layer) ? to.p : base + st->by[d];
+    if (st->grid) s = cuda_rnn_multiply(p, launch, k, TURN, launch->ptr[p->list[RNN_R][k].value], base + st->turned[d], NULL);
+    else {
+      s = walk(st, launch, q, k);
+      if (!s) s = products(st, launch, q, k, by[d]);
+    }
+  }
+  if (!s && st->grid) s = cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch);
+  for (int64_t d = 0; d < p->directions && st->grid && !s; d++) s = products(st, launch, &net[d], layer * p->directions + d, by[d]);
+  return s || writes_dx(st, layer) ? s : cuda_rnn_finish(&net[0], by[0], by[1], &to, launch->stream);
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *st = prepared->state;
+  qn_status s = QN_OK;
+  for (int64_t l = st->p.layers - 1; l >= 0 && !s; l--) s = run_layer(st, launch, l);
+  return s;
+}
+
+static qn_status build_grid(const qn_request *r, qn_prepared *out)
+{
+  const state *st = out->state;
+  const qn_status s = cuda_allow_shared(st->walk.kernel);
+  return s ? s : cuda_rnn_build(r, out);
+}
+
+static const qn_engine row[] = {
+  { .name = "slice", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_slice,
+    .build = build_grid, .run = run, .release = cuda_rnn_release },
+  { .name = "grid", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_grid,
+    .build = build_grid, .run = run, .release = cuda_rnn_release },
+  { .name = "steps", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .prepare = prepare_steps,
+    .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .build = cuda_rnn_build, .run = run,
+    .release = cuda_rnn_release },
+};
+CUDA_ENGINES(rnn_steps_backward) = { row, sizeof row / sizeof *row };

@@ -1,0 +1,42 @@
+#!/bin/sh
+# floors.sh -- core's folders are floors: running, planning, loading, language, and below them core's own files. A file uses functions and
+# variables of its own floor and of lower ones; core/calls.c uses all. TAP: one point per file, of the symbols of its object.
+
+set -u
+nm=${NM-nm}
+object=$(find "${top_builddir-.}/core" -name 'libcore_la-status.o' | sort | tail -n 1)
+if [ -z "$object" ] || ! "$nm" "$object" >/dev/null 2>&1; then
+  echo "1..0 # SKIP no nm is here that reads this build's objects"
+  exit 0
+fi
+for source in "${top_srcdir-.}"/core/*.c "${top_srcdir-.}"/core/*/*.c "${top_builddir-.}"/core/*.c; do
+  file=${source##*/core/}
+  name=$(basename "$file" .c) dir=$(dirname "${top_builddir-.}/core/$file")
+  for object in "$dir/.libs/libcore_la-$name.o" "$dir/libcore_la-$name.o"; do
+    if [ -e "$object" ]; then
+      "$nm" "$object" | awk -v file="$file" '
+        NF == 2 && $1 == "U" { print file, "uses", $2 }
+        NF == 3 && $2 ~ /[TDBRC]/ { print file, "has", $3 }'
+      break
+    fi
+  done
+done | sort -u | awk '
+  function floor_of(file) {
+    if (file ~ /^language\/|^schema_table/) return 1
+    return file ~ /^calls/ ? 5 : file ~ /^running\// ? 4 : file ~ /^planning\// ? 3 : file ~ /^loading\// ? 2 : 0
+  }
+  !($1 in seen) { seen[$1]; name[++files] = $1 }
+  $2 == "has" { owner[$3] = $1 }
+  $2 == "uses" { user[++uses] = $1; used[uses] = $3 }
+  END {
+    for (i = 1; i <= uses; i++) {
+      to = owner[used[i]]
+      if (to != "" && floor_of(to) > floor_of(user[i])) up[user[i]] = up[user[i]] "# " user[i] " uses " used[i] " of " to "\n"
+    }
+    for (i = 1; i <= files; i++) {
+      printf "%sok %d - %s uses nothing of a higher floor\n%s", name[i] in up ? "not " : "", i, name[i], up[name[i]]
+      failed = failed || name[i] in up
+    }
+    print "1.." files + 0
+    exit failed || files < 40
+  }'
