@@ -629,6 +629,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return (void)stream, cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return (void)stream, cudaSuccess; }
+cudaError_t cudaStreamQuery(cudaStream_t stream) { return (void)stream, cudaSuccess; }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
   return (void)stream, (void)event, (void)flags, cudaSuccess;

@@ -78,6 +78,12 @@ static void halve(char *text)
   *to = '\0';
 }
 
+/* Collectives between GPUs are another backend's: plugins/nccl. */
+static bool is_for(const char *model, const qn_graph *graph)
+{
+  return !model || qn_graph_inspect(graph)->op[0].family != QN_FAMILY_COLLECTIVE;
+}
+
 static void explain_all(tally *t, const char *const *options, const char *model, const char *text, bool exact)
 {
   const char *settings;
@@ -87,8 +93,8 @@ static void explain_all(tally *t, const char *const *options, const char *model,
   int line;
   if (qn_reader_text(text, &reader)) return;
   while ((status = qn_reader_next(reader, &graph, &settings, &line)) || graph) {
-    if (graph) explain(t, options, model, graph, line);
-    else if (exact && t->partial++ < 5) tap_note("line %d: %s", line, qn_last_error());
+    if (graph && is_for(model, graph)) explain(t, options, model, graph, line);
+    else if (!graph && exact && t->partial++ < 5) tap_note("line %d: %s", line, qn_last_error());
     qn_graph_destroy(graph);
   }
   qn_reader_close(reader);

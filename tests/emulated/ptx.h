@@ -202,10 +202,10 @@ template <class... A> void ptx_mma_sync_aligned_m16n8k32_row_col_s32_s8_s8_s32(A
 inline void ptx_cvt_rna_tf32_f32(uint32_t &d, float x) { d = emulated_bits<uint32_t>(x) + (std::isfinite(x) ? 0x1000 : 0) & ~0x1fffu; }
 
 /* Lane l's row l % 8 of matrix l / 8 is at `at`; r[i]: two elements of row l / 4 of matrix i, or of column l / 4. */
-template <bool transposed> void emulated_ldmatrix(uint32_t (&r)[4], uint32_t at)
+template <bool transposed, int n> void emulated_ldmatrix(uint32_t (&r)[n], uint32_t at)
 {
   emulated_give(~0u, &at, sizeof at);
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; i < n; i++)
     for (int e = 0; e < 2; e++) {
       const int other = emulated_lane % 4 * 2 + e, own = emulated_lane / 4;
       const int row = transposed ? other : own, column = transposed ? own : other;
@@ -219,6 +219,12 @@ inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(uint32_t &a, uint32_t &
   uint32_t r[4];
   emulated_ldmatrix<false>(r, at);
   a = r[0], b = r[1], c = r[2], d = r[3];
+}
+inline void ptx_ldmatrix_sync_aligned_m8n8_x2_trans_shared_b16(uint32_t &a, uint32_t &b, uint32_t at)
+{
+  uint32_t r[2];
+  emulated_ldmatrix<true>(r, at);
+  a = r[0], b = r[1];
 }
 inline void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(uint32_t &a, uint32_t &b, uint32_t &c, uint32_t &d, uint32_t at)
 {
