@@ -417,6 +417,15 @@ static bool settled_by_core(const struct qc_problem *p)
   return true;
 }
 
+/* Collectives of a device may be engines of another backend, as plugins/nccl has them for cuda; those are judged there. */
+static bool left_to_others(const struct qc_problem *p)
+{
+  bool fits = p->view->op[0].family != QN_FAMILY_COLLECTIVE;
+  for (int i = 0; i < qc_w.n_engines && !fits; i++)
+    fits = fits_some_op(&qc_w.engine[i], p);
+  return !fits;
+}
+
 int qc_run_case(const struct qc_item *item)
 {
   char why[512], fills[256], text[32];
@@ -424,6 +433,11 @@ int qc_run_case(const struct qc_item *item)
   if (!p) {
     qc_say_fail("why", "\"%s\"", why);
     return QC_FAIL;
+  }
+  if (left_to_others(p)) {
+    qc_problem_free(p);
+    qc_say_note("the backend has no engine for collectives");
+    return QC_SKIP;
   }
   if (!qc_setting(item->settings, "fill", fills, sizeof fills)) {
     const char *rare = rare_fill(item, p);

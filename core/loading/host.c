@@ -40,7 +40,12 @@ static qn_status host_part_prepare(const qn_request *parent, const qn_request *p
   o.request.demands = &who->terms->demands;
   o.request.core = &inner;
   qn_status status = who->delegate(&inner, &(qn__offers){ .n = 1, .offer = { &o } }, engine, -1, 0, out);
-  if (!status) (*out)->request.core = NULL;
+  if (!status) {
+    (*out)->request.core = NULL;
+    /* Estimates chose the engine, and depend on the batch and the device: for another batch it may be another. */
+    if (!engine && who->terms->demands.determinism < QN_DET_BATCH)
+      (*out)->prepared.traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
+  }
   return status;
 }
 

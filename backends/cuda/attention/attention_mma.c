@@ -167,7 +167,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const double seen = a->right < 0 || a->queries == 1 ? (double)keys : 0.5 * (double)keys,
                products = (double)all * kernel->rows * seen * 4 * kernel->d,
                bytes = (double)batch * (double)k->dim[1] * seen * (double)(d + dv) * (f32 ? 4 : 2);
-  out->estimate = 5000 + products / (plain ? f32 ? 40e3 : 250e3 : f32 ? 30e3 : 60e3) + bytes / 2500 + (a->splits > 1 ? 3000 : 0);
+  out->estimate = 5000 + products / (plain ? f32 ? 40e3 : 110e3 : f32 ? 30e3 : 60e3) + bytes / 2500 + (a->splits > 1 ? 3000 : 0);
   return cuda_keep(out, &st, sizeof st);
 }
 

@@ -242,9 +242,12 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       wgmma_commit();
     };
     auto advance = [&] { if (++stage == STAGES) stage = 0, phase ^= 1; };
-    auto pass = [&](int blocks) {         /* blocks that none of these queries sees */
+    /* Blocks that none of these queries sees. No product keeps the four warps together here: one that is two rounds of the ring behind
+     * would take a barrier's parity for that of a round not yet complete. */
+    auto pass = [&](int blocks) {
       for (; blocks > 0; blocks--) {
         barrier_wait(k_full + stage * 8, phase), barrier_wait(v_full + stage * 8, phase);
+        group_sync(group, 128);
         if (lead) barrier_arrive(k_empty + stage * 8), barrier_arrive(v_empty + stage * 8);
         advance();
       }

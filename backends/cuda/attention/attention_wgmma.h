@@ -33,5 +33,5 @@ extern const cuda_attention_kernel cuda_attention_bf16[], cuda_attention_f16[]; 
 /* What the kernels are made for, smallest first: queries of a tile, keys of a block; elements of a key, of a value; stages of keys and
  * values; buffers of q. */
 #define CUDA_ATTENTION_SHAPES(X) \
-  X(192, 128, 64, 64, 4, 2) X(128, 128, 128, 128, 2, 2) X(128, 176, 128, 128, 2, 1) X(128, 128, 192, 128, 2, 1) X(128, 80, 256, 256, 2, 1)
+  X(192, 128, 64, 64, 3, 1) X(128, 128, 128, 128, 2, 2) X(128, 176, 128, 128, 2, 1) X(128, 128, 192, 128, 2, 1) X(128, 80, 256, 256, 2, 1)
 #endif

@@ -1,7 +1,7 @@
-/* rnn_grid.c -- all steps of a layer in one kernel: how the kernels of rnn_grid.cuh and rnn_slice.cuh are cut to a problem, their launch.
+/* rnn_grid.c -- all steps of a layer in one kernel: how the kernels of rnn_grid.cuh are cut to a problem, their launch.
  *
- * slice: f16 and bf16, at most 128 units. grid: not f64, nor weights that do not fit the registers of all multiprocessors (about 1000
- * units of an lstm in f16), nor a batch whose sums do not fit shared memory. Neither: projection, gru with the reset before. */
+ * Not: f64; weights that do not fit the registers of all multiprocessors (about 1000 units of an lstm in f16); a batch whose sums do not
+ * fit shared memory; projection; gru with the reset before. */
 #include "rnn_grid.h"
 #include "kit/shared_memory.h"
 
@@ -34,12 +34,6 @@ static bool cut(const qn_request *r, const cuda_rnn_problem *p, const cuda_rnn_g
   const int64_t depth = q->gradient ? q->rows : q->hidden, gates = q->gradient ? 1 : q->gates, grain = k->simt ? 1 : 8;
   w->kernel = q->gradient ? k->backward : k->forward;
   if (!w->kernel || depth > k->depth) return false;
-  w->alone = k->alone > 0;
-  if (w->alone) {
-    g->depth = (int32_t)depth, g->unit_blocks = 1, g->batch_share = 8, g->batch_blocks = (int32_t)qn_ceil_div(q->batch, 8);
-    w->blocks = (int32_t)(g->batch_blocks * p->directions);
-    return k->alone == q->gates && q->hidden <= k->lines && q->batch <= 1 << 20;
-  }
   int64_t along = CUDA_RNN_GRID_THREADS;  /* SIMT: threads that share out the depth of a line */
   while (k->simt && along > 32 && (along / 2) * (k->depth / CUDA_RNN_GRID_THREADS) >= depth) along /= 2;
   g->groups = (int32_t)(CUDA_RNN_GRID_THREADS / along);
@@ -62,12 +56,11 @@ static bool cut(const qn_request *r, const cuda_rnn_problem *p, const cuda_rnn_g
 }
 
 /* Nanoseconds of a step: the exchange, what a block reads of it, products, sums and gates. */
-static double step_cost(const qn_request *r, const cuda_rnn_problem *p, const cuda_rnn_grid_kernel *k, const cuda_rnn_walk *w)
+static double step_cost(const cuda_rnn_problem *p, const cuda_rnn_grid_kernel *k, const cuda_rnn_walk *w)
 {
   const cuda_rnn *q = &p->net;
   const cuda_rnn_grid *g = &w->grid;
   const double share = g->batch_share, items = share * (1 << g->unit_shift);
-  if (w->alone) return (q->gradient ? 1200 : 700) * ceil((double)w->blocks / r->device->units);
   const double read = share * g->depth * (double)qn_kit_bytes(q->dtype) / 90;
   const double product = k->simt ? share * (k->lines * (k->depth / 256.0) + 3 * k->lines) * 4 / 1.7 : share * k->lines * k->depth / 1800;
   const double outside = (double)(p->directions * q->batch * q->hidden) * (double)(q->gates * 6 + 12) / 2000;
@@ -75,7 +68,7 @@ static double step_cost(const qn_request *r, const cuda_rnn_problem *p, const cu
          items / CUDA_RNN_GRID_THREADS * 150 + outside;
 }
 
-qn_status cuda_rnn_grid_plan(const qn_request *r, qn_prepared *out, const cuda_rnn_problem *p, bool alone, cuda_rnn_walk *walk)
+qn_status cuda_rnn_grid_plan(const qn_request *r, qn_prepared *out, const cuda_rnn_problem *p, cuda_rnn_walk *walk)
 {
   const qn_status s = refused(r, p, out);
   if (s) return s;
@@ -84,19 +77,18 @@ qn_status cuda_rnn_grid_plan(const qn_request *r, qn_prepared *out, const cuda_r
   double best = 0;
   for (; k->lines; k++) {
     cuda_rnn_walk w = { 0 };
-    if ((k->alone > 0) != alone || !cut(r, p, k, &w)) continue;
-    const double cost = step_cost(r, p, k, &w);
+    if (!cut(r, p, k, &w)) continue;
+    const double cost = step_cost(p, k, &w);
     if (best > 0 && cost >= best) continue;
     best = cost, *walk = w;
   }
-  if (!(best > 0) && alone) return qn_refuse(out, "all units in a block, in 16 bits", "r", "at most 128", "%lld", (long long)q->hidden);
   if (!(best > 0))
     return qn_refuse(out, "recurrent weights in the registers of all multiprocessors, sums in shared memory", "r",
                      "fewer units or sequences", "%lld units", (long long)q->hidden);
   const cuda_rnn_grid *g = &walk->grid;
-  for (int64_t d = 0; d < p->directions && !walk->alone; d++)
+  for (int64_t d = 0; d < p->directions; d++)
     walk->exchange[d] = cuda_rnn_take(out, 2 * (int64_t)g->batch_blocks * g->batch_share * g->depth, q->dtype);
-  const uint64_t counters = walk->alone ? 0 : (uint64_t)(p->directions * g->batch_blocks) * sizeof(uint32_t);
+  const uint64_t counters = (uint64_t)(p->directions * g->batch_blocks) * sizeof(uint32_t);
   if (out->counters < counters) out->counters = counters;
   if (q->dtype != QN_F32) {
     out->traits |= QN_TRAIT_TENSOR_CORES;
@@ -117,6 +109,6 @@ qn_status cuda_rnn_grid_run(const cuda_rnn_walk *walk, const cuda_rnn net[2], co
   }
   g.met = launch->counters;
   void *arguments[] = { &g };
-  return cuda_launch_clusters(walk->kernel, (unsigned)walk->blocks, walk->alone ? 1 : CUDA_TOGETHER, CUDA_RNN_GRID_THREADS,
+  return cuda_launch_clusters(walk->kernel, (unsigned)walk->blocks, CUDA_TOGETHER, CUDA_RNN_GRID_THREADS,
                               (size_t)walk->shared, arguments, launch, "rnn_grid");
 }

@@ -465,9 +465,9 @@ __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_back
 
 template <class W> static cuda_rnn_grid_kernel rnn_grid_forward_of(int depth, bool simt)
 {
-  return { W::lines, depth, W::pieces, simt, 0, (const void *)rnn_grid_forward<W>, nullptr };
+  return { W::lines, depth, W::pieces, simt, (const void *)rnn_grid_forward<W>, nullptr };
 }
 template <class W> static cuda_rnn_grid_kernel rnn_grid_backward_of(int depth, bool simt)
 {
-  return { W::lines, depth, W::pieces, simt, 0, nullptr, (const void *)rnn_grid_backward<W> };
+  return { W::lines, depth, W::pieces, simt, nullptr, (const void *)rnn_grid_backward<W> };
 }

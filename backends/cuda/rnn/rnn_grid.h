@@ -1,4 +1,4 @@
-/* rnn_grid.h -- what the host (rnn_grid.c) tells the kernels of rnn_grid.cuh and rnn_slice.cuh. */
+/* rnn_grid.h -- what the host (rnn_grid.c) tells the kernels of rnn_grid.cuh. */
 #ifndef QN_CUDA_RNN_GRID_H
 #define QN_CUDA_RNN_GRID_H
 #include "rnn_problem.h"
@@ -20,7 +20,6 @@ typedef struct cuda_rnn_grid {
 typedef struct cuda_rnn_grid_kernel {
   int32_t lines, depth;                   /* lines of weights that a block (SIMT: a group of warps) keeps, the most numbers of each */
   int32_t pieces, simt;                   /* pieces: of 16 bytes that a thread copies at a time */
-  int32_t alone;                          /* gates, where a block has all units of 8 sequences (rnn_slice.cuh); 0: any */
   const void *forward, *backward;         /* one of them; NULL: the other */
 } cuda_rnn_grid_kernel;
 #ifdef __cplusplus
@@ -49,15 +48,13 @@ typedef struct cuda_rnn_walk {
   const void *kernel;
   uint64_t exchange[2];                   /* places in workspace */
   int32_t  blocks, shared;
-  bool     alone;
 } cuda_rnn_walk;
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Chooses a kernel, of rnn_slice.cuh (alone) or of rnn_grid.cuh, or refuses; adds workspace, counters, numerics and the estimate of all
- * layers to out's. */
-qn_status cuda_rnn_grid_plan(const qn_request *r, qn_prepared *out, const cuda_rnn_problem *p, bool alone, cuda_rnn_walk *walk);
+/* Chooses a kernel, or refuses; adds workspace, counters, numerics and the estimate of all layers to out's. */
+qn_status cuda_rnn_grid_plan(const qn_request *r, qn_prepared *out, const cuda_rnn_problem *p, cuda_rnn_walk *walk);
 /* All steps of a layer. */
 qn_status cuda_rnn_grid_run(const cuda_rnn_walk *walk, const cuda_rnn net[2], const void *const weights[2], const int64_t weights_row[2],
                             const qn_launch *launch);

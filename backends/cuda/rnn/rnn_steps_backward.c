@@ -6,7 +6,6 @@
  * by
  *   steps   any network: the products are the matmul engines', the rest is rnn_steps.cu's
  *   grid    all steps of both directions in one kernel (rnn_grid.cuh), where its registers hold the weights
- *   slice   the same for few units (rnn_slice.cuh), whose blocks need not wait for one another
  * and then, in products over all places, the matmul engines'
  *   dw = slope_x' inputs      dr = slope_h' states before      dbw, dbr = slopes' ones      dprojection = slope_state' h before it
  *   dx = slope_x w, of both directions added up
@@ -127,16 +126,15 @@ static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st,
   return s;
 }
 
-enum how { STEPS, GRID, SLICE };
-static qn_status prepare(const qn_request *r, qn_prepared *out, enum how how)
+static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
 {
   qn_status s = cuda_rnn_read(r, out, sizeof(state), PARTS);
   if (s) return s;
   state *st = out->state;
   cuda_rnn_problem *p = &st->p;
   const cuda_rnn *q = &p->net;
-  const bool grid = st->grid = how != STEPS;
-  if (grid) s = cuda_rnn_grid_plan(r, out, p, how == SLICE, &st->walk);
+  st->grid = grid;
+  if (grid) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
   for (int64_t k = 0; k < p->n && !s; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
   if (s) {
     cuda_rnn_release(out);
@@ -168,9 +166,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum how how)
   if (!grid) out->estimate += (double)p->n * (double)q->steps * (4000 + (double)units * 40 / 1000) * (1 + q->before + q->projects);
   return QN_OK;
 }
-static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, STEPS); }
-static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, GRID); }
-static qn_status prepare_slice(const qn_request *r, qn_prepared *out) { return prepare(r, out, SLICE); }
+static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, false); }
+static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, true); }
 
 /* ---- run ------------------------------------------------------------------------------------------------ */
 
@@ -291,8 +288,6 @@ static qn_status build_grid(const qn_request *r, qn_prepared *out)
 }
 
 static const qn_engine row[] = {
-  { .name = "slice", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_slice,
-    .build = build_grid, .run = run, .release = cuda_rnn_release },
   { .name = "grid", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_grid,
     .build = build_grid, .run = run, .release = cuda_rnn_release },
   { .name = "steps", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .prepare = prepare_steps,
