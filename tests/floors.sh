@@ -34,8 +34,9 @@ done | sort -u | awk '
       if (to != "" && floor_of(to) > floor_of(user[i])) up[user[i]] = up[user[i]] "# " user[i] " uses " used[i] " of " to "\n"
     }
     for (i = 1; i <= files; i++) {
-      printf "%sok %d - %s uses nothing of a higher floor\n%s", name[i] in up ? "not " : "", i, name[i], up[name[i]]
-      failed = failed || name[i] in up
+      bad = name[i] in up
+      failed = failed || bad
+      printf "%sok %d - %s uses nothing of a higher floor\n%s", bad ? "not " : "", i, name[i], bad ? up[name[i]] : ""
     }
     print "1.." files + 0
     exit failed || files < 40

@@ -55,3 +55,7 @@ out s ; labels=1..5 n.is=12,11 m.is=3,2
 # a NaN does not mean that there is no path; a mean whose gradient underflows
 ctc_loss_backward dy=f32/1 x=f32/2x1x3 labels=i32/1x2 x_lengths=i32/1 label_lengths=i32/1 lse=f32/2x1x1 ; labels=1..2 x_lengths.is=2 label_lengths.is=0 x.is=nan,1,2,0,1,2 lse.is=3 plain=1
 ctc_loss_backward dy=f32/1 x=f32/2x3x3 labels=i32/3x1 x_lengths=i32/3 label_lengths=i32/3 lse=f32/2x3x1 reduction=mean ; labels=1..2 x_lengths.is=2 label_lengths.is=1 dy.is=1.4e-45 lse.is=-80 plain=1
+
+# logits whose sums over a few frames overflow f32: cpu_ref takes such samples in double
+ctc_loss x=f32/31x1x7 labels=i32/1x1 x_lengths=i32/1 label_lengths=i32/1 blank=4 ; fill=large kind=cpu labels=0..6 x_lengths.is=31 label_lengths.is=1
+ctc_loss_backward dy=f32/5 x=bf16/33x5x33 labels=i32/5x3 x_lengths=i32/5 label_lengths=i64/5 lse=f32/33x5x1 blank=5 zero_infinity=1 ; fill=large kind=cpu labels=0..32 x_lengths.is=26,33,7,33,5 label_lengths.is=2,1,2,0,0

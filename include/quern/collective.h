@@ -37,7 +37,7 @@ static inline void qn_collective_line_of(const qn_request *r, qn_collective_line
   const int reduces = op->op == QN_OP_ALL_REDUCE || op->op == QN_OP_REDUCE_SCATTER;
   const int32_t n = op->first[1] - op->first[0];
   size_t at = (size_t)snprintf(line->text, sizeof line->text, "%s x=[", qn_collective_name(op->op));
-  uint64_t h = qn_collective_mix(pair ? QN_OP_SEND : op->op, (uint64_t)n);
+  uint64_t h = qn_collective_mix(pair ? (uint64_t)QN_OP_SEND : (uint64_t)op->op, (uint64_t)n);
   for (int32_t k = 0; k < n; k++) {
     const qn_value *x = &r->value[op->arg[op->first[0] + k]];
     const int room = at < sizeof line->text - 260;      /* of a tensor's text, and of what follows the list */

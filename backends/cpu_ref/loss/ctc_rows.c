@@ -3,7 +3,8 @@
  * Each sample is done by one thread. Its states (ctc_direct.c) form a row, which one vector loop advances by a frame: the states
  * that lead to a state are its neighbours, and forbidden skips get -Inf added. To keep precision over long paths, a row is
  * rescaled now and then to a maximum of 0, and the shift accumulated apart, in double.
- * The gradient runs forward, keeping the rows, then backward, computing each state's share on the way. */
+ * The gradient runs forward, keeping the rows, then backward, computing each state's share on the way.
+ * A sample with logits so large that the sums of a few frames would overflow is done again in double, state by state. */
 #include "cpu_ref.h"
 #include "logits.h"
 
@@ -29,6 +30,7 @@ typedef struct sample {
   int64_t *class;                         /* [S] */
   float   *skip, *e;                      /* as row: 0 if the state may be reached from the state two before, else -Inf; logits - lse */
   float   *row[2], *kept;                 /* [-AHEAD to states + AHEAD]; kept: T of those */
+  double  *wide_e, *wide_row[2], *wide_kept;                /* the same in double */
   float   *logit, *share, *out;           /* [C] */
 } sample;
 
@@ -88,7 +90,9 @@ static void lay_out(const problem *p, sample *s, void *memory)
   const int64_t pitch = pitch_of(p);
   s->class = memory;
   s->settled = (double *)(void *)(s->class + p->longest);
-  float *f = (float *)(void *)(s->settled + (p->backward ? p->frames + 1 : 0)) + AHEAD;
+  double *wide = s->settled + (p->backward ? p->frames + 1 : 0) + AHEAD;
+  s->wide_e = wide, s->wide_row[0] = wide + pitch, s->wide_row[1] = wide + 2 * pitch, s->wide_kept = wide + 3 * pitch;
+  float *f = (float *)(void *)(s->wide_kept + (p->backward ? p->frames * pitch : 0) - AHEAD) + AHEAD;
   s->skip = f;
   s->e = f + pitch;
   s->row[0] = f + 2 * pitch;
@@ -126,23 +130,41 @@ static const float *logits_of(const sample *s, int64_t t)
 {
   return logits_open(s->at[X] + t * s->p->frame[X], s->p->dtype[X], s->p->classes, s->logit);
 }
-static void emissions(const sample *s, const float *x, float lse)
+/* True if sums of a few frames of these may overflow. */
+static bool emissions(const sample *s, const float *x, float lse)
 {
   const float blank = x[s->p->a.blank] - lse;
+  float most = fabsf(x[s->p->a.blank]);
   for (int64_t i = 0; i < s->labels; i++) {
     const int64_t c = s->class[i];
+    const float label = c >= 0 && c < s->p->classes ? x[c] : 0;
     s->e[2 * i] = blank;
-    s->e[2 * i + 1] = c == s->p->a.blank ? -INFINITY : (c >= 0 && c < s->p->classes ? x[c] : 0) - lse;
+    s->e[2 * i + 1] = c == s->p->a.blank ? -INFINITY : label - lse;
+    most = fabsf(label) > most && fabsf(label) < INFINITY ? fabsf(label) : most;
   }
   s->e[2 * s->labels] = blank;
+  return (most > 1e30f && most < INFINITY) || (fabsf(lse) > 1e30f && fabsf(lse) < INFINITY);
+}
+static void wide_emissions(const sample *s, const float *x, double lse)
+{
+  for (int64_t i = 0; i < s->states; i++) {
+    const int64_t c = i % 2 ? s->class[i / 2] : s->p->a.blank;
+    s->wide_e[i] = i % 2 && c == s->p->a.blank ? -INFINITY : (c >= 0 && c < s->p->classes ? (double)x[c] : 0) - lse;
+  }
 }
 static float *lse_of(const sample *s, int64_t t) { return (float *)(void *)(s->at[LSE] + t * s->p->frame[LSE]); }
 
-/* ln of the sum of exp over the two end states of the last row. */
-static double total(const sample *s, const float *last)
+static float frame_lse(const sample *s, const float *x)
+{
+  const float m = logits_largest(x, -INFINITY, s->p->classes), shift = m == -INFINITY ? 0 : m;
+  return shift + logf(logits_sum_of_exp(x, shift, s->p->classes));
+}
+
+/* ln of the sum of exp over the last row's two end states, b the one before; a row of one state has no other. */
+static double total(const sample *s, double a, double b)
 {
   if (s->frames == 0) return s->labels ? -INFINITY : 0;
-  return s->labels ? joined((double)last[s->states - 1], (double)last[s->states - 2]) : (double)last[0];
+  return s->labels ? joined(a, b) : a;
 }
 
 /* The row before the first frame: a single path, from which one step leads to states 0 and 1. */
@@ -152,6 +174,70 @@ static float *before_first(const sample *s)
   return s->row[1];
 }
 
+/* ---- in double ------------------------------------------------------------------------------- */
+
+static double joined_three(double a, double b, double c)
+{
+  double m = a > b ? a : b;
+  m = c > m ? c : m;
+  return m > -INFINITY ? m + log(exp(a - m) + exp(b - m) + exp(c - m)) : a + b + c;
+}
+
+static void wide_blank(double *row, int64_t states)
+{
+  for (int64_t s = -AHEAD; s < states + AHEAD; s++) row[s] = -INFINITY;
+}
+
+/* Forward; keeps the rows for the gradient, which is given each frame's lse. Returns ln of the sum over all paths. */
+static double wide_forward(const sample *s, bool keep)
+{
+  double *from = s->wide_row[1], *spare = s->wide_row[0];
+  wide_blank(from, s->states), wide_blank(spare, s->states);
+  from[-1] = 0;
+  for (int64_t t = 0; t < s->frames; t++) {
+    double *to = keep ? s->wide_kept + t * pitch_of(s->p) : spare;
+    if (keep) wide_blank(to, s->states);
+    const float *x = logits_of(s, t);
+    wide_emissions(s, x, (double)(keep ? *lse_of(s, t) : frame_lse(s, x)));
+    for (int64_t i = 0; i < s->states; i++)
+      to[i] = joined_three(from[i], from[i - 1], from[i - 2] + (double)s->skip[i]) + s->wide_e[i];
+    if (t == 0) from[-1] = -INFINITY;
+    spare = from, from = to;
+  }
+  return total(s, from[s->states - 1], from[s->states - 2]);
+}
+
+static void frame_gradient(const sample *s, int64_t t, const float *x, float lse, float g, const float *row);
+
+/* The frames from `used` on have no gradient. */
+static void clear_from(const sample *s, int64_t used)
+{
+  const problem *p = s->p;
+  for (int64_t t = used; t < p->frames; t++) memset(s->at[DX] + t * p->frame[DX], 0, (size_t)(p->classes * qn_kit_bytes(p->dtype[DX])));
+}
+
+static void wide_backward(const sample *s, float g)
+{
+  const double l = wide_forward(s, true);
+  const int64_t used = l == -INFINITY ? 0 : s->frames;
+  clear_from(s, used);
+  double *ahead = s->wide_row[0], *row = s->wide_row[1];
+  wide_blank(ahead, s->states);
+  ahead[s->states] = 0;
+  for (int64_t t = used - 1; t >= 0; t--) {
+    const float *x = logits_of(s, t), lse = *lse_of(s, t);
+    const double *a = s->wide_kept + t * pitch_of(s->p);
+    wide_emissions(s, x, (double)lse);
+    for (int64_t i = 0; i < s->states; i++) {
+      row[i] = joined_three(ahead[i], ahead[i + 1], ahead[i + 2] + (double)s->skip[i + 2]);
+      s->row[0][i] = (float)exp(a[i] + row[i] - l);
+    }
+    ahead[s->states] = -INFINITY;
+    for (int64_t i = 0; i < s->states; i++) ahead[i] = row[i] + s->wide_e[i];
+    frame_gradient(s, t, x, lse, g, s->row[0]);
+  }
+}
+
 /* ---- forward, backward --------------------------------------------------------------------- */
 
 static double forward_sample(const sample *s)
@@ -159,10 +245,10 @@ static double forward_sample(const sample *s)
   const problem *p = s->p;
   float *from = before_first(s), *to = s->row[0];
   double settled = 0;
+  bool far = false;
   for (int64_t t = 0; t < s->frames; t++) {
-    const float *x = logits_of(s, t), m = logits_largest(x, -INFINITY, p->classes), shift = m == -INFINITY ? 0 : m;
-    const float lse = shift + logf(logits_sum_of_exp(x, shift, p->classes));
-    emissions(s, x, lse);
+    const float *x = logits_of(s, t), lse = frame_lse(s, x);
+    far = emissions(s, x, lse) || far;
     step(to, from, s->skip, s->e, s->states);
     if (t % SETTLE == SETTLE - 1) settled += settle(to, s->states);
     if (s->at[LSE]) *lse_of(s, t) = lse;
@@ -171,7 +257,7 @@ static double forward_sample(const sample *s)
     from = to, to = next;
   }
   for (int64_t t = s->frames; t < p->frames && s->at[LSE]; t++) *lse_of(s, t) = 0;
-  const double l = settled + total(s, from);
+  const double l = far ? wide_forward(s, false) : settled + total(s, (double)from[s->states - 1], (double)from[s->states - 2]);
   return l == -INFINITY && p->a.zero_infinity ? 0 : -l;
 }
 
@@ -205,18 +291,23 @@ static void backward_sample(const sample *s)
   const int64_t pitch = pitch_of(p);
   const float *from = before_first(s);
   float g = *(const float *)(const void *)s->at[LOSS];
+  bool far = false;
   if (p->a.reduction == QN_REDUCTION_MEAN) g /= (float)p->samples;
   for (int64_t t = 0; t < s->frames; t++) {
     float *row = s->kept + t * pitch;
     blank_row(row, s->states);
-    emissions(s, logits_of(s, t), *lse_of(s, t));
+    far = emissions(s, logits_of(s, t), *lse_of(s, t)) || far;
     step(row, from, s->skip, s->e, s->states);
     s->settled[t + 1] = s->settled[t] + (t % SETTLE == SETTLE - 1 ? settle(row, s->states) : 0);
     from = row;
   }
-  const double l = s->settled[s->frames] + total(s, from);
+  if (far) {
+    wide_backward(s, g);
+    return;
+  }
+  const double l = s->settled[s->frames] + total(s, (double)from[s->states - 1], (double)from[s->states - 2]);
   const int64_t used = l == -INFINITY ? 0 : s->frames;
-  for (int64_t t = used; t < p->frames; t++) memset(s->at[DX] + t * p->frame[DX], 0, (size_t)(p->classes * qn_kit_bytes(p->dtype[DX])));
+  clear_from(s, used);
 
   float *ahead = s->row[0], *row = s->row[1];
   double settled = 0;
@@ -277,8 +368,10 @@ static const int8_t backward_role[TENSORS] = { QN_ROLE_CTC_LOSS_BACKWARD_X, QN_R
 
 static int64_t workspace_of(const problem *p)
 {
-  const int64_t floats = (p->backward ? p->frames + 4 : 4) * pitch_of(p) + (p->backward ? 3 : 1) * p->classes;
-  return qn_round_up(8 * (p->longest + (p->backward ? p->frames + 1 : 0)) + 4 * floats, 64);
+  const int64_t kept = p->backward ? p->frames : 0;
+  const int64_t doubles = p->longest + (p->backward ? p->frames + 1 : 0) + (kept + 3) * pitch_of(p);
+  const int64_t floats = (kept + 4) * pitch_of(p) + (p->backward ? 3 : 1) * p->classes;
+  return qn_round_up(8 * doubles + 4 * floats, 64);
 }
 
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)

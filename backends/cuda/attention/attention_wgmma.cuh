@@ -206,7 +206,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         attention_fill<T>(slots[turn % 4], a, t);
         barrier_expect(taken, 0);
         if (t.b < 0) break;
-        if (t.first > t.last) continue;
+        if (t.first > t.last || D > 128) continue;            /* wide heads: the next tile's bytes would delay this one's */
         for (int c = 0; c < D; c += 64) tma_prefetch(&a.q, c, t.row0, t.h, t.b);
         if (b == t.b && g == t.h / a.group) continue;
         b = t.b, g = t.h / a.group;
