@@ -239,7 +239,7 @@ static qn_status all_reduce(shm *s, const state *k, const qn_launch *l, double s
   for (int64_t b0 = 0; b0 < k->total && !status; b0 += SHM_SLOT) {
     const int64_t n = qn_min_i64(SHM_SLOT, k->total - b0), part = qn_round_up(qn_ceil_div(n, size), 64);
     copy(k, l, 0, b0, b0 + n, shm_mine(s), false);
-    if ((status = shm_step(s, b0 == 0, scale))) break;
+    if ((status = cpu_shm_step(s, b0 == 0, scale))) break;
     if (n <= SHORT) {
       reduce(s, k, b0, b0 + n, 0, l->workspace);
       copy_out(k, l, 0, b0, b0 + n, l->workspace);
@@ -247,7 +247,7 @@ static qn_status all_reduce(shm *s, const state *k, const qn_launch *l, double s
     }
     const int64_t mine = qn_min_i64(n, s->rank * part), end = qn_min_i64(n, mine + part);
     reduce(s, k, b0 + mine, b0 + end, mine, shm_mine(s));
-    if ((status = shm_step(s, false, 0))) break;
+    if ((status = cpu_shm_step(s, false, 0))) break;
     for (int64_t r = 0; r < size; r++) {
       const int64_t from = qn_min_i64(n, r * part), to = qn_min_i64(n, from + part);
       copy_out(k, l, 0, b0 + from, b0 + to, shm_theirs(s, (int)r));
@@ -264,7 +264,7 @@ static qn_status by_shares(shm *s, const state *k, const qn_launch *l, double sc
   for (int64_t b0 = 0; b0 < k->total && !status; b0 += room) {
     const int64_t b1 = qn_min_i64(k->total, b0 + room);
     for (int64_t q = 0; q < s->size; q++) copy(k, l, q, b0, b1, shm_mine(s) + q * room, false);
-    if ((status = shm_step(s, b0 == 0, scale))) break;
+    if ((status = cpu_shm_step(s, b0 == 0, scale))) break;
     if (k->op == QN_OP_REDUCE_SCATTER) {
       reduce(s, k, b0, b1, s->rank * room, l->workspace);
       copy_out(k, l, 0, b0, b1, l->workspace);
@@ -282,7 +282,7 @@ static qn_status whole_chunks(shm *s, const state *k, const qn_launch *l)
   for (int64_t b0 = 0; b0 < k->total && !status; b0 += SHM_SLOT) {
     const int64_t b1 = qn_min_i64(k->total, b0 + SHM_SLOT);
     if (gathers || s->rank == k->root) copy(k, l, 0, b0, b1, shm_mine(s), false);
-    if ((status = shm_step(s, b0 == 0, 0))) break;
+    if ((status = cpu_shm_step(s, b0 == 0, 0))) break;
     for (int q = 0; q < s->size && gathers; q++) copy_out(k, l, q, b0, b1, shm_theirs(s, q));
     if (!gathers) copy_out(k, l, 0, b0, b1, shm_theirs(s, k->root));
   }
@@ -298,9 +298,9 @@ static qn_status between_two(shm *s, const state *k, const qn_launch *l)
   for (int64_t b0 = 0; b0 < k->total && !status; b0 += SHM_BOX) {
     const int64_t b1 = qn_min_i64(k->total, b0 + SHM_BOX);
     char *chunk;
-    if ((status = shm_box_wait(s, k->peer, sends, b0 == 0, &chunk))) break;
+    if ((status = cpu_shm_box_wait(s, k->peer, sends, b0 == 0, &chunk))) break;
     copy(k, l, 0, b0, b1, chunk, !sends);
-    shm_box_pass(s, k->peer, sends);
+    cpu_shm_box_pass(s, k->peer, sends);
   }
   for (int32_t i = 0; i < k->n && sends && !status; i++) {      /* y = x, through the workspace: their strides may differ */
     const piece *p = &k->piece[i];
@@ -321,8 +321,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *l)
   const double scale = k->scale >= 0 ? qn_load_f64(l->ptr[k->scale], k->scale_dtype) : 1;
   shm *s;
   if (!l->ranks) return cpu_host->error(QN_BAD_ARGUMENT, "ctx: has joined no group, and the plan was made in one");
-  qn_status status = shm_of(l->ranks, &s);
-  if (status || (status = shm_begin(s, &k->line))) return status;
+  qn_status status = cpu_shm_of(l->ranks, &s);
+  if (status || (status = cpu_shm_begin(s, &k->line))) return status;
   switch (k->op) {
   case QN_OP_ALL_REDUCE:     status = all_reduce(s, k, l, scale); break;
   case QN_OP_REDUCE_SCATTER:
@@ -331,7 +331,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *l)
   case QN_OP_BROADCAST:      status = whole_chunks(s, k, l); break;
   default:                   status = between_two(s, k, l);
   }
-  shm_end(s);
+  cpu_shm_end(s);
   return status;
 }
 

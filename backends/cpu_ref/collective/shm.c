@@ -70,8 +70,8 @@ static qn_status give_up(shm *s, int whom)
   if (atomic_load(&l->gone))
     snprintf(why, sizeof why, "the group has failed: rank %d has left it, and rank %d runs \"%s\"", whom, s->rank, s->line->text);
   else
-    snprintf(why, sizeof why, "the group has failed: rank %d waited %.3g s, its deadline, for rank %d, at \"%s\"; rank %d %s%.399s%s", s->rank,
-             (double)s->ranks->deadline / 1000, whom, s->line->text, whom, busy ? "is at \"" : "runs no collective", busy ? l->doing : "",
+    snprintf(why, sizeof why, "the group has failed: rank %d waited %.3g s, its deadline, for rank %d, at \"%s\"; rank %d %s%.399s%s",
+             s->rank, (double)s->ranks->deadline / 1000, whom, s->line->text, whom, busy ? "is at \"" : "runs no collective", busy ? l->doing : "",
              busy ? "\"" : "");
   return fail(s, why);
 }
@@ -122,7 +122,7 @@ static void post(_Atomic uint32_t *word, _Atomic uint32_t *waiters, uint32_t val
 
 /* ---- collectives ---------------------------------------------------------------------------------- */
 
-qn_status shm_begin(shm *s, const qn_collective_line *line)
+qn_status cpu_shm_begin(shm *s, const qn_collective_line *line)
 {
   shm_lane *me = &s->lane[s->rank];
   s->line = line;
@@ -135,9 +135,9 @@ qn_status shm_begin(shm *s, const qn_collective_line *line)
   return QN_OK;
 }
 
-void shm_end(shm *s) { atomic_store_explicit(&s->lane[s->rank].busy, 0, memory_order_release); }
+void cpu_shm_end(shm *s) { atomic_store_explicit(&s->lane[s->rank].busy, 0, memory_order_release); }
 
-qn_status shm_step(shm *s, bool first, double scale)
+qn_status cpu_shm_step(shm *s, bool first, double scale)
 {
   shm_lane *me = &s->lane[s->rank];
   const uint32_t step = ++s->step;
@@ -161,7 +161,7 @@ static shm_box *box_of(const shm *s, int peer, bool sends)
   return &s->box[sends ? s->rank * s->size + peer : peer * s->size + s->rank];
 }
 
-qn_status shm_box_wait(shm *s, int peer, bool sends, bool first, char **chunk)
+qn_status cpu_shm_box_wait(shm *s, int peer, bool sends, bool first, char **chunk)
 {
   shm_box *b = box_of(s, peer, sends);
   const uint32_t mine = atomic_load(sends ? &b->sent : &b->taken);
@@ -177,7 +177,7 @@ qn_status shm_box_wait(shm *s, int peer, bool sends, bool first, char **chunk)
   return QN_OK;
 }
 
-void shm_box_pass(shm *s, int peer, bool sends)
+void cpu_shm_box_pass(shm *s, int peer, bool sends)
 {
   shm_box *b = box_of(s, peer, sends);
   if (sends) post(&b->sent, &b->sent_waiters, atomic_load(&b->sent) + 1);
@@ -263,7 +263,7 @@ static qn_status make(shm *s, offer *all)
   return status;
 }
 
-qn_status shm_of(const qn_ranks *ranks, shm **out)
+qn_status cpu_shm_of(const qn_ranks *ranks, shm **out)
 {
   static const char key;
   void **own;

@@ -44,20 +44,20 @@ typedef struct shm {
 } shm;
 
 /* The group's, made at its first collective; all ranks of the group must be on this host. */
-qn_status shm_of(const qn_ranks *ranks, shm **out);
+qn_status cpu_shm_of(const qn_ranks *ranks, shm **out);
 
 /* Begins and ends a collective. */
-qn_status shm_begin(shm *s, const qn_collective_line *line);
-void      shm_end(shm *s);
+qn_status cpu_shm_begin(shm *s, const qn_collective_line *line);
+void      cpu_shm_end(shm *s);
 /* Where this rank writes before the next step, and what each rank has written before the last one: valid until the next but one. */
 static inline char *shm_mine(const shm *s) { return s->slot + (2 * (size_t)s->rank + ((s->step + 1) & 1)) * SHM_SLOT; }
 static inline const char *shm_theirs(const shm *s, int rank) { return s->slot + (2 * (size_t)rank + (s->step & 1)) * SHM_SLOT; }
 static inline double shm_scale(const shm *s, int rank) { return s->lane[rank].scale[s->step & 1]; }
 /* One step: all ranks reach it. first: of a collective, whose problem and scale are compared and told. */
-qn_status shm_step(shm *s, bool first, double scale);
+qn_status cpu_shm_step(shm *s, bool first, double scale);
 /* Half boxes to write to and to take from, in turn: wait, fill or empty it, pass it on. first: of a message, whose problems are
  * compared. */
-qn_status shm_box_wait(shm *s, int peer, bool sends, bool first, char **chunk);
-void      shm_box_pass(shm *s, int peer, bool sends);
+qn_status cpu_shm_box_wait(shm *s, int peer, bool sends, bool first, char **chunk);
+void      cpu_shm_box_pass(shm *s, int peer, bool sends);
 
 #endif
