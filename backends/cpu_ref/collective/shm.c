@@ -71,8 +71,8 @@ static qn_status give_up(shm *s, int whom)
     snprintf(why, sizeof why, "the group has failed: rank %d has left it, and rank %d runs \"%s\"", whom, s->rank, s->line->text);
   else
     snprintf(why, sizeof why, "the group has failed: rank %d waited %.3g s, its deadline, for rank %d, at \"%s\"; rank %d %s%.399s%s",
-             s->rank, (double)s->ranks->deadline / 1000, whom, s->line->text, whom, busy ? "is at \"" : "runs no collective", busy ? l->doing : "",
-             busy ? "\"" : "");
+             s->rank, (double)s->ranks->deadline / 1000, whom, s->line->text, whom, busy ? "is at \"" : "runs no collective",
+             busy ? l->doing : "", busy ? "\"" : "");
   return fail(s, why);
 }
 
