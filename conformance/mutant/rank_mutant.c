@@ -14,6 +14,7 @@ typedef struct kept {
   enum bug bug;
   qn_part *part;
   int32_t  x, y, scale;                   /* values: the first tensors of the lists; -1: none */
+  size_t   values;
   qn_value vx, vy;
   char    *first;                         /* STALE_BUFFER: x of the first call */
 } kept;
@@ -56,7 +57,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *l)
   void *ptr[64], *x = malloc((size_t)extent(&k->vx));
   double one = 1;
   if (!x) return QN_NO_MEMORY;
-  memcpy(ptr, l->ptr, sizeof ptr);
+  memcpy(ptr, l->ptr, k->values * sizeof *ptr);
   memcpy(x, ptr[k->x], (size_t)qn_extent_bytes(&k->vx));
   const int lent = ptr[k->x] == ptr[k->y];
   if (k->bug == DROPPED_RANK && rank == size - 1) memset(x, 0, (size_t)qn_extent_bytes(&k->vx));
@@ -101,6 +102,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   if (request->n_values > 64 || !qn_elements(&request->value[op->arg[0]])) return QN_UNSUPPORTED;
   if (!(k = calloc(1, sizeof *k))) return QN_NO_MEMORY;
   k->bug = bug;
+  k->values = request->n_values;
   k->x = op->arg[op->first[0]];
   k->y = op->arg[op->first[op->n_inputs]];
   k->scale = op->n_inputs > 1 && op->first[2] > op->first[1] ? op->arg[op->first[1]] : -1;

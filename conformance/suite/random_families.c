@@ -479,6 +479,8 @@ static void attention(struct line *l)
   bool back = roll(l, 2), ragged = now_and_then(l), paged = !back && now_and_then(l), values = roll(l, 5), drops = roll(l, 6) == 0;
   bool eights = !back && strcmp(l->dtype, "f64") && roll(l, 6) == 0;
   int64_t group = 1 + roll(l, 3), hkv = 1 + roll(l, 2), b = 1 + roll(l, 3), d = 1 + roll(l, 24), sq = extent(l, 3), skv = extent(l, 3);
+  if (back)
+    skv += ragged ? 8 : 2;                /* of a single key all weights are 1, and the gradients by q and k are 0: nothing to judge */
   int64_t h = group * hkv, dv = values ? 1 + roll(l, 24) : 1 + roll(l, (int)d), n = 1 + roll(l, 4);
   if (paged)
     skv = 1 + skv / n;
