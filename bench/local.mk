@@ -3,6 +3,7 @@
 bin_PROGRAMS += bench/quern-bench
 bench_quern_bench_SOURCES = \
   bench/bench.h \
+  info/start_ranks.h \
   bench/quern-bench.c \
   bench/side.c \
   bench/cases.c \

@@ -8,6 +8,7 @@ dist_ranks_DATA = conformance/cases/ranks/collective.q
 
 conform_sources = \
   conformance/conform.h \
+  info/start_ranks.h \
   conformance/suite/parent.c \
   conformance/suite/worker.c \
   conformance/suite/ranks.c \
