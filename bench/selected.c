@@ -17,8 +17,8 @@ typedef struct entry {
 typedef struct tally { entry *at; int n, cap; bool failed; } tally;
 
 /* Of one part: the chosen engine and the best of the others that take as many ops. */
-typedef struct part { int number, chosen, next; uint32_t ops; double estimate, next_estimate; char next_name[NAME]; } part;
-typedef struct reading { tally *t; part now; const qn_graph_view *graph; } reading;
+typedef struct part { int number, chosen, next; double estimate, next_estimate; char next_name[NAME]; } part;
+typedef struct reading { tally *t; part now; } reading;
 
 static int entry_of(tally *t, const char *op, const qn_verdict *v)
 {
@@ -74,26 +74,13 @@ static void end_part(reading *r)
   *p = (part){ .number = -1, .chosen = -1, .next = -1 };
 }
 
-/* The op that a part begins with: its problem's first line that is not an input's. */
-static void first_op(const char *problem, char *op, size_t bytes)
-{
-  while (!strncmp(problem, "in ", 3) && strpbrk(problem, "\n|"))
-    problem = strpbrk(problem, "\n|") + 1, problem += strspn(problem, " \n");
-  const char *is = strstr(problem, " = "), *end = strpbrk(problem, "\n|");
-  if (is && (!end || is < end))
-    problem = is + 3;
-  snprintf(op, bytes, "%.*s", (int)strcspn(problem, " \n"), problem);
-}
-
-/* Verdicts come chosen first or in the table's order; estimates may be absent, then the order decides. */
+/* Where estimates are absent, the order of the verdicts decides who is next. */
 static void read_verdict(void *user, const qn_verdict *v)
 {
   reading *r = user;
-  char op[64];
   if (v->part != r->now.number)
     end_part(r), r->now.number = v->part;
-  first_op(v->problem, op, sizeof op);
-  const int i = entry_of(r->t, op, v);
+  const int i = v->answer && v->answer->engine ? entry_of(r->t, qn_op_find(v->answer->engine->op)->name, v) : -1;
   if (i < 0) {
     r->t->failed = true;
     return;

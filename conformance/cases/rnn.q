@@ -79,6 +79,7 @@ rnn_backward dy=f32/4x3x5 x=f32/4x3x4 y=f32/4x3x5 w=[f32/15x4,f32/15x5,f32/15x5]
 rnn_backward dy=f32/3x2x3 dht=f32/1x2x3 x=f32/3x2x5 y=f32/3x2x3 w=[f32/28x5] r=[f32/28x3] projection=[f32/3x7] h0=f32/1x2x3 gates=f32/1x3x2x28 cells=f32/1x3x2x7 dw=? dr=? dbw=? dprojection=? dh0=? ; gates.fill=pos r0.fill=signed:0.4 projection0.fill=signed:0.4 as=f64,bf16
 rnn_backward dy=f32/6x2x7 dct=f32/1x2x7 x=f32/6x2x5 y=f32/6x2x7 w=[f32/28x5] r=[f32/28x7] gates=f32/1x6x2x28 cells=f32/1x6x2x7 dw=? dr=? clip=0.25 ; gates.fill=pos r0.fill=signed:0.4 as=f64,f16
 rnn_backward dy=f32/33x2x12 x=f32/33x2x3 y=f32/33x2x12 w=[f32/48x3] r=[f32/48x12] gates=f32/1x33x2x48 cells=f32/1x33x2x12 dw=? dr=? dbw=? ; r0.fill=signed:0.25 gates.fill=pos as=f64
+rnn_backward dy=f32/33x2x12 x=f32/33x2x3 y=f32/33x2x12 w=[f32/36x3] r=[f32/36x12] gates=f32/1x33x2x48 dw=? dr=? dbr=? cell=gru ; r0.fill=signed:0.25 gates.fill=pos as=f64 kind=cpu
 rnn_backward dy=f32/33x2x12 x=f32/33x2x3 y=f32/33x2x12 w=[f32/36x3] r=[f32/36x12] gates=f32/1x33x2x48 dw=? dr=? dbr=? cell=gru ; r0.fill=signed:0.15 gates.fill=pos as=f64
 rnn_backward dy=f32/2x17x66 x=f32/2x17x40 y=f32/2x17x66 w=[f32/264x40] r=[f32/264x66] gates=f32/1x2x17x264 cells=f32/1x2x17x66 dw=? dr=? dbw=? dbr=? ; r0.fill=signed:0.12 w0.fill=signed:0.3 gates.fill=pos
 rnn_backward dy=f32/2x17x66 x=f32/2x17x40 y=f32/2x17x66 w=[f32/198x40] r=[f32/198x66] gates=f32/1x2x17x264 dw=? dr=? dbw=? dbr=? cell=gru ; r0.fill=signed:0.12 w0.fill=signed:0.3 gates.fill=pos

@@ -170,7 +170,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 /* ---- build and run ----------------------------------------------------------------------------------------------------- */
 
-static qn_status encode(const cuda_driver *driver, CUtensorMap *map, const qn_value *v, int rows)
+qn_status cuda_attention_map(const cuda_driver *driver, CUtensorMap *map, const qn_value *v, int rows)
 {
   const cuuint32_t box[4] = { 64, (cuuint32_t)rows, 1, 1 }, one[4] = { 1, 1, 1, 1 };
   cuuint64_t extent[4] = { (cuuint64_t)v->dim[3], (cuuint64_t)v->dim[2], (cuuint64_t)v->dim[1], (cuuint64_t)v->dim[0] }, pitch[3];
@@ -179,7 +179,7 @@ static qn_status encode(const cuda_driver *driver, CUtensorMap *map, const qn_va
   return driver->tensor_map_tiled(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 4, (void *)0x10000, extent, pitch, box, one,
                                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
-             ? QN_OK : cuda_host->error(QN_INTERNAL, "cuda: attention_wgmma: the driver refused a tensor map");
+             ? QN_OK : cuda_host->error(QN_INTERNAL, "cuda: attention: the driver refused a tensor map");
 }
 
 static qn_status build(const qn_request *r, qn_prepared *out)
@@ -187,9 +187,9 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   state *st = out->state;
   (void)r;
   qn_status s = cuda_driver_get(&st->driver);
-  if (!s) s = encode(st->driver, &st->a.q, &st->tensor[Q], st->kernel->bm);
-  if (!s) s = encode(st->driver, &st->a.k, &st->tensor[K], st->kernel->bn);
-  if (!s) s = encode(st->driver, &st->a.v, &st->tensor[V], st->kernel->bn);
+  if (!s) s = cuda_attention_map(st->driver, &st->a.q, &st->tensor[Q], st->kernel->bm);
+  if (!s) s = cuda_attention_map(st->driver, &st->a.k, &st->tensor[K], st->kernel->bn);
+  if (!s) s = cuda_attention_map(st->driver, &st->a.v, &st->tensor[V], st->kernel->bn);
   if (s) return s;
   return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared),
                     "cudaFuncSetAttribute");

@@ -28,7 +28,15 @@ typedef struct cuda_attention_kernel {
   int32_t d, dv, bm, bn, threads, shared;
   const void *function;
 } cuda_attention_kernel;
+#ifdef __cplusplus
+extern "C" {
+#endif
 extern const cuda_attention_kernel cuda_attention_bf16[], cuda_attention_f16[];          /* by d, then dv; ended by d 0 */
+/* The map of a tensor [B, heads, S, D] by boxes of `rows` and 64 elements, at an address that run replaces. */
+qn_status cuda_attention_map(const cuda_driver *driver, CUtensorMap *map, const qn_value *v, int rows);
+#ifdef __cplusplus
+}
+#endif
 
 /* What the kernels are made for, smallest first: queries of a tile, keys of a block; elements of a key, of a value; stages of keys and
  * values; buffers of q. */

@@ -6,6 +6,7 @@
  * blocks, slopes, softcap, dropout), ragged tensors. Blocks of keys add to dq in any order, or, if bits must be the same from run to run,
  * in one. */
 #include "attention_mma_backward.h"
+#include "attention_wgmma.h"
 #include "attention_wgmma_backward.h"
 #include "engines.h"
 
@@ -110,25 +111,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 /* ---- build and run ----------------------------------------------------------------------------------------------------- */
 
-static qn_status encode(const cuda_driver *driver, CUtensorMap *map, const qn_value *v, int rows)
-{
-  const cuuint32_t box[4] = { 64, (cuuint32_t)rows, 1, 1 }, one[4] = { 1, 1, 1, 1 };
-  cuuint64_t extent[4] = { (cuuint64_t)v->dim[3], (cuuint64_t)v->dim[2], (cuuint64_t)v->dim[1], (cuuint64_t)v->dim[0] }, pitch[3];
-  for (int i = 0; i < 3; i++) pitch[i] = v->dim[2 - i] > 1 ? (cuuint64_t)v->stride[2 - i] * 2 : (cuuint64_t)qn_round_up(v->dim[3] * 2, 16);
-  /* any aligned address; run writes the real one */
-  return driver->tensor_map_tiled(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 4, (void *)0x10000, extent, pitch, box, one,
-                                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
-             ? QN_OK : cuda_host->error(QN_INTERNAL, "cuda: attention_wgmma_backward: the driver refused a tensor map");
-}
-
 static qn_status build(const qn_request *r, qn_prepared *out)
 {
   state *st = out->state;
   (void)r;
   qn_status s = cuda_driver_get(&st->driver);
   for (int i = 0; i < N_MAPS && !s; i++)
-    s = encode(st->driver, &st->maps.map[i], &st->tensor[i], i == Q || i == DY ? st->kernels->bm : st->kernels->bn);
+    s = cuda_attention_map(st->driver, &st->maps.map[i], &st->tensor[i], i == Q || i == DY ? st->kernels->bm : st->kernels->bn);
   if (s) return s;
   return cuda_check(cudaFuncSetAttribute(st->kernels->gradient[st->ordered], cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          st->kernels->shared), "cudaFuncSetAttribute");

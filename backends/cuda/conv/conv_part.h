@@ -1,0 +1,62 @@
+/* conv_part.h -- a convolution handed to another engine as a part of other dims: its tensors as views of the request's, its node, its
+ * delegation. The engine changes attr and the views between the two calls. */
+#ifndef QN_CUDA_CONV_PART_H
+#define QN_CUDA_CONV_PART_H
+#include "cuda_backend.h"
+
+enum { CUDA_CONV_ROLES = 4 };
+
+typedef struct cuda_conv_part {
+  int      n;
+  int32_t  at[CUDA_CONV_ROLES];           /* value numbers in the request */
+  int32_t  role[CUDA_CONV_ROLES];
+  qn_value value[CUDA_CONV_ROLES];
+  int32_t  arg[CUDA_CONV_ROLES], first[CUDA_CONV_ROLES + 1];
+  qn_node  node;
+  qn_conv  attr;
+  qn_part *part;
+} cuda_conv_part;
+
+/* p lies in an engine's state, which stays where it is. */
+static inline void cuda_conv_part_begin(const qn_request *r, cuda_conv_part *p)
+{
+  const qn_node *op = &r->op[0];
+  p->attr = *(const qn_conv *)op->attr;
+  for (uint32_t role = 0; role < op->n_roles; role++) {     /* at most one value per role; bias may be absent */
+    p->first[role] = p->n;
+    if (op->first[role] == op->first[role + 1]) continue;
+    const int i = p->n++;
+    const bool written = role >= op->n_inputs;
+    p->arg[i] = i, p->at[i] = op->arg[op->first[role]], p->role[i] = (int32_t)role;
+    qn_value *v = &p->value[i];
+    *v = r->value[p->at[i]];
+    v->flags = written ? QN_VALUE_ESCAPE : 0;
+    v->producer = written ? 0 : -1;
+    v->last_user = written ? -1 : 0;
+    v->over = -1;
+  }
+  p->first[op->n_roles] = p->n;
+  p->node = *op;
+  p->node.attr = &p->attr, p->node.first = p->first, p->node.arg = p->arg;
+}
+
+/* Asks the best tuned engine, and takes over what it says of memory, numerics and math; NULL: none takes it. */
+static inline const qn_prepared *cuda_conv_part_delegate(const qn_request *r, cuda_conv_part *p, qn_prepared *out)
+{
+  qn_request part = {
+    .struct_size = sizeof part, .instance = r->instance, .op = &p->node, .n_ops = 1, .n_values = (uint32_t)p->n, .value = p->value
+  };
+  const qn_prepared *answer = r->host->part_prepare(r, &part, NULL, &p->part) ? NULL : r->host->part_answer(p->part);
+  if (!answer || answer->class_ != QN_CLASS_TUNED) return NULL;
+  out->workspace = answer->workspace;
+  out->counters = answer->counters;
+  out->math = answer->math;
+  out->numerics = answer->numerics;
+  return answer;
+}
+
+static inline void cuda_conv_part_release(cuda_conv_part *p)
+{
+  if (p && p->part) cuda_host->part_release(p->part);
+}
+#endif
