@@ -234,9 +234,10 @@ static qn_status check_new_name(const qn__parser *s, qn__span name)
 
 static bool is_list(qn__span t) { return t.n && t.s[0] == '['; }
 
-/* A first output that is a list: [NAME,...] or NAME for a list of one stand before the op; t: [tensor,...], or nothing. */
-static qn_status read_named_list(qn__parser *s, const char *role, qn__span names, qn__span t, int32_t over)
+/* A first output that is a list: [NAME,...] or NAME for a list of one stand before the op; given: [tensor,...], or nothing. */
+static qn_status read_named_list(qn__parser *s, const char *role, qn__span names, qn__span given, int32_t over)
 {
+  const qn__span t = given.s ? given : no_name;
   const char *p = names.s + is_list(names), *end = names.s + names.n - is_list(names);
   const char *q = t.s + is_list(t), *q_end = t.s + t.n - is_list(t);
   if (t.n && (!is_list(t) || t.n < 3 || *q_end != ']'))
