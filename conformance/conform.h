@@ -203,28 +203,11 @@ bool               qc_is_moderate(const struct qc_problem *p);     /* are the in
 
 /* Sets e and exact of every computed value, for a plan whose parts declare these numerics. */
 void   qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts);
-struct qc_numerics { const qn_numerics *part; int n; bool random; };
+struct qc_numerics { const qn_numerics *part; int n; bool random, special; };      /* the parts'; the fill's */
 double qc_roundings(double n);                                  /* that reach one term of a sum of n */
 /* The coefficient of S for a sum of n terms. */
 double qc_sum_error(const struct qc_numerics *k, uint32_t compute, double n);
-void   qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_pointwise(struct qc_problem *p, struct qc_node *n);
-void   qc_bound_reduction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_resampling(struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_selection(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_counted_sum(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_scan(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_softmax(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_pooling(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_normalization(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_sampling(struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_lrn(struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_random(struct qc_node *n);
-void   qc_bound_loss(struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_attention(struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_training(struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_recurrent(struct qc_node *n, const struct qc_numerics *k);
-void   qc_bound_moved(struct qc_node *n);                      /* values that are only moved keep their errors */
+void   qc_bound_counted_sum(struct qc_node *n, const struct qc_numerics *k);   /* sums whose terms are the inputs themselves */
 /* e = the twin on |inputs| + e, less the twin on |inputs|: the effect of inexact inputs on a multilinear op. Adds to out->e. */
 void   qc_propagate_abs(struct qc_node *n);
 double *qc_abs_run(struct qc_node *n, bool with_e);             /* the twin on |inputs| (+ e); the caller frees */
@@ -317,6 +300,8 @@ int  qc_check_adjoint(const struct qc_item *item);
  * only one row, or the engine refuses a single one. */
 enum qc_rows { QC_ROWS_SAME, QC_ROWS_DIFFER, QC_ROWS_UNSEEN };
 bool qc_has_rows(const struct qc_problem *p);   /* rows that the op treats as independent */
+/* The dim of a value that counts rows, of a function that ops.def names for the op; or: it belongs whole to each row; there are none. */
+enum { QC_EACH_ROW = -1, QC_NO_ROWS = -2 };
 enum qc_rows qc_check_batch(const struct qc_engine *e, const char *math, const struct qc_problem *p, void *const *raw, char *why,
                             size_t bytes);
 bool qc_rows_apart(const struct qc_problem *p);
@@ -345,5 +330,9 @@ void qc_tap_comment(const char *format, ...) __attribute__((format(printf, 1, 2)
 void qc_tap_bail(const char *why);
 int  qc_tap_failed(void);
 void qc_tap_progress(const char *text); /* on a terminal */
+
+/* ---- what ops.def says of each kind: its bound, rows and fills -------------------------------- */
+
+#include <kinds/conform.h>
 
 #endif

@@ -158,7 +158,7 @@ static double worst_ratio(enum accumulator how, uint32_t declared, int n, const 
   float *a = qc_alloc((size_t)n * sizeof *a), *b = qc_alloc((size_t)n * sizeof *b);
   struct qc_value v = {.q = {.dtype = QN_F32, .rank = 1, .dim = {n}, .stride = {1}}, .n = n};
   qn_numerics d = {.accumulator = declared};
-  struct qc_numerics k = {&d, 1, qc_fill_is_random(fill)};
+  struct qc_numerics k = {&d, 1, qc_fill_is_random(fill), false};
   double worst = 0;
   for (int trial = 0; trial < 16; trial++) {
     v.raw = a;
@@ -209,7 +209,7 @@ static void sums(void)
 static void resolution(void)
 {
   qn_numerics native = {.accumulator = QN_ACC_NATIVE}, tc = {.accumulator = QN_ACC_F32_TC}, half = {.accumulator = QN_ACC_F16};
-  struct qc_numerics k = {&native, 1, true}, t = {&tc, 1, true}, h = {&half, 1, true};
+  struct qc_numerics k = {&native, 1, true, false}, t = {&tc, 1, true, false}, h = {&half, 1, true, false};
   check(4000 * qc_sum_error(&k, QN_F32, 4000) < 1 && 3500 * qc_sum_error(&t, QN_F32, 3500) < 1,
         "a missing term shows up to 3500 terms and more");
   check(100000 * qc_sum_error(&k, QN_F32, 100000) > 1 && 200 * qc_sum_error(&h, QN_F32, 200) > 1,

@@ -7,8 +7,10 @@ nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h
 pkginclude_HEADERS += include/quern/rnn.h include/quern/group.h include/quern/collective.h
 
 # Generated from the op schema: numbers, tables, typed calls.
-BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h
-CLEANFILES += include/quern/opnum.h include/quern/opargs.h core/schema_table.c core/calls.c
+# What follows from a kind is in headers of the build alone; who makes opnum.h makes them too.
+OPS_KINDS = include/kinds/core.h include/kinds/conform.h include/kinds/problems.h
+BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h $(OPS_KINDS)
+CLEANFILES += include/quern/opnum.h include/quern/opargs.h core/schema_table.c core/calls.c $(OPS_KINDS)
 EXTRA_DIST += core/ops.def core/ops.awk core/quern.map
 
 AM_V_OPS   = $(am__v_OPS_@AM_V@)
@@ -17,7 +19,9 @@ am__v_OPS_0 = @echo "  OPS     " $@;
 am__v_OPS_1 =
 OPS_SCHEMA = $(top_srcdir)/core/ops.awk $(top_srcdir)/core/ops.def
 OPS_AWK = $(AM_V_OPS)$(MKDIR_P) $(@D) && $(AWK) -f $(top_srcdir)/core/ops.awk
-include/quern/opnum.h: $(OPS_SCHEMA)
+include/kinds/%.h: $(OPS_SCHEMA)
+	$(OPS_AWK) -v emit=$* $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
+include/quern/opnum.h: $(OPS_SCHEMA) $(OPS_KINDS)
 	$(OPS_AWK) -v emit=opnum $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
 include/quern/opargs.h: $(OPS_SCHEMA)
 	$(OPS_AWK) -v emit=args $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@

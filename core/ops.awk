@@ -4,12 +4,23 @@
 #   awk -v emit=args  -f ops.awk ops.def    quern/opargs.h: the arguments of calls that take many, a struct each
 #   awk -v emit=table -f ops.awk ops.def    schema_table.c: qn__ops[], the schema as data
 #   awk -v emit=calls -f ops.awk ops.def    calls.c: the typed calls; each is compiled against its prototype in ops.h
+#   awk -v emit=core     ...                kinds/core.h: what follows from a kind, for core: rules, FLOPs
+#   awk -v emit=conform  ...                kinds/conform.h: for conformance: bounds, rows, fills
+#   awk -v emit=problems ...                kinds/problems.h: for tests/problems.h: random problems
 #
 # A mistake in ops.def is one sentence with its line on stderr, and exit status 1.
 
 function die(sentence)
 {
   printf "ops.def:%d: %s\n", NR, sentence > "/dev/stderr"
+  failed = 1
+  exit 1
+}
+
+# The same of what is found when all lines are read.
+function die_late(sentence)
+{
+  printf "ops.def: %s\n", sentence > "/dev/stderr"
   failed = 1
   exit 1
 }
@@ -99,6 +110,25 @@ $1 == "family" {
   if (NF < 3) die("family NUMBER NAME text")
   family[n_families++] = $3
   family_number[$3] = $2
+  group = ""
+  next
+}
+
+# what follows from a kind: the family's, under its name, or an op's, under its name
+n_families && !n_ops && !n_groups && /^ / {
+  n_named = 0
+  for (i = 1; i <= NF; i++) {
+    mark = index($i, "=")
+    if (!mark) { named[++n_named] = $i; continue }
+    field = substr($i, 1, mark - 1)
+    if (!index(" rule flops bound rows fills random ", " " field " ")) die("no field " field)
+    for (k = 1; k <= n_named; k++) {
+      what = named[k] == "all" ? "all " family[n_families - 1] : named[k]
+      if ((what, field) in follows) die(what " has two of " field)
+      follows[what, field] = substr($i, mark + 1)
+      if (what !~ / /) { special[what] = NR; special_family[what] = family[n_families - 1] }
+    }
+  }
   next
 }
 
@@ -136,7 +166,7 @@ $1 == "op" {
     if ($i == "->") output = 1
     else add_role(o, $i, output)
   if (n_roles[o] == n_inputs[o]) die("op " $3 " has no output")
-  if (n_roles[o] > 32) die("op " $3 " has more than QN_MAX_ROLES roles")
+  if (n_roles[o] > n_roles[widest]) widest = o
   text[o] = substr($0, index($0, " : ") + 3)
   gsub(/\\/, "\\\\", text[o]); gsub(/"/, "\\\"", text[o])
   # a pointwise op's first output may take any input's memory
@@ -279,6 +309,7 @@ function emit_table(    i, o, r, g)
       printf "%s\n  { \"%s\", '%s', %s, %d, %s }", (r ? "," : ""), role_name[o, r], role_class[o, r], role_flags[o, r], pair[o, r], holds[o, r]
     print "\n};"
   }
+  printf "\n_Static_assert(%d <= QN_MAX_ROLES, \"%s has more than QN_MAX_ROLES roles\");\n", n_roles[widest], name[widest]
   print "\nconst qn_op_info qn__ops[] = {"
   for (o = 0; o < n_ops; o++) {
     g = op_group[o]
@@ -332,6 +363,94 @@ function emit_call(o,    r, g, attr, of)
   print "  return qn_run(ctx, &op);\n}"
 }
 
+# The value of a field for op o, and the ops that share it: C's case labels.
+function following(o, field)
+{
+  if ((name[o], field) in follows) return follows[name[o], field]
+  if (("all " op_family[o], field) in follows) return follows["all " op_family[o], field]
+  die_late(name[o] " has no " field ", and so has its family")
+}
+
+function group_ops(field,    o, value, k, known)
+{
+  n_values = 0
+  for (k in cases) delete cases[k]
+  for (o = 0; o < n_ops; o++) {
+    value = following(o, field)
+    if (field == "flops" && value ~ /[*]/) value = role_count(o, value)
+    known = value in cases
+    if (!known) distinct[++n_values] = value
+    cases[value] = (known ? cases[value] "\n" : "") "  case QN_OP_" toupper(name[o]) ":"
+  }
+}
+
+# "5*x" with the number of the role in place of its name.
+function role_count(o, value,    mark, role)
+{
+  mark = index(value, "*")
+  role = substr(value, mark + 1)
+  return substr(value, 1, mark) (role == "in" ? 0 : role == "out" ? n_inputs[o] : role_named(o, role))
+}
+
+function declare(format,    i)
+{
+  for (i = 1; i <= n_values; i++) if (distinct[i] ~ /^[a-z_]+$/ && distinct[i] != "none") printf format "\n", distinct[i]
+}
+
+# A case for each value of the field: `call`, with the value for @, or for FLOPs a multiple of a role's elements.
+function emit_switch(signature, kind, call, other,    i, text)
+{
+  print "\nstatic inline " signature "\n{\n  switch (" kind ") {"
+  for (i = 1; i <= n_values; i++) {
+    if (distinct[i] == "none") continue
+    text = distinct[i] ~ /[*].*[0-9]$/ && call ~ /flops/ ? counted(distinct[i]) : call
+    gsub(/@/, distinct[i], text)
+    print cases[distinct[i]] "\n    " text
+  }
+  print "  default: " other "\n  }\n}"
+}
+
+function counted(value)
+{
+  return "return " substr(value, 1, index(value, "*") - 1) " * qn__role_elements(value, op, " substr(value, index(value, "*") + 1) ");"
+}
+
+function emit_core()
+{
+  header("kinds/core.h -- the rule and the FLOPs of each op.")
+  group_ops("rule")
+  declare("qn_status qn__infer_%s(const qn__problem *p);")
+  emit_switch("qn_status qn__rule(const qn__problem *p)", "p->op->kind", "return qn__infer_@(p);",
+              "return qn__fail(QN_INTERNAL, \"%s: it has no rule\", p->op->name);")
+  print "\n/* The elements of a role; of a list, of its first tensor. */"
+  print "double qn__role_elements(const qn_value *value, const qn_node *op, uint32_t role);"
+  group_ops("flops")
+  declare("double qn__flops_%s(const qn_value *value, const qn_node *op);")
+  emit_switch("double qn__op_flops(const qn_value *value, const qn_node *op)", "op->op", "return qn__flops_@(value, op);", "return 0;")
+}
+
+function emit_conform()
+{
+  header("kinds/conform.h -- the bound, the rows and the fills of each op.")
+  group_ops("bound")
+  declare("void qc_bound_%s(struct qc_node *n, const struct qc_numerics *k);")
+  emit_switch("void qc_bound_op(struct qc_node *n, const struct qc_numerics *k)", "n->op->kind", "qc_bound_@(n, k); break;", "break;")
+  print ""
+  group_ops("rows")
+  declare("int qc_rows_%s(const struct qc_node *n, const struct qc_value *v, const char *role);")
+  emit_switch("int qc_rows(const struct qc_node *n, const struct qc_value *v, const char *role)", "n->op->kind",
+              "return qc_rows_@(n, v, role);", "return QC_NO_ROWS;")
+  group_ops("fills")
+  emit_switch("const char *qc_fills(const qn_op_info *op)", "op->kind", "return \"@\";", "return \"\";")
+}
+
+function emit_problems()
+{
+  header("kinds/problems.h -- the random problems of each op.")
+  group_ops("random")
+  emit_switch("void problem_of_kind(rng *r, problem *p)", "p->op->kind", "problem_@(r, p); break;", "break;")
+}
+
 function emit_calls(    o)
 {
   header("calls.c -- the typed calls of ops.h.")
@@ -341,12 +460,20 @@ function emit_calls(    o)
 
 END {
   if (failed) exit 1
+  for (i in special) {
+    NR = special[i]
+    if (!(i in op_of)) die("no op " i)
+    if (op_family[op_of[i]] != special_family[i]) die(i " is of family " op_family[op_of[i]])
+  }
   if (emit == "opnum") emit_opnum()
   else if (emit == "args") emit_args()
   else if (emit == "table") emit_table()
   else if (emit == "calls") emit_calls()
+  else if (emit == "core") emit_core()
+  else if (emit == "conform") emit_conform()
+  else if (emit == "problems") emit_problems()
   else {
-    print "ops.awk: set -v emit=opnum, args, table or calls" > "/dev/stderr"
+    print "ops.awk: set -v emit=opnum, args, table, calls, core, conform or problems" > "/dev/stderr"
     exit 1
   }
 }

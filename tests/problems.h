@@ -792,33 +792,15 @@ static inline int problem_wants(rng *r, const problem *p, uint32_t output)
   return rng_below(r, 2);
 }
 
+#include <kinds/problems.h>
+
 /* Fills p with a random valid problem; its view is ready for qn_graph_make. */
 static inline void problem_random(rng *r, const qn_op_info *op, problem *p)
 {
   memset(p, 0, sizeof *p);
   p->op = op;
   if (op->attr_bytes) memcpy(p->attr.bytes, op->attr_default, op->attr_bytes);
-  switch (op->family) {
-  case QN_FAMILY_CONTRACTION: problem_contraction(r, p); break;
-  case QN_FAMILY_POOLING: case QN_FAMILY_RESAMPLING: problem_pooling(r, p); break;
-  case QN_FAMILY_POINTWISE: problem_pointwise(r, p); break;
-  case QN_FAMILY_SELECTION: case QN_FAMILY_SCAN: problem_selection(r, p); break;
-  case QN_FAMILY_TRANSFORM: problem_transform(r, p); break;
-  case QN_FAMILY_NORMALIZATION: problem_normalization(r, p); break;
-  case QN_FAMILY_RANDOM: problem_chance(r, p); break;
-  case QN_FAMILY_LOSS: problem_loss(r, p); break;
-  case QN_FAMILY_TRAINING: problem_training(r, p); break;
-  case QN_FAMILY_COLLECTIVE: problem_collective(r, p); break;
-  case QN_FAMILY_QUANTIZATION: problem_quantization(r, p); break;
-  case QN_FAMILY_LOCAL: problem_local(r, p); break;
-  case QN_FAMILY_RECURRENT: problem_recurrent(r, p); break;
-  case QN_FAMILY_SAMPLING: problem_sampling(r, p); break;
-  case QN_FAMILY_ATTENTION:
-    if (p->op->kind == QN_OP_ATTENTION_FORWARD || p->op->kind == QN_OP_ATTENTION_BACKWARD) problem_attention(r, p);
-    else problem_around_attention(r, p);
-    break;
-  default: problem_rows(r, p); break;
-  }
+  problem_of_kind(r, p);
   static const char *const real[] = { "slope", "alpha", "beta", "min", "eps", "momentum", "p", "mean", "deviation", "smoothing" };
   for (int i = 0; i < 10; i++)
     if (op->family != QN_FAMILY_TRAINING && problem_attr(p, real[i]) && rng_below(r, 2))

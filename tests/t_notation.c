@@ -435,9 +435,82 @@ static void test_sentences(void)
     if (!tap_ok(right, "sentence %zu: %s", i, status ? qn_last_error() : "none")) tap_note("wanted: %s", bad[i].has ? bad[i].has : "none");
     qn_graph_destroy(g);
   }
+}
+
+/* ---- suggestions -------------------------------------------------------------------------- */
+
+/* Letters put in, left out or replaced between two words: the whole matrix, as defined. */
+static int edits(const char *a, const char *b)
+{
+  int d[64][64], m = (int)strlen(a), n = (int)strlen(b);
+  for (int i = 0; i <= m; i++)
+    for (int j = 0; j <= n; j++) {
+      int least = i == 0 ? j : j == 0 ? i : d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+      if (i && d[i - 1][j] + 1 < least) least = d[i - 1][j] + 1;
+      if (j && d[i][j - 1] + 1 < least) least = d[i][j - 1] + 1;
+      d[i][j] = least;
+    }
+  return d[m][n];
+}
+
+/* The op that the parser suggests for a word; NULL: none, or the word is an op's. */
+static const qn_op_info *suggestion(const char *word)
+{
+  char line[80], name[64] = "";
+  snprintf(line, sizeof line, "%s zz=f32/1", word);
   qn_graph *g;
-  tap_ok(qn_graph_parse("si x=f32/1", &g) == QN_SYNTAX && !strstr(qn_last_error(), "did you mean"),
-         "what is further than a third of the word is not suggested: %s", qn_last_error());
+  if (!qn_graph_parse(line, &g)) qn_graph_destroy(g);
+  const char *at = strstr(qn_last_error(), "did you mean ");
+  if (at) sscanf(at, "did you mean %63[a-z0-9_]", name);
+  return at ? qn_op_named(name) : NULL;
+}
+
+static bool is_alias(const char *word)
+{
+  for (int i = 0; i < qn__n_aliases; i++)
+    if (!strcmp(qn__aliases[i].word, word)) return true;
+  return false;
+}
+
+static void test_suggestions(void)
+{
+  int wrong = 0;
+  for (int i = 0; i < qn__n_aliases; i++) {
+    const char *word = qn__aliases[i].word;
+    bool right = !qn_op_named(word) && suggestion(word) == &qn__ops[qn__aliases[i].op];
+    for (int j = 0; j < i; j++) right &= strcmp(qn__aliases[j].word, word) != 0;
+    if (!right && wrong++ < 3) tap_note("%s: %s", word, qn_last_error());
+  }
+  tap_ok(!wrong && qn__n_aliases > 100, "each of %d aliases stands once, is no op, and suggests its own", qn__n_aliases);
+
+  tap_ok(!suggestion("si"), "si is further than a third of its letters from all: %s", qn_last_error());
+  /* words at every distance from every op */
+  rng r = { 5 };
+  int far = 0, missed = 0, suggested = 0, silent = 0;
+  for (int n = 0; n < 20000; n++) {
+    char word[64];
+    snprintf(word, sizeof word, "%s", qn__ops[n % qn__n_ops].name);
+    for (int k = rng_below(&r, 6); k > 0; k--) {
+      int length = (int)strlen(word), at = rng_below(&r, length ? length : 1), letter = 'a' + rng_below(&r, 26);
+      switch (rng_below(&r, 3)) {
+      case 0: if (length > 1) memmove(word + at, word + at + 1, (size_t)(length - at)); break;
+      case 1: if (length < 60) memmove(word + at + 1, word + at, (size_t)(length - at + 1)), word[at] = (char)letter; break;
+      default: word[at] = (char)letter;
+      }
+    }
+    if (qn_op_named(word) || is_alias(word)) continue;
+    const qn_op_info *near = suggestion(word);
+    int third = (int)strlen(word) / 3, least = 64;
+    for (int i = 0; i < qn__n_ops; i++) {
+      int d = edits(word, qn__ops[i].name);
+      least = d < least ? d : least;
+    }
+    near ? suggested++ : silent++;
+    if (near && edits(word, near->name) > (least < third ? least : third) && far++ < 3) tap_note("%s: %s", word, near->name);
+    if (!near && least <= (third < 3 ? third : 3) && missed++ < 3) tap_note("%s: nothing, though %d letters away", word, least);
+  }
+  tap_ok(!far && !missed && suggested > 1000 && silent > 1000,
+         "of 20000 words the nearest op is suggested, never further than a third of the word: %d, and nothing for %d", suggested, silent);
 }
 
 /* ---- any bytes ---------------------------------------------------------------------------- */
@@ -652,6 +725,7 @@ int main(void)
   test_canonical();
   test_buffer();
   test_sentences();
+  test_suggestions();
   test_any_bytes();
   test_reader();
   test_page();

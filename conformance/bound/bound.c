@@ -1,4 +1,5 @@
-/* bound.c -- the error bound of a result: |got - y| <= e, element by element, for a graph op by op.
+/* bound.c -- the error bound of a result: |got - y| <= e, element by element, for a graph op by op; ops.def names
+ * the function of each.
  *
  * e of a value is its own op's error, plus the effect of its inputs' errors, plus the rounding to its dtype; a fused engine
  * that skips the rounding of an intermediate stays within that. Exact results (integer fills whose sums fit the accumulator,
@@ -28,8 +29,9 @@ static void round_output(struct qc_value *v, uint32_t counted)
 }
 
 /* Quantization is defined bit by bit, hence exact; from an inexact input the result may be a whole step off. */
-static void bound_quantization(struct qc_node *n)
+void qc_bound_quantization(struct qc_node *n, const struct qc_numerics *k)
 {
+  (void)k;
   for (int o = 0; o < n->n_out && !qc_inputs_exact(n); o++)
     for (int64_t i = 0; n->out[o]->e && i < n->out[o]->n; i++)
       n->out[o]->e[i] = QC_ANY;
@@ -47,7 +49,7 @@ static void bound_overflow(struct qc_node *n)
 
 void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
 {
-  struct qc_numerics k = {parts, n_parts, p->random};
+  struct qc_numerics k = {parts, n_parts, p->random, p->special};
   for (uint32_t i = 0; i < p->view->n_ops; i++) {
     struct qc_node *n = &p->node[i];
     for (int o = 0; o < n->n_out; o++) {
@@ -59,26 +61,7 @@ void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
       continue;
     if (!n->out[0]->y && n->op->family != QN_FAMILY_POOLING && n->op->family != QN_FAMILY_TRAINING)
       continue;                         /* integers and booleans: exact */
-    switch (n->op->family) {
-    case QN_FAMILY_CONTRACTION: qc_bound_contraction(p, n, &k); break;
-    case QN_FAMILY_POINTWISE:   qc_bound_pointwise(p, n); break;
-    case QN_FAMILY_REDUCTION:   qc_bound_reduction(p, n, &k); break;
-    case QN_FAMILY_SOFTMAX:     qc_bound_softmax(p, n, &k); break;
-    case QN_FAMILY_POOLING:     qc_bound_pooling(p, n, &k); break;
-    case QN_FAMILY_RESAMPLING:  qc_bound_resampling(n, &k); break;
-    case QN_FAMILY_SELECTION:   qc_bound_selection(p, n, &k); break;
-    case QN_FAMILY_SCAN:        qc_bound_scan(p, n, &k); break;
-    case QN_FAMILY_TRANSFORM:   qc_bound_moved(n); break;
-    case QN_FAMILY_NORMALIZATION: qc_bound_normalization(p, n, &k); break;
-    case QN_FAMILY_SAMPLING:    qc_bound_sampling(n, &k); break;
-    case QN_FAMILY_LOCAL:       qc_bound_lrn(n, &k); break;
-    case QN_FAMILY_RANDOM:      qc_bound_random(n); break;
-    case QN_FAMILY_LOSS:        qc_bound_loss(n, &k); break;
-    case QN_FAMILY_TRAINING:    qc_bound_training(n, &k); break;
-    case QN_FAMILY_ATTENTION:   qc_bound_attention(n, &k); break;
-    case QN_FAMILY_RECURRENT:   qc_bound_recurrent(n, &k); break;
-    case QN_FAMILY_QUANTIZATION: bound_quantization(n); break;
-    }
+    qc_bound_op(n, &k);
     bound_overflow(n);
     for (int o = 0; o < n->n_out; o++)
       round_output(n->out[o], n->op->family == QN_FAMILY_POINTWISE ? n->compute : QN_DTYPE_NONE);

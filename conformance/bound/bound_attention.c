@@ -440,7 +440,7 @@ static void attention(struct qc_node *n, const struct qc_numerics *k)
     s.store = k->part[i].store ? fmax(s.store, qc_half_ulp(k->part[i].store, 0)) : s.store;
   }
   s.lost += s.store;
-  s.plain = (struct qc_numerics){plain, k->n, k->random};
+  s.plain = (struct qc_numerics){plain, k->n, k->random, k->special};
   s.sequences = s.q_starts ? s.q_starts->q.dim[0] - 1 : s.q->q.dim[0];
   s.heads = s.q->q.dim[1];
   s.group = s.k->q.dim[1] ? s.heads / s.k->q.dim[1] : 1;

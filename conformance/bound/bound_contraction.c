@@ -150,7 +150,7 @@ static void free_padding(struct qc_node *n)
   free(all);
 }
 
-void qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+void qc_bound_contraction(struct qc_node *n, const struct qc_numerics *k)
 {
   double *e = n->out[0]->e;
   if (!n->s) {
@@ -178,6 +178,6 @@ void qc_bound_contraction(struct qc_problem *p, struct qc_node *n, const struct 
       add_fft(n);
   }
   qc_propagate_abs(n);
-  if (p->special && n->op->kind != QN_OP_MATMUL && n->in[1]->n)
+  if (k->special && n->op->kind != QN_OP_MATMUL && n->in[1]->n)
     free_padding(n);
 }

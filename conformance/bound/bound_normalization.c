@@ -216,9 +216,8 @@ static void by_parameter(const struct norm *s, struct qc_value *out, bool produc
   }
 }
 
-void qc_bound_normalization(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+void qc_bound_normalization(struct qc_node *n, const struct qc_numerics *k)
 {
-  (void)p;
   const qn_norm *norm = n->attr;
   const qn_norm_roles roles = qn_norm_roles_of(n->op->kind);
   struct norm s = {.n = n, .u = qc_unit(n->compute), .eps = norm->eps, .momentum = norm->momentum};

@@ -220,7 +220,7 @@ static void free_undecided(struct qc_node *n, const struct budget *b, double a0,
   free(slope);
 }
 
-void qc_bound_pointwise(struct qc_problem *p, struct qc_node *n)
+void qc_bound_pointwise(struct qc_node *n, const struct qc_numerics *k)
 {
   struct qc_value *y = n->out[0];
   const struct budget *b = NULL;
@@ -256,6 +256,6 @@ void qc_bound_pointwise(struct qc_problem *p, struct qc_node *n)
   }
   if (!qc_inputs_exact(n))
     add_inexact_inputs(n);
-  else if (b && p->special && n->op->forward && n->in[0]->y && n->n_in == 2)
+  else if (b && k->special && n->op->forward && n->in[0]->y && n->n_in == 2)
     free_undecided(n, b, a0, a1);
 }

@@ -27,8 +27,9 @@ static void scaled(struct qc_node *n)
             : isfinite(y->y[i]) ? scale * x->e[i] + (power ? 0 : 2 * u * fabs(y->y[i]) + qc_half_ulp(n->compute, 0)) : 0;
 }
 
-void qc_bound_random(struct qc_node *n)
+void qc_bound_random(struct qc_node *n, const struct qc_numerics *k)
 {
+  (void)k;
   switch (n->op->kind) {
   case QN_OP_RNG_NORMAL: normal(n); break;
   case QN_OP_DROPOUT: case QN_OP_DROPOUT_BACKWARD: scaled(n); break;

@@ -58,9 +58,8 @@ static void add_sum_error(struct qc_node *n, const struct qc_numerics *k, double
 }
 
 /* Sums whose terms are the inputs themselves: the op run on ones counts the terms. */
-void qc_bound_counted_sum(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+void qc_bound_counted_sum(struct qc_node *n, const struct qc_numerics *k)
 {
-  (void)p;
   struct qc_value *y = n->out[0];
   double *one = qc_alloc((size_t)n->in[0]->n * sizeof *one + 8), *count = qc_alloc((size_t)y->n * sizeof *count + 8);
   const void *in[64] = {one};
@@ -126,9 +125,8 @@ static void bound_variance(struct qc_node *n, const struct qc_numerics *k, doubl
   free(worst);
 }
 
-void qc_bound_reduction(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+void qc_bound_reduction(struct qc_node *n, const struct qc_numerics *k)
 {
-  (void)p;
   struct qc_value *y = n->out[0];
   double count = terms(n), u = qc_unit(n->compute);
   switch (n->op->kind) {
@@ -197,11 +195,11 @@ static void bound_scatter(struct qc_node *n, const struct qc_numerics *k)
     y->e[i] += worst;
 }
 
-void qc_bound_scan(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+void qc_bound_scan(struct qc_node *n, const struct qc_numerics *k)
 {
   struct qc_value *y = n->out[0];
   if (n->op->kind == QN_OP_CUMSUM) {
-    qc_bound_counted_sum(p, n, k);
+    qc_bound_counted_sum(n, k);
     return;
   }
   const double count = (double)n->in[0]->q.dim[((const qn_scan *)n->attr)->axis], u = qc_unit(n->compute);
@@ -213,10 +211,10 @@ void qc_bound_scan(struct qc_problem *p, struct qc_node *n, const struct qc_nume
 }
 
 /* one_hot and iota are exact, top_k and sort as max. */
-void qc_bound_selection(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+void qc_bound_selection(struct qc_node *n, const struct qc_numerics *k)
 {
   if (n->op->kind == QN_OP_SCATTER_ADD || n->op->kind == QN_OP_PAD_BACKWARD)
-    qc_bound_counted_sum(p, n, k);
+    qc_bound_counted_sum(n, k);
   else if (n->op->kind == QN_OP_SCATTER_ELEMENTS || n->op->kind == QN_OP_SCATTER_ND)
     bound_scatter(n, k);
   else if (n->op->kind == QN_OP_TOP_K || n->op->kind == QN_OP_SORT)
@@ -279,9 +277,8 @@ static double p_of(const struct qc_node *n)
   return ((const qn_pool *)n->attr)->p;
 }
 
-void qc_bound_pooling(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+void qc_bound_pooling(struct qc_node *n, const struct qc_numerics *k)
 {
-  (void)p;
   bool padded, back = n->op->forward != 0;
   const qn_value *plane = back ? &n->out[0]->q : &n->in[0]->q;
   double taps = window_taps(n, plane, &padded), u = qc_unit(n->compute), power = 10 * u;   /* of a power function: 5 ulp */

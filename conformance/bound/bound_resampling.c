@@ -74,9 +74,9 @@ void qc_bound_resampling(struct qc_node *n, const struct qc_numerics *k)
   size_t bytes = (size_t)y->n * sizeof(double) + 8;
   if (a->mode == QN_RESAMPLE_NEAREST) {
     if (back)
-      qc_bound_counted_sum(NULL, n, k);
+      qc_bound_counted_sum(n, k);
     else
-      qc_bound_moved(n);
+      qc_bound_moved(n, k);
     return;
   }
   struct sums to = {qc_alloc(bytes), qc_alloc(bytes), qc_alloc(bytes)};

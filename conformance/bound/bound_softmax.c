@@ -79,9 +79,8 @@ static void log_softmax_backward_row(const struct row *r)
   }
 }
 
-void qc_bound_softmax(struct qc_problem *p, struct qc_node *n, const struct qc_numerics *k)
+void qc_bound_softmax(struct qc_node *n, const struct qc_numerics *k)
 {
-  (void)p;
   const qn_value *q = &n->out[0]->q;
   int64_t axis = ((const qn_axis *)n->attr)->axis, inner = 1;
   axis = axis < 0 ? axis + q->rank : axis;

@@ -97,8 +97,9 @@ void qc_propagate_abs(struct qc_node *n)
   free(wide);
 }
 
-void qc_bound_moved(struct qc_node *n)
+void qc_bound_moved(struct qc_node *n, const struct qc_numerics *k)
 {
+  (void)k;
   if (qc_inputs_exact(n))
     return;
   double *in[64] = {0};

@@ -4,66 +4,100 @@
 #include <string.h>
 #include "conform.h"
 
-/* The dim of this value that counts rows; -1: the whole value belongs to each row; -2: the op has no rows. */
-static int batch_dim(const struct qc_node *n, const struct qc_value *v, const char *role)
+/* ---- which dim counts rows ------------------------------------------------------------------ */
+
+static bool is(const char *role, const char *name) { return !strcmp(role, name); }
+
+/* The first dim of every tensor. */
+int qc_rows_first(const struct qc_node *n, const struct qc_value *v, const char *role)
+{
+  (void)n, (void)v, (void)role;
+  return 0;
+}
+
+/* The first dim of what has as many rows as the result. */
+int qc_rows_alike(const struct qc_node *n, const struct qc_value *v, const char *role)
+{
+  (void)role;
+  return v->q.dim[0] == n->out[0]->q.dim[0] ? 0 : QC_EACH_ROW;
+}
+
+/* The first dim, unless the op works along it. */
+int qc_rows_axis(const struct qc_node *n, const struct qc_value *v, const char *role)
+{
+  (void)v, (void)role;
+  const int rank = n->out[0]->q.rank;
+  int64_t axis = qc_attr_int(n->op, n->attr, "axis", 0, 0, 0);
+  return axis == 0 || rank < 2 || axis == -rank ? QC_NO_ROWS : 0;
+}
+
+int qc_rows_reduced(const struct qc_node *n, const struct qc_value *v, const char *role)
+{
+  (void)v, (void)role;
+  uint64_t mask = ((const qn_axes *)n->attr)->mask;
+  return mask == 0 || mask & 1 ? QC_NO_ROWS : 0;
+}
+
+int qc_rows_conv(const struct qc_node *n, const struct qc_value *v, const char *role)
+{
+  (void)n, (void)v;
+  return is(role, "w") || is(role, "bias") ? QC_EACH_ROW : 0;
+}
+
+int qc_rows_matmul(const struct qc_node *n, const struct qc_value *v, const char *role)
 {
   const qn_value *y = &n->out[0]->q;
-  if (v->q.rank == 0)
-    return -1;
-  switch (n->op->family) {
-  case QN_FAMILY_CONTRACTION:
-    if (n->op->kind == QN_OP_CONV_BACKWARD_FILTER)
-      return -2;
-    if (n->op->kind != QN_OP_MATMUL)
-      return !strcmp(role, "w") || !strcmp(role, "bias") ? -1 : 0;
-    if (y->rank > 2 && y->dim[0] > 1)
-      return v->q.rank == y->rank && v->q.dim[0] == y->dim[0] ? 0 : -1;
-    return !strcmp(role, "b") || !strcmp(role, "bias") || v->q.dim[v->q.rank - 2] == 1 ? -1 : v->q.rank - 2;
-  case QN_FAMILY_SOFTMAX: {
-    int64_t axis = ((const qn_axis *)n->attr)->axis;
-    return axis == 0 || y->rank < 2 || axis == -y->rank ? -2 : 0;
-  }
-  case QN_FAMILY_LOSS: {                /* if reduced, rows are added up */
-    if (n->op->kind == QN_OP_CTC_LOSS || n->op->kind == QN_OP_CTC_LOSS_BACKWARD)
-      return ((const qn_ctc *)n->attr)->reduction != QN_REDUCTION_NONE ? -2 : v->q.rank == 3;
-    const qn_entropy *a = n->attr;
-    return a->axis == 0 || y->rank < 2 || a->reduction != QN_REDUCTION_NONE ? -2 : v->q.dim[0] == y->dim[0] ? 0 : -1;
-  }
-  case QN_FAMILY_SELECTION: case QN_FAMILY_SCAN: {        /* ops that address elements by index have no rows */
-    if (n->op->kind != QN_OP_TOP_K && n->op->kind != QN_OP_SORT && n->op->family == QN_FAMILY_SELECTION)
-      return -2;
-    int64_t axis = qc_attr_int(n->op, n->attr, "axis", 0, 0, 0);
-    return axis == 0 || y->rank < 2 || axis == -y->rank ? -2 : 0;
-  }
-  case QN_FAMILY_REDUCTION: {
-    uint64_t mask = ((const qn_axes *)n->attr)->mask;
-    return mask == 0 || mask & 1 ? -2 : 0;
-  }
-  case QN_FAMILY_NORMALIZATION:         /* dscale and dshift add up over the rows that share them */
-    return ((const qn_norm *)n->attr)->mask & 1 ? -2 : v->q.dim[0] == y->dim[0] ? 0 : -1;
-  case QN_FAMILY_ATTENTION: {           /* rows are sequences; what has another first dim, or 1 for all, belongs to each */
-    static const char *const none[] = {"q_starts", "kv_starts", "pages", "slots", "dbias", "dsink", "amax", "cos", "sin"};
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-      if (!strcmp(role, none[i]))
-        return i < 7 ? -2 : -1;
-    if (n->op->kind == QN_OP_ATTENTION_FORWARD || n->op->kind == QN_OP_ATTENTION_BACKWARD)
-      if (((const qn_attention *)n->attr)->dropout > 0)
-        return -2;                      /* draws by the sequence's number */
-    return v->q.dim[0] == y->dim[0] && v->q.rank != 1 ? 0 : !strcmp(role, "q_lengths") || !strcmp(role, "kv_lengths") ? 0 : -1;
-  }
-  case QN_FAMILY_POOLING: case QN_FAMILY_RESAMPLING: case QN_FAMILY_LOCAL:
-  case QN_FAMILY_SAMPLING:
-    return 0;
-  case QN_FAMILY_RECURRENT: {           /* dropout counts elements of the whole batch, weights' gradients add up over it */
-    if (n->op->kind == QN_OP_RNN_BACKWARD || ((const qn_rnn *)n->attr)->dropout > 0)
-      return -2;
-    return !strcmp(role, "lengths") ? 0 : v->q.rank < 3 ? -1 : v->q.rank - 2;
-  }
-  case QN_FAMILY_POINTWISE:
-    return v->q.dim[0] == y->dim[0] ? 0 : -1;
-  }
-  return -2;
+  if (y->rank > 2 && y->dim[0] > 1)
+    return v->q.rank == y->rank && v->q.dim[0] == y->dim[0] ? 0 : QC_EACH_ROW;
+  return is(role, "b") || is(role, "bias") || v->q.dim[v->q.rank - 2] == 1 ? QC_EACH_ROW : v->q.rank - 2;
 }
+
+/* If reduced, rows are added up. */
+int qc_rows_loss(const struct qc_node *n, const struct qc_value *v, const char *role)
+{
+  const qn_entropy *a = n->attr;
+  return a->axis == 0 || n->out[0]->q.rank < 2 || a->reduction != QN_REDUCTION_NONE ? QC_NO_ROWS : qc_rows_alike(n, v, role);
+}
+
+int qc_rows_ctc(const struct qc_node *n, const struct qc_value *v, const char *role)
+{
+  (void)role;
+  return ((const qn_ctc *)n->attr)->reduction != QN_REDUCTION_NONE ? QC_NO_ROWS : v->q.rank == 3;
+}
+
+/* dscale and dshift add up over the rows that share them. */
+int qc_rows_norm(const struct qc_node *n, const struct qc_value *v, const char *role)
+{
+  return ((const qn_norm *)n->attr)->mask & 1 ? QC_NO_ROWS : qc_rows_alike(n, v, role);
+}
+
+/* Rows are sequences; what has another first dim, or 1 for all, belongs to each. */
+int qc_rows_attention(const struct qc_node *n, const struct qc_value *v, const char *role)
+{
+  static const char *const none[] = {"q_starts", "kv_starts", "pages", "slots", "dbias", "dsink", "amax", "cos", "sin"};
+  for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+    if (is(role, none[i]))
+      return i < 7 ? QC_NO_ROWS : QC_EACH_ROW;
+  if (n->op->kind == QN_OP_ATTENTION_FORWARD || n->op->kind == QN_OP_ATTENTION_BACKWARD)
+    if (((const qn_attention *)n->attr)->dropout > 0)
+      return QC_NO_ROWS;                /* draws by the sequence's number */
+  return v->q.dim[0] == n->out[0]->q.dim[0] && v->q.rank != 1 ? 0 : is(role, "q_lengths") || is(role, "kv_lengths") ? 0 : QC_EACH_ROW;
+}
+
+/* Dropout counts elements of the whole batch, weights' gradients add up over it. */
+int qc_rows_recurrent(const struct qc_node *n, const struct qc_value *v, const char *role)
+{
+  if (n->op->kind == QN_OP_RNN_BACKWARD || ((const qn_rnn *)n->attr)->dropout > 0)
+    return QC_NO_ROWS;
+  return is(role, "lengths") ? 0 : v->q.rank < 3 ? QC_EACH_ROW : v->q.rank - 2;
+}
+
+static int batch_dim(const struct qc_node *n, const struct qc_value *v, const char *role)
+{
+  return v->q.rank ? qc_rows(n, v, role) : QC_EACH_ROW;
+}
+
+/* ---- the last row alone --------------------------------------------------------------------- */
 
 bool qc_has_rows(const struct qc_problem *p)
 {
@@ -72,7 +106,7 @@ bool qc_has_rows(const struct qc_problem *p)
   for (int i = 0; p->view->n_ops == 1 && i < n->n_in + n->n_out; i++) {
     const struct qc_value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
     int dim = batch_dim(n, v, n->op->role[i < n->n_in ? n->in_role[i] : n->out_role[i - n->n_in]].name);
-    if (dim == -2)
+    if (dim == QC_NO_ROWS)
       return false;
     has |= dim >= 0;
   }
@@ -88,7 +122,7 @@ bool qc_rows_apart(const struct qc_problem *p)
     const struct qc_value *v = i < n->n_in ? n->in[i] : n->out[i - n->n_in];
     const char *role = n->op->role[i < n->n_in ? n->in_role[i] : n->out_role[i - n->n_in]].name;
     const int dim = batch_dim(n, v, role);
-    if (dim == -2)
+    if (dim == QC_NO_ROWS)
       return false;
     if (dim < 0 || v->q.dim[dim] < 2)
       continue;

@@ -302,53 +302,32 @@ static void run_plan(struct trial *t, bool first_fill)
 
 /* ---- a case ------------------------------------------------------------------------------- */
 
-static const char *default_fills(const struct qc_problem *p)
+/* The fills that ops.def names for the op, and whether that list is all that it admits. */
+static void default_fills(const struct qc_problem *p, char *fills, size_t bytes, bool *closed)
 {
   const struct qc_node *n = &p->node[0];
-  bool quick = qc_opt.tier == QC_QUICK, floats = false;
+  bool floats = false;
   for (int i = 0; i < n->n_in; i++)
     floats |= qc_is_float(n->in[i]->q.dtype);
-  if (p->view->n_ops > 1)
-    return quick ? "int,signed" : "int,signed,pos";
-  if (n->op->family == QN_FAMILY_TRANSFORM)
-    return "bits";
-  if (n->op->kind == QN_OP_RNG_UNIFORM || n->op->kind == QN_OP_RNG_NORMAL || n->op->kind == QN_OP_RNG_BERNOULLI ||
-      n->op->kind == QN_OP_IOTA)
-    return "int";                       /* only scalars to fill */
-  if (!floats)
-    return "int,bits";
-  switch (n->op->kind) {
-  case QN_OP_LOG: case QN_OP_SQRT: case QN_OP_RSQRT: case QN_OP_RECIPROCAL: case QN_OP_POW:
-    return quick ? "pos" : "pos,special";
-  case QN_OP_REDUCE_PROD: case QN_OP_CUMPROD:
-    return "near";
-  case QN_OP_POOL_LP_BACKWARD:          /* y is a norm: cases give it as positive */
-    return "signed:4";
-  case QN_OP_TOP_K: case QN_OP_SORT: case QN_OP_CUMMAX:
-    return quick ? "int" : "int,signed,special";
-  case QN_OP_BATCH_NORM_INFERENCE:      /* its variance is not negative */
-    return quick ? "pos" : "pos,special";
-  case QN_OP_REDUCE_MAX: case QN_OP_REDUCE_MIN: case QN_OP_REDUCE_AMAX: case QN_OP_ARGMAX: case QN_OP_ARGMIN:
-    return "int,special";
+  const char *s = p->view->n_ops > 1 ? "int,signed,pos*" : qc_fills(n->op), *whole = strchr(s, '/');
+  size_t length = whole ? (size_t)(whole - s) : strlen(s), at = 0;
+  *closed = length && s[length - 1] == '!';
+  length -= *closed;
+  if (p->view->n_ops == 1 && !floats) {
+    s = whole ? whole + 1 : "int,bits";
+    length = strlen(s);
   }
-  if (n->op->family == QN_FAMILY_TRAINING && qc_role(n, "v"))
-    return "pos";                       /* a mean of squares is not negative */
-  switch (n->op->family) {
-  case QN_FAMILY_TRAINING:    return quick ? "signed" : "signed,special";
-  case QN_FAMILY_CONTRACTION: return quick ? "int,signed" : "int,pos,signed";
-  case QN_FAMILY_SELECTION: case QN_FAMILY_SCAN:
-  case QN_FAMILY_REDUCTION:   return quick ? "int,pos" : "int,pos,signed,special";
-  case QN_FAMILY_SAMPLING:    return quick ? "int,signed:1.2" : "int,signed:1.2,special";
-  case QN_FAMILY_RESAMPLING:
-  case QN_FAMILY_POOLING:     return quick ? "int,special" : "int,signed,special";
-  case QN_FAMILY_NORMALIZATION: return quick ? "signed:4" : "signed:4,near,special";
+  for (size_t i = 0, k; i < length; i = k + 1) {
+    for (k = i; k < length && s[k] != ','; k++) {}
+    const bool later = s[k - 1] == '*';
+    if (!later || qc_opt.tier != QC_QUICK)
+      at += (size_t)snprintf(fills + at, bytes - at, "%s%.*s", at ? "," : "", (int)(k - i - later), s + i);
   }
-  return quick ? "signed:4" : "signed:4,special";
 }
 
 /* What few inputs hold and every engine must bear: the largest numbers, squares at the edge of f32, subnormals, no variation at all.
  * One for every other case or so, by its line, so that each family meets all of them. NULL: none for this case. */
-static const char *rare_fill(const struct qc_item *item, const struct qc_problem *p)
+static const char *rare_fill(const struct qc_item *item, const struct qc_problem *p, bool closed)
 {
   static const char *const fills[] = {"large", "large:30", "large:19", "tiny", "const:100.3"};
   enum { FILLS = sizeof fills / sizeof *fills, TURNS = 2 * FILLS };
@@ -359,9 +338,8 @@ static const char *rare_fill(const struct qc_item *item, const struct qc_problem
     floats |= qc_is_float(n->in[i]->q.dtype) && n->in[i]->q.rank > 0;
     wide |= n->in[i]->q.dtype == QN_F64;
   }
-  if (p->view->n_ops > 1 || qc_opt.tier == QC_QUICK || !floats || n->op->family == QN_FAMILY_TRANSFORM || n->op->kind == QN_OP_CAST ||
-      (n->op->family == QN_FAMILY_TRAINING && qc_role(n, "v")) || n->op->kind == QN_OP_POOL_LP_BACKWARD)
-    return NULL;                        /* all bits, or only some are valid: see default_fills */
+  if (p->view->n_ops > 1 || qc_opt.tier == QC_QUICK || !floats || closed)
+    return NULL;                        /* closed: it has all bits, or takes only some values */
   for (const char *s = item->line; *s; s++)
     h = qc_hash(h, 31, (uint64_t)*s);
   h %= TURNS;
@@ -440,8 +418,10 @@ int qc_run_case(const struct qc_item *item)
     return QC_SKIP;
   }
   if (!qc_setting(item->settings, "fill", fills, sizeof fills)) {
-    const char *rare = rare_fill(item, p);
-    snprintf(fills, sizeof fills, "%s%s%s", default_fills(p), rare ? "," : "", rare ? rare : "");
+    bool closed;
+    default_fills(p, fills, sizeof fills, &closed);
+    const char *rare = rare_fill(item, p, closed);
+    snprintf(fills + strlen(fills), sizeof fills - strlen(fills), "%s%s", rare ? "," : "", rare ? rare : "");
   }
   uint64_t seed = qc_setting(item->settings, "seed", text, sizeof text) ? strtoull(text, NULL, 10) : qc_opt.seed;
   const bool rungs = p->view->n_ops == 1 && !settled_by_core(p);       /* for a single op the planner's choice is run only for this check */

@@ -1,10 +1,11 @@
-/* flops.c -- the FLOPs of an op, from its shapes alone: a part of the schema, for those who judge times or size of a problem.
+/* flops.c -- the FLOPs of an op, from its shapes alone: a part of the schema, for those who judge times or size of a problem. ops.def
+ * says which of these functions is whose; for many ops it says a number per element.
  *
  * They follow convention: a multiply-add is two; a pointwise function, a comparison or a window's tap is one; what an
  * engine really executes (Winograd, padding, recomputation) does not count. */
 #include <string.h>
 #include <quern/kit.h>
-#include "core.h"
+#include "problem.h"
 
 static const qn_value *role(const qn_value *value, const qn_node *op, const char *name)
 {
@@ -21,27 +22,21 @@ static const qn_value *first_output(const qn_value *value, const qn_node *op)
   return &value[op->arg[op->first[op->n_inputs]]];
 }
 
-static double matmul_flops(const qn_value *value, const qn_node *op)
+double qn__flops_matmul(const qn_value *value, const qn_node *op)
 {
   const qn_value *a = role(value, op, "a");
   return 2 * elements(role(value, op, "y")) * (double)a->dim[a->rank - 1];
 }
 
 /* All three directions do the same multiplications: one per output element of the forward, channel and tap. */
-static double conv_flops(const qn_value *value, const qn_node *op)
+double qn__flops_conv(const qn_value *value, const qn_node *op)
 {
   const qn_value *y = role(value, op, op->op == QN_OP_CONV_FORWARD ? "y" : "dy");
   const qn_value *w = role(value, op, op->op == QN_OP_CONV_BACKWARD_FILTER ? "dw" : "w");
   return 2 * elements(y) * elements(w) / (double)(w->dim[0] ? w->dim[0] : 1);
 }
 
-/* A maximum, a subtraction, an exponential, a sum and a division for each element. */
-static double softmax_flops(const qn_value *value, const qn_node *op)
-{
-  return 5 * elements(first_output(value, op));
-}
-
-static double pool_flops(const qn_value *value, const qn_node *op)
+double qn__flops_pool(const qn_value *value, const qn_node *op)
 {
   const qn_pool *pool = op->attr;
   bool backward = qn_op_find(op->op)->forward;
@@ -54,14 +49,8 @@ static double pool_flops(const qn_value *value, const qn_node *op)
   return n;
 }
 
-/* Each element of x is a tap of about one window. */
-static double adaptive_flops(const qn_value *value, const qn_node *op)
-{
-  return elements(qn_op_find(op->op)->forward ? first_output(value, op) : role(value, op, "x"));
-}
-
 /* A multiply-add for each tap of each point. */
-static double resampling_flops(const qn_value *value, const qn_node *op)
+double qn__flops_resampling(const qn_value *value, const qn_node *op)
 {
   const qn_value *y = role(value, op, qn_op_find(op->op)->forward ? "dy" : "y");
   double taps = 1;
@@ -70,19 +59,8 @@ static double resampling_flops(const qn_value *value, const qn_node *op)
   return taps > 1 ? 2 * taps * elements(y) : 0;
 }
 
-static double reduction_flops(const qn_value *value, const qn_node *op)
-{
-  return elements(role(value, op, "x"));
-}
-
-/* Mean, variance and scaling; a multiply-add counts two. */
-static double normalization_flops(const qn_value *value, const qn_node *op)
-{
-  return 8 * elements(role(value, op, "x"));
-}
-
 /* An update has about four multiply-adds, a root and a division per parameter; a norm one multiply-add. */
-static double training_flops(const qn_value *value, const qn_node *op)
+double qn__flops_training(const qn_value *value, const qn_node *op)
 {
   double n = 0;
   for (int32_t k = op->first[0]; k < op->first[1]; k++)
@@ -90,20 +68,17 @@ static double training_flops(const qn_value *value, const qn_node *op)
   return role(value, op, "params") ? 10 * n : 2 * n;
 }
 
-/* As softmax; for each state of a frame (two per label) ctc adds three exponentials, a logarithm and five other operations,
- * its gradient twice that. */
-static double loss_flops(const qn_value *value, const qn_node *op)
+/* As softmax; for each state of a frame (two per label) three exponentials, a logarithm and five other operations, its gradient twice
+ * that. */
+double qn__flops_ctc(const qn_value *value, const qn_node *op)
 {
-  if (op->op == QN_OP_CTC_LOSS || op->op == QN_OP_CTC_LOSS_BACKWARD) {
-    const qn_value *x = role(value, op, "x"), *labels = role(value, op, "labels");
-    double states = (double)x->dim[0] * (2 * elements(labels) + (double)x->dim[1]);
-    return 5 * elements(x) + (op->op == QN_OP_CTC_LOSS ? 9 : 18) * states;
-  }
-  return 5 * elements(role(value, op, "x"));
+  const qn_value *x = role(value, op, "x"), *labels = role(value, op, "labels");
+  double states = (double)x->dim[0] * (2 * elements(labels) + (double)x->dim[1]);
+  return 5 * elements(x) + (op->op == QN_OP_CTC_LOSS ? 9 : 18) * states;
 }
 
 /* A multiply-add per element of a window (across: in one dim, within: in all), in a gradient of two windows; a power, two products. */
-static double local_flops(const qn_value *value, const qn_node *op)
+double qn__flops_lrn(const qn_value *value, const qn_node *op)
 {
   const qn_local_norm *a = op->attr;
   const qn_value *x = role(value, op, "x");
@@ -113,14 +88,18 @@ static double local_flops(const qn_value *value, const qn_node *op)
   return (2 * window + 3) * elements(x) * (qn_op_find(op->op)->forward ? 2 : 1);
 }
 
-/* A multiply-add per tap of each sampled element, or per entry of theta at each point. */
-static double sampling_flops(const qn_value *value, const qn_node *op)
+/* A multiply-add per entry of theta at each point. */
+double qn__flops_affine_grid(const qn_value *value, const qn_node *op)
 {
-  const qn_value *grid = role(value, op, op->op == QN_OP_AFFINE_GRID_BACKWARD ? "dy" : "grid"),
-      *y = role(value, op, op->op == QN_OP_GRID_SAMPLE ? "y" : "dy");
+  const qn_value *grid = role(value, op, op->op == QN_OP_AFFINE_GRID_BACKWARD ? "dy" : "grid");
+  return 2 * (double)(grid->rank - 1) * elements(grid);
+}
+
+/* A multiply-add per tap of each sampled element. */
+double qn__flops_grid_sample(const qn_value *value, const qn_node *op)
+{
+  const qn_value *grid = role(value, op, "grid"), *y = role(value, op, op->op == QN_OP_GRID_SAMPLE ? "y" : "dy");
   double d = (double)(grid->rank - 2);
-  if (op->op == QN_OP_AFFINE_GRID || op->op == QN_OP_AFFINE_GRID_BACKWARD)
-    return 2 * (d + 1) * elements(grid);
   return 2 * (d == 2 ? 4 : 8) * elements(y) * (op->op == QN_OP_GRID_SAMPLE_BACKWARD_GRID ? d : 1);
 }
 
@@ -133,7 +112,7 @@ static double clamped_sum(double n, double c, double m)
 
 /* A multiply-add for each element of a key and of a value (a gradient: three and two) that the window shows; other masks and lengths are
  * taken to hide nothing. Ragged sequences count as equally long. */
-static double attention_flops(const qn_value *value, const qn_node *op)
+double qn__flops_attention(const qn_value *value, const qn_node *op)
 {
   const qn_attention *a = op->attr;
   const qn_value *q = role(value, op, "q"), *k = role(value, op, "k"), *v = role(value, op, "v"), *q_starts = role(value, op, "q_starts");
@@ -147,14 +126,8 @@ static double attention_flops(const qn_value *value, const qn_node *op)
   return b * (double)q->dim[1] * pairs * (op->op == QN_OP_ATTENTION_FORWARD ? 2 * (d + dv) : 6 * d + 4 * dv);
 }
 
-/* Three operations per element: of a merge or of what is turned. */
-static double rotary_flops(const qn_value *value, const qn_node *op)
-{
-  return 3 * elements(first_output(value, op));
-}
-
 /* A multiply-add per weight, step and sequence; in the gradient two, for dx and dw. */
-static double recurrent_flops(const qn_value *value, const qn_node *op)
+double qn__flops_recurrent(const qn_value *value, const qn_node *op)
 {
   const qn_op_info *info = qn_op_find(op->op);
   const qn_value *x = role(value, op, "x");
@@ -166,58 +139,9 @@ static double recurrent_flops(const qn_value *value, const qn_node *op)
   return (info->forward ? 4 : 2) * weights * (double)x->dim[0] * (double)x->dim[1];
 }
 
-static double pointwise_flops(const qn_value *value, const qn_node *op)
+double qn__role_elements(const qn_value *value, const qn_node *op, uint32_t role)
 {
-  return elements(first_output(value, op));
+  return op->first[role] < op->first[role + 1] ? elements(&value[op->arg[op->first[role]]]) : 0;
 }
 
-/* An addition or a comparison per input element. */
-static double selection_flops(const qn_value *value, const qn_node *op)
-{
-  return op->op == QN_OP_ONE_HOT ? 0 : elements(&value[op->arg[0]]);
-}
-
-static double transform_flops(const qn_value *value, const qn_node *op)
-{
-  (void)value, (void)op;
-  return 0;
-}
-
-static const struct {
-  uint32_t op, family;                  /* an op, or 0 for all other ops of the family */
-  double (*flops)(const qn_value *, const qn_node *);
-} table[] = {
-  { QN_OP_MATMUL, 0, matmul_flops },
-  { 0, QN_FAMILY_CONTRACTION, conv_flops },
-  { QN_OP_ATTENTION_FORWARD, 0, attention_flops },
-  { QN_OP_ATTENTION_BACKWARD, 0, attention_flops },
-  { QN_OP_CACHE_WRITE, 0, transform_flops },
-  { 0, QN_FAMILY_ATTENTION,   rotary_flops },
-  { 0, QN_FAMILY_SOFTMAX,     softmax_flops },
-  { QN_OP_POOL_ADAPTIVE_MAX, 0, adaptive_flops },
-  { QN_OP_POOL_ADAPTIVE_MAX_BACKWARD, 0, adaptive_flops },
-  { QN_OP_POOL_ADAPTIVE_AVERAGE, 0, adaptive_flops },
-  { QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD, 0, adaptive_flops },
-  { 0, QN_FAMILY_RESAMPLING,  resampling_flops },
-  { 0, QN_FAMILY_POOLING,     pool_flops },
-  { 0, QN_FAMILY_REDUCTION,   reduction_flops },
-  { 0, QN_FAMILY_POINTWISE,   pointwise_flops },
-  { 0, QN_FAMILY_SELECTION,   selection_flops },
-  { 0, QN_FAMILY_SCAN,        selection_flops },
-  { 0, QN_FAMILY_TRANSFORM,   transform_flops },
-  { 0, QN_FAMILY_NORMALIZATION, normalization_flops },
-  { 0, QN_FAMILY_LOSS,        loss_flops },
-  { 0, QN_FAMILY_LOCAL,       local_flops },
-  { 0, QN_FAMILY_SAMPLING,    sampling_flops },
-  { 0, QN_FAMILY_TRAINING,    training_flops },
-  { 0, QN_FAMILY_RECURRENT,   recurrent_flops },
-  { 0, QN_FAMILY_RANDOM,      pointwise_flops },
-  { 0, QN_FAMILY_QUANTIZATION, pointwise_flops },
-};
-
-double qn_flops(const qn_node *op, const qn_value *value)
-{
-  for (size_t t = 0; t < sizeof table / sizeof table[0]; t++)
-    if (table[t].op ? table[t].op == op->op : table[t].family == op->family) return table[t].flops(value, op);
-  return 0;
-}
+double qn_flops(const qn_node *op, const qn_value *value) { return qn__op_flops(value, op); }

@@ -1,5 +1,5 @@
-/* infer.c -- checks one op's arguments against the schema, then against its family's rules, which also infer the dtype and
- * dims of outputs not given. Engines need not check again what passes here. */
+/* infer.c -- checks one op's arguments against the schema, then against the rule that ops.def names for it, which also infers the
+ * dtype and dims of outputs not given. Engines need not check again what passes here. */
 #include <stdio.h>
 #include <string.h>
 #include <quern/kit.h>
@@ -173,39 +173,13 @@ static qn_status check_outputs(const qn__problem *p)
 
 /* ---- the whole op ------------------------------------------------------------------------- */
 
-static qn_status family_rules(const qn__problem *p)
-{
-  switch (p->op->family) {
-  case QN_FAMILY_CONTRACTION: return p->op->kind == QN_OP_MATMUL ? qn__infer_matmul(p) : qn__infer_conv(p);
-  case QN_FAMILY_POINTWISE:   return qn__infer_pointwise(p);
-  case QN_FAMILY_REDUCTION:   return qn__infer_reduction(p);
-  case QN_FAMILY_SOFTMAX:     return qn__infer_softmax(p);
-  case QN_FAMILY_POOLING:     return qn__infer_pool(p);
-  case QN_FAMILY_RESAMPLING:  return qn__infer_sized(p);
-  case QN_FAMILY_SELECTION:   return qn__infer_selection(p);
-  case QN_FAMILY_SCAN:        return qn__infer_scan(p);
-  case QN_FAMILY_TRANSFORM:   return qn__infer_transform(p);
-  case QN_FAMILY_NORMALIZATION: return qn__infer_normalization(p);
-  case QN_FAMILY_SAMPLING:    return qn__infer_sampling(p);
-  case QN_FAMILY_LOCAL:       return qn__infer_local(p);
-  case QN_FAMILY_RANDOM:      return qn__infer_random(p);
-  case QN_FAMILY_LOSS:        return qn__infer_loss(p);
-  case QN_FAMILY_ATTENTION:   return qn__infer_attention(p);
-  case QN_FAMILY_TRAINING:    return qn__infer_training(p);
-  case QN_FAMILY_RECURRENT:   return qn__infer_recurrent(p);
-  case QN_FAMILY_QUANTIZATION: return qn__infer_quantization(p);
-  case QN_FAMILY_COLLECTIVE:  return qn__infer_collective(p);
-  default: return qn__fail(QN_INTERNAL, "%s: its family has no rules", p->op->name);
-  }
-}
-
 static qn_status infer(const qn__problem *p)
 {
   qn_status status = check_roles(p);
   if (status || (status = check_values(p))) return status;
   if (p->attr) trim_attributes(p);
   if ((status = check_attributes(p))) return status;
-  if ((status = family_rules(p))) return status;
+  if ((status = qn__rule(p))) return status;
   return check_outputs(p);
 }
 

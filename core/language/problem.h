@@ -24,27 +24,7 @@ typedef struct qn__problem {
 
 /* qn__infer, without an error sentence. */
 bool qn__infers(const qn_op_info *op, void *attr, const qn_node *node, qn_value *value);
-/* The rules of each family. */
-qn_status qn__infer_matmul(const qn__problem *p);
-qn_status qn__infer_conv(const qn__problem *p);
-qn_status qn__infer_pool(const qn__problem *p);
-qn_status qn__infer_pointwise(const qn__problem *p);
-qn_status qn__infer_softmax(const qn__problem *p);
-qn_status qn__infer_reduction(const qn__problem *p);
-qn_status qn__infer_sized(const qn__problem *p);
-qn_status qn__infer_selection(const qn__problem *p);
-qn_status qn__infer_scan(const qn__problem *p);
-qn_status qn__infer_transform(const qn__problem *p);
-qn_status qn__infer_normalization(const qn__problem *p);
-qn_status qn__infer_sampling(const qn__problem *p);
-qn_status qn__infer_local(const qn__problem *p);
-qn_status qn__infer_random(const qn__problem *p);
-qn_status qn__infer_loss(const qn__problem *p);
-qn_status qn__infer_attention(const qn__problem *p);
-qn_status qn__infer_training(const qn__problem *p);
-qn_status qn__infer_quantization(const qn__problem *p);
-qn_status qn__infer_recurrent(const qn__problem *p);
-qn_status qn__infer_collective(const qn__problem *p);
+#include <kinds/core.h>                   /* the rules and FLOPs of each op, by what ops.def says of its kind */
 
 /* ---- argument.c: helpers for those rules ---------------------------------------------------- */
 
