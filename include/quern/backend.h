@@ -48,7 +48,6 @@ typedef struct qn_value {
 enum {
   QN_VALUE_HOST   = 1u,                   /* a host scalar: its pointer at launch is to host memory */
   QN_VALUE_ESCAPE = 2u,                   /* needed outside the region: must always be written */
-  QN_VALUE_OPAQUE = 4u,                   /* bytes that only the engine that wrote them can read */
   QN_VALUE_VIEW   = 8u                    /* (minor 3) another value's memory, under these dims and strides: see qn_view */
 };
 enum { QN_SCALAR_OTHER = 0, QN_SCALAR_ZERO = 1, QN_SCALAR_ONE = 2 };
