@@ -202,6 +202,19 @@ cumprod x=f32/5 ; fill=zero x.is=2,3,0.5,-1,4 y.is=2,6,3,-3,-12 plain=1
 cumprod x=f32/3 exclusive=1 reverse=1 ; fill=zero x.is=2,3,5 y.is=15,5,1 plain=1
 cummax x=f32/6 ; fill=zero x.is=1,3,2,nan,9,-1 y.is=1,3,3,nan,nan,nan plain=1
 cummax x=f32/3 exclusive=1 ; fill=zero x.is=2,3,5 y.is=-inf,2,3 plain=1
+cummin x=f32/77 ; as=f16,bf16,f64
+cummin x=f32/5x33 axis=0 exclusive=1 ; as=f64
+cummin x=f32/5x6x7 axis=1 reverse=1 ; as=bf16
+cummin x=i32/3x70 exclusive=1 reverse=1
+cummin x=i8/200
+cummin x=u8/3x9 axis=0
+cummin x=i64/33 ; fill=bits,int:3
+cummin x=f32/6x5/1:6 axis=0 y=f32/6x5/5:1
+cummin x=f32/3x0
+cummin x=f16/300 y=f32/300
+cummin x=f32/6 ; fill=zero x.is=3,1,2,nan,-9,1 y.is=3,1,1,nan,nan,nan plain=1
+cummin x=f32/3 exclusive=1 ; fill=zero x.is=5,3,2 y.is=inf,5,3 plain=1
+cummin x=i8/4 exclusive=1 reverse=1 ; fill=zero x.is=5,-3,2,0 y.is=-3,0,0,127 plain=1
 # long sums: one running f32 sum fails
 scatter_add dy=f32/1048576 indices=i32/1048576 dx=f32/2 ; fill=const:0.1 indices.fill=zero plain=1
 pad_backward dy=f32/1x70000 pad=0,69990:0 mode=replicate ; fill=const:0.1 plain=1

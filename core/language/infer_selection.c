@@ -159,7 +159,7 @@ qn_status qn__infer_scan(const qn__problem *p)
   if (x->rank < 1) return qn__refuse(p, "x", "rank is 0; must be at least 1");
   qn_status status = qn__settle_axis(p, &a->axis, x->rank);
   if (status) return status;
-  uint32_t sums = p->op->kind == QN_OP_CUMMAX ? 0 : QN__BIT(QN_I32) | QN__BIT(QN_I64);
+  uint32_t sums = p->op->kind == QN_OP_CUMMAX || p->op->kind == QN_OP_CUMMIN ? 0 : QN__BIT(QN_I32) | QN__BIT(QN_I64);
   uint32_t set = QN__BIT(x->dtype) & QN__FLOATS ? qn__kin(x->dtype) : QN__BIT(x->dtype) | sums;
   if ((status = qn__dtype_in(p, 1, set))) return status;
   return qn__settle(p, 1, x->dtype, x->rank, x->dim);

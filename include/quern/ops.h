@@ -790,10 +790,11 @@ typedef struct qn_scan {
  * bf16 in any mixture, or both f64. Integers i8 u8 i32 i64 wrap in y's dtype, which is i32, i64 or x's own. The gradient is
  * cumsum of dy in the other direction. */
 qn_status qn_cumsum(qn_context *ctx, const qn_scan *scan, const qn_tensor *x, const qn_tensor *y);
-/* The same with products (the first of an exclusive one is 1) and maxima (-Inf, or the least integer; NaN wins; an integer y is of x's
- * dtype). */
+/* The same with products (the first of an exclusive one is 1), and with maxima and minima (-Inf or Inf, or the least or the largest
+ * integer; NaN wins; an integer y is of x's dtype). */
 qn_status qn_cumprod(qn_context *ctx, const qn_scan *scan, const qn_tensor *x, const qn_tensor *y);
 qn_status qn_cummax(qn_context *ctx, const qn_scan *scan, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_cummin(qn_context *ctx, const qn_scan *scan, const qn_tensor *x, const qn_tensor *y);
 
 /* ---- reductions --------------------------------------------------------------------------- */
 

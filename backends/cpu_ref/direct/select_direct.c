@@ -5,7 +5,8 @@
  *   one_hot       y[a, l, b] = on where indices[a, b] = l, else off
  *   top_k         y = the k largest along an axis, NaN above all, the first of equals first; indices = their positions
  *   sort          y = x along an axis in rising order, NaN above all, equals in their order; indices = where each was
- *   cumsum        y[i] = x[0] + ... + x[i] along an axis; exclusive: to i - 1; reverse: from the end; cumprod, cummax likewise */
+ *   cumsum        y[i] = x[0] + ... + x[i] along an axis; exclusive: to i - 1; reverse: from the end; cumprod, cummax,
+ *                 cummin likewise */
 #include "direct.h"
 
 /* ---- sums by index ----------------------------------------------------------------------------- */
@@ -169,12 +170,13 @@ static qn_status sort(const qn_prepared *p, const qn_launch *launch)
   return QN_OK;
 }
 
-/* cumprod, cummax: of floats in f, of integers in whole. */
+/* cumprod, cummax, cummin: of floats in f, of integers in whole. */
 typedef struct running { long double f; int64_t whole; } running;
 
 static running running_begin(uint32_t op, uint32_t dtype)
 {
   if (op == QN_OP_CUMPROD) return (running){ 1, 1 };
+  if (op == QN_OP_CUMMIN) return (running){ INFINITY, qn_largest(dtype) };
   return (running){ -INFINITY, qn_least(dtype) };
 }
 
@@ -183,11 +185,11 @@ static void running_add(running *r, uint32_t op, const cpu_tensor *x, int64_t at
   if (qn_is_integer(x->dtype)) {
     const int64_t v = qn_load_i64(cpu_at(x, at), x->dtype);
     if (op == QN_OP_CUMPROD) r->whole = (int64_t)((uint64_t)r->whole * (uint64_t)v);
-    else if (v > r->whole) r->whole = v;
+    else if (op == QN_OP_CUMMIN ? v < r->whole : v > r->whole) r->whole = v;
   } else {
     const double v = cpu_get(x, at);
     if (op == QN_OP_CUMPROD) r->f *= v;
-    else if (isnan(v) || v > r->f) r->f = v;
+    else if (isnan(v) || (op == QN_OP_CUMMIN ? v < r->f : v > r->f)) r->f = v;
   }
 }
 
@@ -247,5 +249,6 @@ static const qn_engine row[] = {
   CPU_DIRECT_ROW(QN_OP_CUMSUM, cumsum),
   CPU_DIRECT_ROW(QN_OP_CUMPROD, scan),
   CPU_DIRECT_ROW(QN_OP_CUMMAX, scan),
+  CPU_DIRECT_ROW(QN_OP_CUMMIN, scan),
 };
 const qn_engine_list cpu_select_direct = { row, sizeof row / sizeof *row };

@@ -1,11 +1,12 @@
-/* select_direct.cu -- scatter_add, pad_backward, one_hot, top_k, sort, cumsum, cumprod, cummax; any strides and dtypes, in double.
+/* select_direct.cu -- scatter_add, pad_backward, one_hot, top_k, sort, cumsum, cumprod, cummax, cummin; any strides
+ * and dtypes, in double.
  *
  *   scatter_add   dx[a, l, b] = the sum of dy[a, i, b] over the i with indices[i] = l     an element a thread
  *   pad_backward  dx[j] = the sum of dy[i] over the i that pad fills from j               an element a thread
  *   one_hot       y[a, l, b] = on where indices[a, b] = l, else off                       an element a thread
  *   top_k         y = the k largest along an axis, the largest first                      a line a warp, k passes
  *   sort          y[the number of those before x[i]] = x[i] along an axis                 an element a thread
- *   cumsum        y[i] = x[0] + ... + x[i] along an axis; cumprod, cummax likewise        a line a thread */
+ *   cumsum        y[i] = x[0] + ... + x[i] along an axis; cumprod, cummax, cummin likewise   a line a thread */
 #include "kit/direct.cuh"
 #include "engines.h"
 
@@ -15,7 +16,7 @@ struct selection {
   int64_t count;                          /* elements (threads) or lines (warps) */
   int64_t places, k;                      /* number of indices; top_k's k */
   int32_t mode, smallest, exclusive, reverse;
-  bool    product;                        /* of a scan: cumprod, else cummax */
+  int32_t joins;                          /* of a scan: QN_OP_CUMPROD, QN_OP_CUMMAX, QN_OP_CUMMIN */
   bool    outwards;                       /* pad_backward: nothing is cut off, and nothing comes round */
   int64_t before[QN_MAX_RANK];            /* pad_backward */
   double  on, off;
@@ -240,7 +241,7 @@ template <class T> __global__ static void __launch_bounds__(128) cumsum_direct(c
   }
 }
 
-/* cumprod, cummax. none: what the first of an exclusive scan is. */
+/* cumprod, cummax, cummin. none: what the first of an exclusive scan is. */
 template <class T> __global__ static void __launch_bounds__(128) scan_direct(const __grid_constant__ selection s, T none)
 {
   const int64_t n = s.x.dim[s.axis];
@@ -251,7 +252,7 @@ template <class T> __global__ static void __launch_bounds__(128) scan_direct(con
       const int64_t at = s.reverse ? n - 1 - j : j;
       if (s.exclusive) store_sum(s.y, to + at * s.y.stride[s.axis], v);
       const T x = s.x.load<T>(from + at * s.x.stride[s.axis]);
-      v = s.product ? (T)(v * x) : v != v || v >= x ? v : x;
+      v = s.joins == QN_OP_CUMPROD ? (T)(v * x) : v != v || (s.joins == QN_OP_CUMMIN ? v <= x : v >= x) ? v : x;
       if (!s.exclusive) store_sum(s.y, to + at * s.y.stride[s.axis], v);
     }
   }
@@ -348,12 +349,14 @@ static qn_status run_scan(const qn_prepared *p, const qn_launch *launch)
   s.x = direct_tensor(k, launch, QN_ROLE_CUMPROD_X, 0);
   s.y = direct_tensor(k, launch, QN_ROLE_CUMPROD_Y, 0);
   s.axis = (int32_t)a->axis, s.exclusive = a->exclusive != 0, s.reverse = a->reverse != 0;
-  s.product = k->op == QN_OP_CUMPROD;
+  s.joins = (int32_t)k->op;
   s.count = direct_elements(s.x) / s.x.dim[s.axis];
   const unsigned blocks = direct_blocks(s.count, 128);
   if (qn_is_integer(s.x.dtype))
-    scan_direct<int64_t><<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(s, s.product ? 1 : qn_least(s.x.dtype));
-  else scan_direct<double><<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(s, s.product ? 1 : -INFINITY);
+    scan_direct<int64_t><<<blocks, 128, 0, (cudaStream_t)launch->stream>>>
+      (s, k->op == QN_OP_CUMPROD ? 1 : k->op == QN_OP_CUMMIN ? qn_largest(s.x.dtype) : qn_least(s.x.dtype));
+  else scan_direct<double><<<blocks, 128, 0, (cudaStream_t)launch->stream>>>
+      (s, k->op == QN_OP_CUMPROD ? 1 : k->op == QN_OP_CUMMIN ? INFINITY : -INFINITY);
   return direct_launched("scan_direct");
 }
 
@@ -366,5 +369,6 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_CUMSUM, run_cumsum),
   DIRECT_ROW(QN_OP_CUMPROD, run_scan),
   DIRECT_ROW(QN_OP_CUMMAX, run_scan),
+  DIRECT_ROW(QN_OP_CUMMIN, run_scan),
 };
 CUDA_ENGINES(select_direct) = { row, sizeof row / sizeof *row };
