@@ -454,6 +454,11 @@ log2 x=f16/65536 ; fill=all plain=1
 log2 x=bf16/65536 ; fill=all plain=1 tier=full
 log2 x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
 log2 x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
+log10 x=f32/73 ; as=f16,bf16,f64
+log10 x=f16/65536 ; fill=all plain=1
+log10 x=bf16/65536 ; fill=all plain=1 tier=full
+log10 x=f32/3001 ; fill=signed:1,signed:100,wide,finite,tiny,signed:1e15,signed:3e38 plain=1
+log10 x=f64/301 ; fill=signed:1,signed:100,wide,special plain=1
 tan x=f32/74 ; as=f16,bf16,f64
 tan x=f16/65536 ; fill=all plain=1
 tan x=bf16/65536 ; fill=all plain=1 tier=full
@@ -631,6 +636,7 @@ isfinite x=f32/4 ; fill=zero x.is=nan,inf,-inf,0 y.is=0,0,0,1 plain=1 as=f16,bf1
 log1p x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=-0.6931471805599453,9.999950000333332e-06,0.22314355131420976,1.0986122886681098 y.within=1e-14 plain=1
 expm1 x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=-0.3934693402873666,1.0000050000166668e-05,0.2840254166877415,6.38905609893065 y.within=1e-14 plain=1
 exp2 x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=0.7071067811865476,1.0000069314958282,1.189207115002721,4 y.within=1e-14 plain=1
+log10 x=f64/5 ; fill=zero x.is=-0.5,0,1e-05,1000,2 y.is=nan,-inf,-5,3,0.30102999566398120 y.within=1e-15 plain=1
 log2 x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=nan,-16.609640474436812,-2,1 y.within=1e-14 plain=1
 tan x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=-0.5463024898437905,1.0000000000333334e-05,0.25534192122103627,-2.185039863261519 y.within=1e-14 plain=1
 atan x=f64/4 ; fill=zero x.is=-0.5,1e-05,0.25,2 y.is=-0.4636476090008061,9.999999999666668e-06,0.24497866312686414,1.1071487177940904 y.within=1e-14 plain=1

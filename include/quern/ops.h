@@ -904,6 +904,7 @@ qn_status qn_log1p(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /*
 qn_status qn_expm1(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = e^x - 1, exact near 0 */
 qn_status qn_exp2(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = 2^x */
 qn_status qn_log2(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the logarithm of x to base 2 */
+qn_status qn_log10(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = the logarithm of x to base 10 */
 qn_status qn_tan(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = tan x */
 qn_status qn_asin(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = arcsin x; NaN beyond -1 to 1 */
 qn_status qn_acos(qn_context *ctx, const qn_tensor *x, const qn_tensor *y);  /* y = arccos x; NaN beyond -1 to 1 */
