@@ -2,7 +2,10 @@
  * that is killed, late, gone or at another problem makes the others fail within the deadline, with a sentence, and never hang.
  *
  * Each test forks its ranks before any context exists; what a rank saw goes through shared memory. GROUP_KILLS=N: that many ranks are
- * killed at random moments (default 12). */
+ * killed at random moments (default 12), by GROUP_SEED.
+ *
+ * `t_group NAME` is one rank, of those that a launcher started, at one of these tests: so plugins/mpi/mpi.tap runs them over MPI.
+ * GROUP_BACKEND: its backends; GROUP_KILL=RANK:SECONDS: that rank ends so after it has met the others. Exit status: 0: as it should. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -39,17 +42,22 @@ static void pause_for(double seconds)
 
 typedef struct place_in { int rank, size; qn_context *ctx; qn_group *group; seen *mine; } place_in;
 
+static qn_status join_by(place_in *p, int rank, int size, const char *const options[])
+{
+  const char *const context[] = { backend, "threads=1", NULL };
+  *p = (place_in){ rank, size, NULL, NULL, &all[rank] };
+  qn_status status = qn_context_create(context, &p->ctx);
+  if (!status) status = qn_group_create(options, &p->group);
+  return status ? status : qn_context_join(p->ctx, p->group);
+}
+
 static qn_status join(place_in *p, int rank, int size)
 {
   char r[32], s[32], d[32];
   snprintf(r, sizeof r, "rank=%d", rank);
   snprintf(s, sizeof s, "size=%d", size);
   snprintf(d, sizeof d, "deadline=%g", deadline);
-  const char *const options[] = { place, r, s, d, NULL }, *const context[] = { backend, "threads=1", NULL };
-  *p = (place_in){ rank, size, NULL, NULL, &all[rank] };
-  qn_status status = qn_context_create(context, &p->ctx);
-  if (!status) status = qn_group_create(options, &p->group);
-  return status ? status : qn_context_join(p->ctx, p->group);
+  return join_by(p, rank, size, (const char *const[]){ place, r, s, d, NULL });
 }
 
 static void part(place_in *p)
@@ -329,6 +337,7 @@ static void slow(place_in *p)
 static void too_slow(place_in *p)
 {
   float x[4] = { 0 };
+  if (sum(p, x, 4)) return;
   if (p->rank == 1) pause_for(deadline * 2);
   const double since = now();
   failed(p, sum(p, x, 4), since);
@@ -381,8 +390,9 @@ static void one_leaves(place_in *p)
 
 static void random_kills(int kills)
 {
+  const char *seed = getenv("GROUP_SEED");
   int hung = 0, wrong = 0;
-  srand(11);
+  srand(seed ? (unsigned)atoi(seed) : 11);
   for (int k = 0; k < kills && !hung; k++) {
     const int victim = rand() % 3;
     const double after = 0.02 + (double)(rand() % 200) / 1000;
@@ -427,12 +437,75 @@ static void check_options(void)
          "rank 1 waits for rank 0 no longer than the deadline");
 }
 
-int main(void)
+/* ---- a rank of a launcher's ------------------------------------------------------------------------------- */
+
+/* one, two: words of the failure that must come; NULL: none must. */
+typedef struct launched { const char *name; void (*fn)(place_in *); const char *one, *two; double deadline; } launched;
+static const launched tests[] = {
+  { "sums", sums, NULL, NULL, 20 },
+  { "in_graph", in_graph, NULL, NULL, 20 },
+  { "parts", parts, NULL, NULL, 20 },
+  { "talk", talk, NULL, NULL, 20 },
+  { "slow", slow, NULL, NULL, 4 },
+  { "other_sizes", other_sizes, "f32/8]", "f32/9]", 4 },
+  { "other_message", other_message, "f32/11]", "f32/12]", 4 },
+  { "other_ops", other_ops, "all_reduce x=[f32/12]", "recv x=[f32/12]", 1 },
+  { "too_slow", too_slow, "for rank 1", "its deadline", 1 },
+  { "killed", until_failure, "ended without leaving", "", 4 },
+};
+
+static void *kill_later(void *seconds)
+{
+  pause_for(*(double *)seconds);
+  kill(getpid(), SIGKILL);
+  return NULL;
+}
+
+static int launched_rank(const char *name)
+{
+  const launched *t = tests, *const end = tests + sizeof tests / sizeof *tests;
+  static double after;
+  int victim = -1;
+  char by[128], d[32];
+  pthread_t killer;
+  place_in p;
+  while (t < end && strcmp(t->name, name)) t++;
+  if (t == end) return 2;
+  deadline = t->deadline;
+  snprintf(d, sizeof d, "deadline=%g", deadline);
+  snprintf(by, sizeof by, "backend=%s", getenv("GROUP_BACKEND") ? getenv("GROUP_BACKEND") : "cpu_ref");
+  backend = by;
+  qn_group *g = NULL;
+  if (qn_group_create((const char *const[]){ d, NULL }, &g)) {
+    fprintf(stderr, "t_group: %s\n", qn_last_error());
+    return 1;
+  }
+  const int rank = qn_group_rank(g), size = qn_group_size(g);
+  const qn_status status = size > MOST ? QN_UNSUPPORTED : join_by(&p, rank, size, (const char *const[]){ d, NULL });
+  if (getenv("GROUP_KILL") && sscanf(getenv("GROUP_KILL"), "%d:%lf", &victim, &after) == 2 && victim == rank)
+    pthread_create(&killer, NULL, kill_later, &after);
+  if (status) failed(&p, status, now());
+  else t->fn(&p);
+  part(&p);
+  const seen *s = &all[rank];
+  const int ok = t->one ? s->status == QN_DEVICE && s->seconds < deadline * 1.2 + 3 && strstr(s->text, t->one) && strstr(s->text, t->two)
+                        : s->ok && !s->status;
+  printf("%s rank %d of %d: %s%s, status %d after %.2f s%s%s\n", ok ? "right:" : "wrong:", rank, size, t->name, s->ok ? ", ok" : "",
+         (int)s->status, s->seconds, *s->text ? ": " : "", s->text);
+  fflush(stdout);
+  qn_group_exchange(g, NULL, 0, NULL);    /* what one has to say is said before another is gone, and mpirun ends all */
+  qn_group_destroy(g);
+  return !ok;
+}
+
+int main(int argc, char **argv)
 {
   const char *kills = getenv("GROUP_KILLS");
   all = mmap(NULL, MOST * sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   snprintf(folder, sizeof folder, "%.40s/quern-group-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-  if (all == MAP_FAILED || !mkdtemp(folder)) return 2;
+  if (all == MAP_FAILED) return 2;
+  if (argc > 1) return launched_rank(argv[1]);
+  if (!mkdtemp(folder)) return 2;
   snprintf(place, sizeof place, "at=file://%s/meet", folder);
 
   for (int n = 1; n <= 4; n++) {
