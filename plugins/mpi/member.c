@@ -256,7 +256,8 @@ static qn_status too_late(mpi_member *m, const char *call, int peer)
     if (note.hash != m->note.hash && (other < 0 || r == peer)) other = r, theirs = note;
   }
   for (int r = 0; r < size; r++)
-    if (!here[r] && (peer < 0 || r == peer) && n < sizeof who - 16) n += (size_t)snprintf(who + n, sizeof who - n, "%s%d", n ? ", " : "", r);
+    if (!here[r] && (peer < 0 || r == peer) && n < sizeof who - 16)
+      n += (size_t)snprintf(who + n, sizeof who - n, "%s%d", n ? ", " : "", r);
   mpi_host->free(here);
   if (status) {
     atomic_store(&abandoned, true);

@@ -2,8 +2,9 @@
  *
  * A list's tensors of 64 KB and more go alone, the smaller ones packed into streams, one for each of MPI's types: moved bits are bytes;
  * f16 and bf16, which MPI lacks, are reduced as f32, and rounded once; sums and products of integers, which wrap, are unsigned (of
- * bytes by our own operator: Open MPI's may saturate). A stream goes in chunks. How it is cut depends on dtypes and dims only, which are the same on all ranks: strides, addresses and the
- * scale are not, and decide whether MPI reads and writes the tensors themselves or the workspace.
+ * bytes by our own operator: Open MPI's may saturate). A stream goes in chunks. How it is cut depends on dtypes and dims only, which
+ * are the same on all ranks: strides, addresses and the scale are not, and decide whether MPI reads and writes the tensors themselves
+ * or the workspace.
  *   all_reduce      MPI_Iallreduce                all_gather  MPI_Iallgatherv       broadcast   MPI_Ibcast
  *   reduce_scatter  MPI_Ireduce_scatter_block     all_to_all  MPI_Ialltoallv        send, recv  MPI_Isend, MPI_Irecv
  * The order of a sum is MPI's: no trait is claimed. Before each collective the ranks agree that it is the same (member.c). */
