@@ -1,4 +1,18 @@
-/* collective.h -- for engines of collectives: what ranks must agree on, as text and as a number. Static inline, as kit.h. */
+/* collective.h -- for engines of collectives: what ranks must agree on, as text and as a number; a list's tensors as a stream. Static
+ * inline, as kit.h.
+ *
+ * Gradients are collectives, too. The loss is the sum over all ranks of each one's; dy and dx are a rank's gradients of it by its y and x,
+ * s its scale (none: 1), P the number of ranks.
+ *   y = all_reduce x              dx = s all_reduce dy; of avg: s times the avg of dy
+ *       of max or min             dx = all_reduce dy where x = y, else 0 (where ranks share the extreme, divided among them)
+ *       of prod                   dx = y / x all_reduce dy, where x is not 0
+ *   y = reduce_scatter x          dx = s all_gather dy; of avg: s / P of it
+ *   y = all_gather x              dx = reduce_scatter dy
+ *   y = broadcast x               dx = all_reduce dy on the root (a reduction to the root would do), 0 elsewhere
+ *   y = all_to_all x              dx = all_to_all dy
+ *   send x to q, which receives y dx = what q sends back, its dy; a rank that sends in the one direction receives in the other
+ * So a graph of collectives is differentiated by a graph of collectives, whose lines come in the reverse order on all ranks.
+ * tests/t_collectives.c holds them to it: by <A x, dy> = <x, A' dy>, summed over ranks in f64, and by differences. */
 #ifndef QUERN_COLLECTIVE_H
 #define QUERN_COLLECTIVE_H
 #include <stdio.h>
