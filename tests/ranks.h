@@ -41,22 +41,17 @@ static inline void pause_for(double seconds)
 
 typedef struct place_in { int rank, size; qn_context *ctx; qn_group *group; seen *mine; } place_in;
 
-static inline qn_status join_by(place_in *p, int rank, int size, const char *const options[])
-{
-  const char *const context[] = { backend, "threads=1", NULL };
-  *p = (place_in){ rank, size, NULL, NULL, &all[rank] };
-  qn_status status = qn_context_create(context, &p->ctx);
-  if (!status) status = qn_group_create(options, &p->group);
-  return status ? status : qn_context_join(p->ctx, p->group);
-}
-
 static inline qn_status join(place_in *p, int rank, int size)
 {
   char r[32], s[32], d[32];
   snprintf(r, sizeof r, "rank=%d", rank);
   snprintf(s, sizeof s, "size=%d", size);
   snprintf(d, sizeof d, "deadline=%g", deadline);
-  return join_by(p, rank, size, (const char *const[]){ place, r, s, d, NULL });
+  const char *const options[] = { place, r, s, d, NULL }, *const context[] = { backend, "threads=1", NULL };
+  *p = (place_in){ rank, size, NULL, NULL, &all[rank] };
+  qn_status status = qn_context_create(context, &p->ctx);
+  if (!status) status = qn_group_create(options, &p->group);
+  return status ? status : qn_context_join(p->ctx, p->group);
 }
 
 static inline void part(place_in *p)
@@ -223,7 +218,8 @@ static inline int launched_rank(const char *program, const char *name, const lau
   place_in p;
   while (t < end && strcmp(t->name, name)) t++;
   if (t == end || !ranks_begin()) return 2;
-  rmdir(folder);                          /* they meet as the launcher says */
+  rmdir(folder);
+  snprintf(place, sizeof place, "at=env");
   deadline = t->deadline;
   snprintf(d, sizeof d, "deadline=%g", deadline);
   snprintf(by, sizeof by, "backend=%s", getenv("GROUP_BACKEND") ? getenv("GROUP_BACKEND") : "cpu_ref");
@@ -234,7 +230,7 @@ static inline int launched_rank(const char *program, const char *name, const lau
     return 1;
   }
   const int rank = qn_group_rank(g), size = qn_group_size(g);
-  const qn_status status = size > MOST ? QN_UNSUPPORTED : join_by(&p, rank, size, (const char *const[]){ d, NULL });
+  const qn_status status = size > MOST ? QN_UNSUPPORTED : join(&p, rank, size);
   if (getenv("GROUP_KILL") && sscanf(getenv("GROUP_KILL"), "%d:%lf", &victim, &after) == 2 && victim == rank)
     pthread_create(&killer, NULL, kill_later, &after);
   if (status) failed(&p, status, now());

@@ -319,6 +319,7 @@ static qn_status tell_all(mpi_member *m)
   while (!status && other < m->ranks->size - 1 && all[other].hash == all[0].hash) other++;
   if (!status) mismatch(why, sizeof why, one, all[one].text, other, all[other].text);
   mpi_host->free(all);
+  m->differed = !status;
   return status ? status : mpi_host->ranks_fail(m->ranks, why);
 }
 
@@ -327,15 +328,10 @@ qn_status mpi_agree(mpi_member *m, const qn_collective_line *line)
 {
   MPI_Request request;
   begin(m, line);
-  qn_status status = mpi_host->ranks_watch(m->ranks);
-  if (status) {
-    atomic_store(&abandoned, true);
-    return status;
-  }
   m->mine[0] = line->hash;
   m->mine[1] = ~line->hash;
   const int error = MPI_Iallreduce(m->mine, m->most, 2, MPI_UINT64_T, MPI_MAX, m->comm, &request);
-  status = wait_for(m, "MPI_Iallreduce", error, &request, -1, true);
+  const qn_status status = wait_for(m, "MPI_Iallreduce", error, &request, -1, true);
   return status ? status : m->most[0] == m->mine[0] && m->most[1] == m->mine[1] ? QN_OK : tell_all(m);
 }
 
@@ -344,19 +340,14 @@ qn_status mpi_agree_with(mpi_member *m, const qn_collective_line *line, int peer
   MPI_Request request;
   mpi_note *theirs = sends ? NULL : malloc(sizeof *theirs);
   begin(m, line);
-  qn_status status = mpi_host->ranks_watch(m->ranks);
-  if (status) {
-    free(theirs);
-    atomic_store(&abandoned, true);
-    return status;
-  }
   if (sends) {
     const int error = MPI_Isend(&m->note, sizeof m->note, MPI_BYTE, peer, MPI_TAG_NOTE, m->comm, &request);
     return wait_for(m, "MPI_Isend", error, &request, peer, true);
   }
   if (!theirs) return mpi_host->error(QN_NO_MEMORY, "no memory for a message's line");
   const int error = MPI_Irecv(theirs, sizeof *theirs, MPI_BYTE, peer, MPI_TAG_NOTE, m->comm, &request);
-  if ((status = wait_for(m, "MPI_Irecv", error, &request, peer, true))) return status;      /* theirs may still be written to */
+  qn_status status = wait_for(m, "MPI_Irecv", error, &request, peer, true);
+  if (status) return status;               /* theirs may still be written to */
   if (theirs->hash != line->hash) {
     char why[1000];
     theirs->text[sizeof theirs->text - 1] = 0;
@@ -507,9 +498,14 @@ qn_status mpi_member_of(const qn_ranks *ranks, mpi_member **out)
   static const char key;
   void **own;
   qn_status status = mpi_host->ranks_slot(ranks, &key, leave, &own);
-  if (status || (*out = *own)) return status;
+  if (status) return status;
+  if ((status = mpi_host->ranks_watch(ranks))) {      /* others may have requests under way; all keep away from MPI alike */
+    if (!*own || !((mpi_member *)*own)->differed) atomic_store(&abandoned, true);
+    return status;
+  }
   const char *missing = mpi_missing();
   if (missing) return mpi_host->error(QN_NO_BACKEND, missing);
+  if ((*out = *own)) return QN_OK;
   mpi_member *m = mpi_host->alloc(sizeof *m + 3 * (size_t)ranks->size * sizeof *m->numbers);
   if (!m) return mpi_host->error(QN_NO_MEMORY, "no memory for a group");
   m->ranks = ranks;

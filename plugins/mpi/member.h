@@ -17,6 +17,7 @@ typedef struct mpi_member {
   MPI_Op   max_f32, min_f32, max_f64, min_f64;        /* NaN wins, which MPI's own lose */
   MPI_Op   sum_u8, prod_u8;               /* wrap, where Open MPI's saturate */
   int      spins;                         /* before the processor is given away */
+  bool     differed;                      /* the group has failed with nothing under way: the ranks ran different problems */
   mpi_note note;                          /* of the collective that runs */
   uint64_t mine[2], most[2];              /* what agreement is reached by */
   int      numbers[];                     /* three of each rank: counts and displacements of the call that runs */
