@@ -13,7 +13,7 @@
 
 const qn_host *mpi_host;
 
-enum { ALONE = 1 << 16, CHUNK = 1 << 23, BLOCK = 512, KINDS = 6 };
+enum { ALONE = 1 << 16, CHUNK = 1 << 20, BLOCK = 512, KINDS = 6 };
 
 /* MPI's type of a stream's units, for sums and products, and for max and min. */
 typedef struct kind { int64_t bytes; MPI_Datatype adds, picks; } kind;
