@@ -86,6 +86,37 @@ AC_DEFUN([QN_ONEDNN], [
   AM_CONDITIONAL([HAVE_ONEDNN], [test -n "$ONEDNN_LIBS"])
   AC_SUBST([ONEDNN_LIBS])])
 
+# QN_MPI: sets MPI_CPPFLAGS, MPI_LIBS, the condition HAVE_MPI and $mpi_said, by what mpicc says that it adds.
+AC_DEFUN([QN_MPI], [
+  AC_ARG_VAR([MPICC], [compiler wrapper of the MPI that the plugin mpi is for])
+  MPI_CPPFLAGS= MPI_LIBS= mpi_said="no: not asked for"
+  AS_IF([test "x$with_mpi" != xno && test "x$enable_shared" != xyes],
+    [mpi_said="no: it is a plugin, and --disable-shared builds none"],
+   [test "x$with_mpi" != xno],
+    [AC_PATH_PROG([MPICC], [mpicc])
+     mpi_said="no: mpicc was not found (Debian: libopenmpi-dev)"
+     AS_IF([test -n "$MPICC"],
+       [qn_adds=`$MPICC --showme:compile 2>/dev/null` && qn_links=`$MPICC --showme:link 2>/dev/null` ||
+          { qn_adds=`$MPICC -compile_info 2>/dev/null | sed 's/^@<:@^ @:>@* //'`
+            qn_links=`$MPICC -link_info 2>/dev/null | sed 's/^@<:@^ @:>@* //'`; }
+        qn_adds=`AS_ECHO([" $qn_adds"]) | sed 's/ -I/ -isystem /g'`
+        AC_MSG_CHECKING([whether $MPICC is of an MPI 3])
+        qn_saved_LIBS=$LIBS qn_saved_CPPFLAGS=$CPPFLAGS
+        LIBS="$qn_links $LIBS" CPPFLAGS="$CPPFLAGS $qn_adds"
+        AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
+#if MPI_VERSION < 3
+#error
+#endif]], [[return MPI_Init(0, 0);]])],
+          [AC_MSG_RESULT([yes])
+           MPI_CPPFLAGS=$qn_adds MPI_LIBS=$qn_links mpi_said="yes: the plugin mpi, by $MPICC"],
+          [AC_MSG_RESULT([no])
+           mpi_said="no: $MPICC compiles for no MPI 3"])
+        LIBS=$qn_saved_LIBS CPPFLAGS=$qn_saved_CPPFLAGS])])
+  AS_IF([test "x$with_mpi" = xyes && test -z "$MPI_LIBS"], [AC_MSG_ERROR([--with-mpi: $mpi_said])])
+  AM_CONDITIONAL([HAVE_MPI], [test -n "$MPI_LIBS"])
+  AC_SUBST([MPI_CPPFLAGS])
+  AC_SUBST([MPI_LIBS])])
+
 # QN_CUDA: sets NVCC, NVCC_GENCODE, CUDA_CPPFLAGS, CUDA_LIBS, the condition HAVE_CUDA and $cuda_said. cudart is linked
 # statically and opens the driver at run time, so the result also loads on a machine without a driver.
 AC_DEFUN([QN_CUDA], [

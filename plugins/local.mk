@@ -17,3 +17,4 @@ endif
 include plugins/cudnn/local.mk
 include plugins/onednn/local.mk
 include plugins/nccl/local.mk
+include plugins/mpi/local.mk

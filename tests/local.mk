@@ -200,6 +200,10 @@ tests_t_prepare_LDADD = $(QUERN_INSIDE) $(LIBM)
 # Ranks: processes and threads that compute together, and faults.
 check_PROGRAMS += tests/t_group
 TESTS += tests/t_group
-tests_t_group_SOURCES = tests/t_group.c tests/tap.h
+tests_t_group_SOURCES = tests/t_group.c tests/ranks.h tests/tap.h
+check_PROGRAMS += tests/t_collectives
+TESTS += tests/t_collectives
+tests_t_collectives_SOURCES = tests/t_collectives.c tests/ranks.h tests/tap.h
+tests_t_collectives_LDADD = $(LDADD) $(LIBM)
 TESTS += tests/digits_ranks.tap
 EXTRA_DIST += tests/digits_ranks.tap

@@ -2,154 +2,8 @@
  * that is killed, late, gone or at another problem makes the others fail within the deadline, with a sentence, and never hang.
  *
  * Each test forks its ranks before any context exists; what a rank saw goes through shared memory. GROUP_KILLS=N: that many ranks are
- * killed at random moments (default 12). */
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-#include <quern/quern.h>
-#include "tap.h"
-
-enum { MOST = 8 };
-typedef struct seen { int ok, calls; qn_status status; double seconds; char text[1100]; } seen;
-static seen *all;
-static char folder[64], place[128];
-static double deadline = 20;
-static const char *backend = "backend=cpu_ref";
-
-static double now(void)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void pause_for(double seconds)
-{
-  const struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
-  nanosleep(&t, NULL);
-}
-
-/* ---- ranks -------------------------------------------------------------------------------------- */
-
-typedef struct place_in { int rank, size; qn_context *ctx; qn_group *group; seen *mine; } place_in;
-
-static qn_status join(place_in *p, int rank, int size)
-{
-  char r[32], s[32], d[32];
-  snprintf(r, sizeof r, "rank=%d", rank);
-  snprintf(s, sizeof s, "size=%d", size);
-  snprintf(d, sizeof d, "deadline=%g", deadline);
-  const char *const options[] = { place, r, s, d, NULL }, *const context[] = { backend, "threads=1", NULL };
-  *p = (place_in){ rank, size, NULL, NULL, &all[rank] };
-  qn_status status = qn_context_create(context, &p->ctx);
-  if (!status) status = qn_group_create(options, &p->group);
-  return status ? status : qn_context_join(p->ctx, p->group);
-}
-
-static void part(place_in *p)
-{
-  qn_context_destroy(p->ctx);
-  qn_group_destroy(p->group);
-}
-
-static void failed(place_in *p, qn_status status, double since)
-{
-  p->mine->status = status;
-  p->mine->seconds = now() - since;
-  snprintf(p->mine->text, sizeof p->mine->text, "%s", qn_last_error());
-}
-
-static void rank_main(int rank, int size, void (*fn)(place_in *))
-{
-  place_in p;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const qn_status status = join(&p, rank, size);
-  if (status) failed(&p, status, now());
-  else fn(&p);
-  part(&p);
-  _exit(0);
-}
-
-/* Runs fn on n ranks. victim: killed after `after` seconds by this process; -1: none. True: all others ended in time. */
-static int run_ranks(int n, void (*fn)(place_in *), int victim, double after)
-{
-  pid_t pid[MOST];
-  const double limit = now() + 2 * deadline + 20;
-  int left = n, state;
-  memset(all, 0, MOST * sizeof *all);
-  fflush(stdout);
-  for (int r = 0; r < n; r++)
-    if (!(pid[r] = fork())) rank_main(r, n, fn);
-  if (victim >= 0) {
-    pause_for(after);
-    kill(pid[victim], SIGKILL);
-  }
-  while (left && now() < limit) {
-    const pid_t done = waitpid(-1, &state, WNOHANG);
-    if (done > 0) left--;
-    else pause_for(0.002);
-  }
-  for (int r = 0; r < n && left; r++) kill(pid[r], SIGKILL);
-  while (waitpid(-1, &state, 0) > 0) {}
-  unlink(place + strlen("at=file://"));
-  return !left;
-}
-
-static void note_all(int n)
-{
-  for (int r = 0; r < n; r++)
-    tap_note("rank %d: ok %d, %d calls, status %d after %.2f s: %s", r, all[r].ok, all[r].calls, (int)all[r].status, all[r].seconds,
-             all[r].text);
-}
-
-static int all_ok(int n)
-{
-  int ok = 1;
-  for (int r = 0; r < n; r++) ok = ok && all[r].ok && !all[r].status;
-  return ok;
-}
-
-/* All but one rank failed within the deadline and a little, each with these words. */
-static int all_failed(int n, int except, const char *one, const char *two)
-{
-  int ok = 1;
-  for (int r = 0; r < n; r++)
-    if (r != except)
-      ok = ok && all[r].status == QN_DEVICE && all[r].seconds < deadline * 1.2 + 3 && strstr(all[r].text, one) && strstr(all[r].text, two);
-  return ok;
-}
-
-static void test(const char *name, int ended, int ok, int n)
-{
-  if (!tap_ok(ended && ok, "%s", name)) {
-    if (!ended) tap_note("a rank did not end");
-    note_all(n);
-  }
-}
-
-static void works(const char *name, int n, void (*fn)(place_in *))
-{
-  const int ended = run_ranks(n, fn, -1, 0);
-  test(name, ended, all_ok(n), n);
-}
-
-static void fails(const char *name, int n, void (*fn)(place_in *), int except, const char *one, const char *two)
-{
-  const int ended = run_ranks(n, fn, -1, 0);
-  test(name, ended, all_failed(n, except, one, two), n);
-}
-
-static qn_status sum(place_in *p, float *x, int64_t n)
-{
-  const qn_tensor t = qn_tensor_1d(x, QN_F32, n);
-  return qn_all_reduce(p->ctx, NULL, &t, 1, NULL, &t, 1);
-}
+ * killed at random moments (default 12), by GROUP_SEED. */
+#include "ranks.h"
 
 /* ---- what must work -------------------------------------------------------------------------------- */
 
@@ -278,33 +132,6 @@ static void talk(place_in *p)
   p->mine->ok = x[29999] == (float)(p->size * (p->size - 1) + (p->rank ? p->rank : 0) - (p->rank ? p->size - 1 : 0));
 }
 
-static void *thread_main(void *arg)
-{
-  const int rank = (int)(intptr_t)arg;
-  place_in p;
-  const qn_status status = join(&p, rank, 3);
-  if (status) failed(&p, status, now());
-  else sums(&p);
-  part(&p);
-  return NULL;
-}
-
-static void threads(void)
-{
-  pthread_t thread[3];
-  memset(all, 0, MOST * sizeof *all);
-  fflush(stdout);
-  const pid_t child = fork();             /* keeps this process without contexts */
-  if (!child) {
-    for (int r = 0; r < 3; r++) pthread_create(&thread[r], NULL, thread_main, (void *)(intptr_t)r);
-    for (int r = 0; r < 3; r++) pthread_join(thread[r], NULL);
-    _exit(0);
-  }
-  int state = 0;
-  waitpid(child, &state, 0);
-  test("three ranks in threads of one process", state == 0, all_ok(3), 3);
-}
-
 /* ---- faults ------------------------------------------------------------------------------------------ */
 
 static void until_failure(place_in *p)
@@ -329,6 +156,7 @@ static void slow(place_in *p)
 static void too_slow(place_in *p)
 {
   float x[4] = { 0 };
+  if (sum(p, x, 4)) return;
   if (p->rank == 1) pause_for(deadline * 2);
   const double since = now();
   failed(p, sum(p, x, 4), since);
@@ -345,6 +173,11 @@ static void other_sizes(place_in *p)
   if (sum(p, x, 3)) return;
   const double since = now();
   failed(p, sum(p, x, p->rank == 2 ? 9 : 8), since);
+  if (sum(p, x, 8) != QN_DEVICE) p->mine->status = QN_OK;
+  qn_group_destroy(p->group);             /* the ranks are all there: they make another group */
+  p->group = NULL;
+  part(p);
+  if (join(p, p->rank, p->size) || sum(p, x, 3)) p->mine->status = QN_OK;
 }
 
 static void other_ops(place_in *p)
@@ -381,8 +214,9 @@ static void one_leaves(place_in *p)
 
 static void random_kills(int kills)
 {
+  const char *seed = getenv("GROUP_SEED");
   int hung = 0, wrong = 0;
-  srand(11);
+  srand(seed ? (unsigned)atoi(seed) : 11);
   for (int k = 0; k < kills && !hung; k++) {
     const int victim = rand() % 3;
     const double after = 0.02 + (double)(rand() % 200) / 1000;
@@ -427,13 +261,26 @@ static void check_options(void)
          "rank 1 waits for rank 0 no longer than the deadline");
 }
 
-int main(void)
+/* ---- a rank of a launcher's ------------------------------------------------------------------------------- */
+
+static const launched tests[] = {
+  { "sums", sums, NULL, NULL, 20 },
+  { "in_graph", in_graph, NULL, NULL, 20 },
+  { "parts", parts, NULL, NULL, 20 },
+  { "talk", talk, NULL, NULL, 20 },
+  { "slow", slow, NULL, NULL, 4 },
+  { "other_sizes", other_sizes, "f32/8]", "f32/9]", 4 },
+  { "other_message", other_message, "f32/11]", "f32/12]", 4 },
+  { "other_ops", other_ops, "all_reduce x=[f32/12]", "recv x=[f32/12]", 1 },
+  { "too_slow", too_slow, "for rank 1", "its deadline", 1 },
+  { "killed", until_failure, "ended without leaving", "", 4 },
+};
+
+int main(int argc, char **argv)
 {
   const char *kills = getenv("GROUP_KILLS");
-  all = mmap(NULL, MOST * sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  snprintf(folder, sizeof folder, "%.40s/quern-group-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-  if (all == MAP_FAILED || !mkdtemp(folder)) return 2;
-  snprintf(place, sizeof place, "at=file://%s/meet", folder);
+  if (argc > 1) return launched_rank("t_group", argv[1], tests, tests + sizeof tests / sizeof *tests);
+  if (!ranks_begin()) return 2;
 
   for (int n = 1; n <= 4; n++) {
     char name[64];
@@ -448,7 +295,7 @@ int main(void)
   works("in a graph, in place, recorded", 2, in_graph);
   works("parts of a group", 4, parts);
   works("messages around a ring", 3, talk);
-  threads();
+  works_in_threads("three ranks in threads of one process", 1, 3, sums);
 
   deadline = 4;
   works("a slow rank is waited for", 3, slow);

@@ -29,7 +29,8 @@ static const struct argp_option options[] = {
   {"time-limit", KEY_TIME, "S", 0, "seconds that a step may take (default 60; 0: no limit)", 0},
   {"kills", KEY_KILLS, "N", 0, "retire an engine after it failed N points of a worker", 0},
   {"stack", KEY_STACK, "BYTES", 0, "plan and execute on a stack of that size", 0},
-  {"ranks", KEY_RANKS, "N", 0, "the collectives instead (cases/ranks), by N processes that are a group; on GPUs rank r is on device r", 0},
+  {"ranks", KEY_RANKS, "N", 0, "the collectives instead (cases/ranks), by N processes that are a group; on GPUs rank r is on device r. "
+   "0: as one of the ranks that mpirun, torchrun or srun started", 0},
   {"list", KEY_LIST, 0, 0, "print the items and run none", 0},
   {"skips", KEY_SKIPS, 0, 0, "print skipped items too", 0},
   {"verbose", 'v', 0, 0, "the worst ratio of each run", 0},
@@ -65,7 +66,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
   case KEY_CASES: qc_opt.cases = arg; break;
   case KEY_MODEL: qc_opt.model = arg; break;
   case KEY_SKIPS: qc_opt.skips = true; break;
-  case KEY_RANKS: qc_opt.ranks = (int)whole("--ranks", arg, 1, 64, state); break;
+  case KEY_RANKS:
+    qc_opt.ranks = (int)whole("--ranks", arg, 0, 64, state);
+    if (!qc_opt.ranks)
+      qc_opt.ranks = 1, worker = "rank";        /* of a group whose size the launcher says */
+    break;
   case KEY_LIST: qc_opt.list = true; break;
   case KEY_WORKER: worker = arg; break;
   case KEY_SEED: qc_opt.seed = whole("--seed", arg, 0, UINT64_MAX, state); break;
@@ -120,8 +125,11 @@ int main(int argc, char **argv)
   argp_program_version = "quern-conform " QN_VERSION;
   argp_err_exit_status = 2;
   argp_parse(&argp, argc, argv, 0, NULL, NULL);
-  if (worker && !strcmp(worker, "rank"))
+  if (worker && !strcmp(worker, "rank")) {
+    if (!qc_opt.backend)
+      qc_opt.backend = getenv("QUERN_BACKEND") ? getenv("QUERN_BACKEND") : "cpu_ref";
     return qc_ranks_worker();
+  }
   if (worker)
     return qc_worker_main(!strcmp(worker, "list"));
   const char *asked = qc_opt.backend ? qc_opt.backend : getenv("QUERN_BACKEND");

@@ -17,6 +17,8 @@ enum { MOST_RANKS = 64 };
 
 static qn_group *group;
 static int rank, size;
+static bool some_taken;                 /* by an engine: one is not asked where all is empty */
+static char refused[600];                /* why an engine did not take a case */
 
 /* ---- the reference -------------------------------------------------------------------------- */
 
@@ -302,9 +304,12 @@ static int run_engine(const struct qc_engine *e, const char *line, const char *s
              !(finite = qc_plan_pinned(e, "fast", p->graph, &plan, &status)))) {
     if (e && status != QN_UNSUPPORTED)
       wrong(r, "planning failed", qn_last_error());
+    else
+      snprintf(refused, sizeof refused, "%s", qn_last_error());
     qc_problem_free(p);
     return r->failed ? 0 : -1;
   }
+  some_taken |= qn_plan_parts(plan) > 0;
   if (!qc_setting(settings, "fill", fills, sizeof fills))
     snprintf(fills, sizeof fills, "%s", fills_of(p));
   for (char *fill = fills, *next; fill && *fill && !idle; fill = next) {
@@ -326,7 +331,7 @@ static bool meet(void)
   char deadline[64];
   snprintf(deadline, sizeof deadline, "deadline=%g", qc_opt.time_limit > 0 ? qc_opt.time_limit : 3600);
   const char *const options[] = {deadline, NULL};
-  if (qn_group_create(options, &group) || qn_context_join(qc_w.ctx, group)) {
+  if (qn_group_create(options, &group) || (qc_w.ctx && qn_context_join(qc_w.ctx, group))) {
     fprintf(stderr, "quern-conform: %s\n", qn_last_error());
     return false;
   }
@@ -417,20 +422,28 @@ int qc_ranks_worker(void)
 {
   qn_reader *reader;
   char *path = qc_format("%s/ranks/collective.q", qc_opt.cases);
-  qc_opt.device = atoi(getenv("LOCAL_RANK"));
   if (qc_opt.line ? qn_reader_text(qc_opt.line, &reader) : qn_reader_open(path, &reader)) {
     fprintf(stderr, "quern-conform: %s\n", qn_last_error());
     return 2;
   }
-  if (!qc_open_backend() || !meet())
+  if (!meet())
     return 2;
   rank = qn_group_rank(group);
   size = qn_group_size(group);
+  qc_opt.device = qn_group_local_rank(group);
+  if (size > MOST_RANKS || !qc_open_backend() || qn_context_join(qc_w.ctx, group)) {
+    fprintf(stderr, "quern-conform: %s\n", size > MOST_RANKS ? "more than 64 ranks" : qn_last_error());
+    return 2;
+  }
   qc_w.cpu = !strcmp(qc_w.table->device_kind, "cpu");
   qc_engines_list();
   if (!rank)
     qc_tap_begin(-1);
   int status = run_items(reader);
+  if (!status && !some_taken) {
+    fprintf(stderr, "quern-conform: %s takes no case of %d ranks: %s\n", qc_w.backend, size, refused);
+    status = 2;
+  }
   if (!rank)
     qc_tap_end();
   qn_reader_close(reader);

@@ -12,23 +12,6 @@
 
 enum { SHORT = 8192, BLOCK = 256 };
 
-/* Where a tensor, or the shares of it, are on one side. */
-typedef struct side {
-  int32_t number;                         /* value of the request */
-  bool    packed;                         /* a share's elements follow each other */
-  int64_t stride[QN_MAX_RANK];
-  int64_t step;                           /* bytes from one share to the next */
-} side;
-
-typedef struct piece {
-  uint32_t dtype;
-  int32_t  rank;
-  int64_t  bytes, elements;               /* of an element; of a share */
-  int64_t  dim[QN_MAX_RANK];
-  int64_t  begin;                         /* in the stream */
-  side     x, y;
-} piece;
-
 typedef struct state {
   uint32_t op, reduction;
   int32_t  n, scale;                      /* pieces; value of the request, -1: none */
@@ -36,71 +19,20 @@ typedef struct state {
   int32_t  root, peer;
   int64_t  total;                         /* bytes of the stream */
   qn_collective_line line;
-  piece    piece[];
+  qn_collective_piece piece[];
 } state;
 
 /* ---- between tensors and the stream ------------------------------------------------------------- */
-
-static void move_run(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n, int64_t bytes)
-{
-  if (to_step == bytes && from_step == bytes) {
-    memcpy(to, from, (size_t)(n * bytes));
-    return;
-  }
-  for (int64_t i = 0; i < n; i++) memcpy(to + i * to_step, from + i * from_step, (size_t)bytes);
-}
-
-/* n elements from the first-th on, to the stream or (out) from it. */
-static void move(const piece *p, const side *s, char *tensor, int64_t first, int64_t n, char *stream, bool out)
-{
-  if (s->packed || !p->rank) {
-    char *at = tensor + first * p->bytes;
-    memcpy(out ? at : stream, out ? stream : at, (size_t)(n * p->bytes));
-    return;
-  }
-  int64_t index[QN_MAX_RANK];
-  for (int32_t d = p->rank - 1; d >= 0; d--) {
-    index[d] = first % p->dim[d];
-    first /= p->dim[d];
-  }
-  const int32_t last = p->rank - 1;
-  const int64_t step = s->stride[last] * p->bytes;
-  while (n > 0) {
-    const int64_t run = qn_min_i64(n, p->dim[last] - index[last]);
-    int64_t offset = 0;
-    for (int32_t d = 0; d < p->rank; d++) offset += index[d] * s->stride[d];
-    char *at = tensor + offset * p->bytes;
-    if (out) move_run(at, step, stream, p->bytes, run, p->bytes);
-    else move_run(stream, p->bytes, at, step, run, p->bytes);
-    stream += run * p->bytes;
-    n -= run;
-    index[last] += run;
-    for (int32_t d = last; d > 0 && index[d] == p->dim[d]; d--) {
-      index[d] = 0;
-      index[d - 1]++;
-    }
-  }
-}
-
-/* The elements of a piece that are in bytes b0 to b1 of the stream; false: none. */
-static bool within(const piece *p, int64_t b0, int64_t b1, int64_t *first, int64_t *n)
-{
-  const int64_t from = qn_max_i64(b0, p->begin), to = qn_min_i64(b1, p->begin + p->elements * p->bytes);
-  if (from >= to) return false;
-  *first = (from - p->begin) / p->bytes;
-  *n = (to - from) / p->bytes;
-  return true;
-}
 
 /* Bytes b0 to b1 of the stream of a share, to `stream` or (out) from it into y. */
 static void copy(const state *k, const qn_launch *l, int64_t share, int64_t b0, int64_t b1, char *stream, bool out)
 {
   for (int32_t i = 0; i < k->n; i++) {
-    const piece *p = &k->piece[i];
-    const side *s = out ? &p->y : &p->x;
+    const qn_collective_piece *p = &k->piece[i];
+    const qn_collective_side *s = out ? &p->y : &p->x;
     int64_t first, n;
-    if (within(p, b0, b1, &first, &n))
-      move(p, s, (char *)l->ptr[s->number] + share * s->step, first, n, stream + (p->begin + first * p->bytes - b0), out);
+    if (qn_collective_within(p, b0, b1, &first, &n))
+      qn_collective_move(p, s, (char *)l->ptr[s->number] + share * s->step, first, n, stream + (p->begin + first * p->bytes - b0), out);
   }
 }
 
@@ -217,9 +149,9 @@ static void reduce_whole(const shm *s, const state *k, uint32_t dtype, int64_t n
 static void reduce(const shm *s, const state *k, int64_t b0, int64_t b1, int64_t at, char *to)
 {
   for (int32_t i = 0; i < k->n; i++) {
-    const piece *p = &k->piece[i];
+    const qn_collective_piece *p = &k->piece[i];
     int64_t first, n;
-    if (!within(p, b0, b1, &first, &n)) continue;
+    if (!qn_collective_within(p, b0, b1, &first, &n)) continue;
     int64_t offset = p->begin + first * p->bytes - b0;
     for (int64_t e = 0; e < n; e += BLOCK, offset += BLOCK * p->bytes) {
       const int64_t few = qn_min_i64(BLOCK, n - e);
@@ -303,7 +235,7 @@ static qn_status between_two(shm *s, const state *k, const qn_launch *l)
     cpu_shm_box_pass(s, k->peer, sends);
   }
   for (int32_t i = 0; i < k->n && sends && !status; i++) {      /* y = x, through the workspace: their strides may differ */
-    const piece *p = &k->piece[i];
+    const qn_collective_piece *p = &k->piece[i];
     const int64_t end = p->begin + p->elements * p->bytes;
     if (l->ptr[p->x.number] == l->ptr[p->y.number]) continue;
     for (int64_t b0 = p->begin; b0 < end; b0 += SHM_BOX) {
@@ -337,24 +269,11 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *l)
 
 /* ---- preparation ----------------------------------------------------------------------------------- */
 
-static side side_of(const qn_value *v, int32_t number, const piece *p)
-{
-  side s = { .number = number, .packed = true };
-  int64_t expected = 1;
-  memcpy(s.stride, v->stride, sizeof s.stride);
-  for (int32_t d = p->rank - 1; d >= 0; d--) {
-    if (p->dim[d] > 1 && s.stride[d] != expected) s.packed = false;
-    expected *= p->dim[d];
-  }
-  if (p->rank && v->dim[0] != p->dim[0]) s.step = p->dim[0] * v->stride[0] * p->bytes;
-  return s;
-}
-
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   const qn_node *op = &request->op[0];
   const qn_collective *a = op->attr;
-  const int32_t n = op->first[1] - op->first[0], *x = op->arg + op->first[0], *y = op->arg + op->first[op->n_inputs];
+  const int32_t n = op->first[1] - op->first[0];
   const int64_t size = request->demands->ranks;
   const bool reduces = op->op == QN_OP_ALL_REDUCE || op->op == QN_OP_REDUCE_SCATTER;
   if (size <= 1 || size > SHM_MOST) {
@@ -374,15 +293,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   k->root = (int32_t)a->root;
   k->peer = (int32_t)a->peer;
   for (int32_t i = 0; i < n; i++) {
-    const qn_value *vx = &request->value[x[i]], *vy = &request->value[y[i]];
-    const qn_value *share = op->op == QN_OP_REDUCE_SCATTER ? vy : vx;
-    piece *p = &k->piece[i];
-    *p = (piece){ .dtype = vx->dtype, .rank = vx->rank, .bytes = qn_kit_bytes(vx->dtype), .elements = 1, .begin = k->total };
-    memcpy(p->dim, share->dim, sizeof p->dim);
-    if (op->op == QN_OP_ALL_TO_ALL) p->dim[0] /= size;
-    for (int32_t d = 0; d < p->rank; d++) p->elements *= p->dim[d];
-    p->x = side_of(vx, x[i], p);
-    p->y = side_of(vy, y[i], p);
+    qn_collective_piece *p = &k->piece[i];
+    *p = qn_collective_piece_of(request, i);
+    p->begin = k->total;
     k->total += qn_round_up(p->elements * p->bytes, 16);
   }
   qn_collective_line_of(request, &k->line);
