@@ -1,14 +1,14 @@
 # libquern: the core, and the backends that are built in.
 
 pkginclude_HEADERS += include/quern/quern.h include/quern/ops.h include/quern/backend.h include/quern/tools.h \
-                      include/quern/kit.h include/quern/number.h include/quern/library.h include/quern/functions.def
-nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h
+                      include/quern/kit.h include/quern/program.h include/quern/number.h include/quern/library.h include/quern/functions.def
+nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h include/quern/pointwise.def
 
 pkginclude_HEADERS += include/quern/rnn.h include/quern/group.h include/quern/collective.h
 
 # Generated from the op schema: numbers, tables, typed calls.
-BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h
-CLEANFILES += include/quern/opnum.h include/quern/opargs.h core/schema_table.c core/calls.c
+BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h include/quern/pointwise.def
+CLEANFILES += include/quern/opnum.h include/quern/opargs.h include/quern/pointwise.def core/schema_table.c core/calls.c
 EXTRA_DIST += core/ops.def core/ops.awk core/quern.map
 
 AM_V_OPS   = $(am__v_OPS_@AM_V@)
@@ -19,6 +19,8 @@ OPS_SCHEMA = $(top_srcdir)/core/ops.awk $(top_srcdir)/core/ops.def
 OPS_AWK = $(AM_V_OPS)$(MKDIR_P) $(@D) && $(AWK) -f $(top_srcdir)/core/ops.awk
 include/quern/opnum.h: $(OPS_SCHEMA)
 	$(OPS_AWK) -v emit=opnum $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
+include/quern/pointwise.def: $(OPS_SCHEMA)
+	$(OPS_AWK) -v emit=pointwise $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
 include/quern/opargs.h: $(OPS_SCHEMA)
 	$(OPS_AWK) -v emit=args $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
 core/schema_table.c: $(OPS_SCHEMA)
