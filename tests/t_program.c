@@ -241,7 +241,8 @@ static bool round_trip(const qn_program *p)
   const size_t length = qn_program_print(p, text[0], sizeof text[0]);
   const char *why = qn_program_parse(&again, text[0], &line);
   if (why) tap_note("line %d: %s\n%s", line, why, text[0]);
-  if (why || length >= sizeof text[0] || qn_program_print(&again, text[1], sizeof text[1]) != length || strcmp(text[0], text[1])) return false;
+  if (why || length >= sizeof text[0] || qn_program_print(&again, text[1], sizeof text[1]) != length) return false;
+  if (strcmp(text[0], text[1])) return false;
   return again.first == p->first && again.n == p->n && again.n_inputs == p->n_inputs && again.rank == p->rank &&
          !memcmp(again.input, p->input, p->n_inputs * sizeof *p->input) && !memcmp(again.step, p->step, p->n * sizeof *p->step) &&
          qn_program_print(p, text[1], 10) == length && strlen(text[1]) == 9;
@@ -261,7 +262,8 @@ static void computes(qn_context *ctx, const char *what, const char *lines, uint3
   const uint32_t wanted = b.request.n_ops - first;
   const uint32_t n = qn_program_read(&p, &b.request, first, wanted, first ? anchor->arg[anchor->first[anchor->n_inputs]] : -1, &why);
   const int wrong = n == wanted ? differing(&b, &p) : -1;
-  tap_ok(wrong == 0 && !why, "%s: %u step%s as the oracle%s%s", what, (unsigned)n, n == 1 ? "" : "s", why ? ", but then: " : "", why ? why : "");
+  tap_ok(wrong == 0 && !why, "%s: %u step%s as the oracle%s%s", what, (unsigned)n, n == 1 ? "" : "s", why ? ", but then: " : "",
+         why ? why : "");
   if (!round_trip(&p)) tap_ok(0, "%s: the same after printing and parsing", what);
   end(&b);
 }
@@ -276,8 +278,8 @@ static void functions(qn_context *ctx)
     int n = snprintf(line, sizeof line, "%s", op->name);
     if (op->op == QN_OP_BATCH_NORM_INFERENCE) continue;    /* below */
     for (uint32_t i = 0; i < info->n_inputs; i++) {
-      const char class_ = qn_op_role(info, i)->class_;
-      n += snprintf(line + n, sizeof line - (size_t)n, " %s=%s/4x7", qn_op_role(info, i)->name, class_ == 'b' ? "bool" : class_ == 'd' ? "i32" : "f32");
+      const char class_ = qn_op_role(info, i)->class_, *dtype = class_ == 'b' ? "bool" : class_ == 'd' ? "i32" : "f32";
+      n += snprintf(line + n, sizeof line - (size_t)n, " %s=%s/4x7", qn_op_role(info, i)->name, dtype);
     }
     if (op->op == QN_OP_CAST) snprintf(line + n, sizeof line - (size_t)n, " y=f16/4x7");
     const bool above_1 = op->op == QN_OP_ACOSH;
@@ -300,13 +302,15 @@ static void regions(qn_context *ctx)
            "q = mul a=t b=u\nr = sub a=q b=s\nout y = max a=r b=t\n", 0, -2, 2);
   computes(ctx, "a comparison and a choice", "in a f32/3x4\nin b f32/3x4\nc = lt a=a b=b\nd = logical_not x=c\nout e = select c=d a=a b=b\n"
            "out y = select c=c a=e b=2\n", 0, -2, 2);
-  computes(ctx, "scalars and attributes", "in a f32/3x4\nin k f32\ns = leaky_relu x=a slope=0.3\nt = mul a=s b=0.7\nout u = clip x=t min=-0.2 max=0.5\n"
-           "out y = div a=t b=k\n", 0, 0.1, 2);
-  computes(ctx, "a cast between", "in a f32/3x40\nin b f16/3x40\ns = cast x=a y=f16/3x40\nt = add a=s b=b\nout y = cast x=t y=f32/3x40\n", 0, -1, 1);
+  computes(ctx, "scalars and attributes", "in a f32/3x4\nin k f32\ns = leaky_relu x=a slope=0.3\nt = mul a=s b=0.7\n"
+           "out u = clip x=t min=-0.2 max=0.5\nout y = div a=t b=k\n", 0, 0.1, 2);
+  computes(ctx, "a cast between", "in a f32/3x40\nin b f16/3x40\ns = cast x=a y=f16/3x40\nt = add a=s b=b\n"
+           "out y = cast x=t y=f32/3x40\n", 0, -1, 1);
   computes(ctx, "through an integer", "in a f32/3x40\ns = cast x=a y=i8/3x40\nt = cast x=s y=f32/3x40\nout y = sub a=a b=t\n", 0, -9, 9);
   computes(ctx, "a normalization by given statistics", NORMED "in g f32/1x3x1x1\nin h f32/1x3x1x1\ns = relu x=x\n"
            "t = batch_norm_inference x=s mean=m var=v scale=g shift=h eps=0.01\nout y = mul a=t b=x\n", 0, 0.1, 2);
-  computes(ctx, "one without scale", NORMED "in h f32/1x3x1x1\ns = abs x=x\nout y = batch_norm_inference x=s mean=m var=v shift=h\n", 0, 0.1, 2);
+  computes(ctx, "one without scale", NORMED "in h f32/1x3x1x1\ns = abs x=x\n"
+           "out y = batch_norm_inference x=s mean=m var=v shift=h\n", 0, 0.1, 2);
 }
 
 /* ---- where a program ends, and chains ---------------------------------------------------------------------------- */
@@ -318,8 +322,10 @@ static void ends(const char *what, const char *lines, uint32_t first, uint32_t w
   const char *why = NULL;
   const bool ok = begin(&b, lines);
   const qn_node *op = b.request.op;
-  const uint32_t n = !ok ? 0 : qn_program_read(&p, &b.request, first, b.request.n_ops - first, first ? op->arg[op->first[op->n_inputs]] : -1, &why);
-  tap_ok(ok && n == wanted && why && strstr(why, reason), "%s ends a program after %u: %s", what, (unsigned)n, why ? why : "nothing says why");
+  const int32_t given = ok && first ? op->arg[op->first[op->n_inputs]] : -1;
+  const uint32_t n = !ok ? 0 : qn_program_read(&p, &b.request, first, b.request.n_ops - first, given, &why);
+  tap_ok(ok && n == wanted && why && strstr(why, reason), "%s ends a program after %u: %s", what, (unsigned)n,
+         why ? why : "nothing says why");
   end(&b);
 }
 
@@ -336,8 +342,38 @@ static void chain(const char *what, const char *lines, uint32_t wanted, const ch
   const bool ok = begin(&b, text);
   const uint32_t n = !ok ? 0 : qn_program_read(&p, &b.request, 1, b.request.n_ops - 1, b.request.op[0].arg[2], &why);
   while (k < n && !(why = qn_program_link_of(&p, k, &link))) k++;
-  tap_ok(ok && k == wanted && (reason ? why && strstr(why, reason) : !why), "%s: %u of %u steps are a chain%s%s", what, (unsigned)k, (unsigned)n,
-         why ? ", then: " : "", why ? why : "");
+  tap_ok(ok && k == wanted && (reason ? why && strstr(why, reason) : !why), "%s: %u of %u steps are a chain%s%s", what, (unsigned)k,
+         (unsigned)n, why ? ", then: " : "", why ? why : "");
+  end(&b);
+}
+
+/* The graph backwards: its last op is the anchor, before which the others compute. */
+static void prologue(qn_context *ctx, const char *what, const char *lines, const char *reason, bool sum, bool write)
+{
+  static qn_program p;
+  static qn_node op[8];
+  static qn_value value[64];
+  problem b;
+  int32_t term[2] = { -1, -1 };
+  const bool ok = begin(&b, lines) && run(&b, ctx, -1, 1) && b.request.n_ops <= 8;
+  const uint32_t last = ok ? b.request.n_ops - 1 : 0;
+  qn_request r = b.request;
+  for (uint32_t v = 0; ok && v < r.n_values; v++) {
+    value[v] = r.value[v];
+    value[v].producer = r.value[v].producer < 0 ? -1 : (int32_t)last - r.value[v].producer;
+    value[v].last_user = -1;
+  }
+  for (uint32_t k = 0; ok && k <= last; k++) {
+    op[k] = r.op[last - k];
+    for (int32_t a = 0; a < op[k].first[op[k].n_inputs]; a++) value[op[k].arg[a]].last_user = (int32_t)k;
+  }
+  r.op = op;
+  r.value = value;
+  const char *why = ok ? qn_program_read_before(&p, &r, 1, last, op[0].arg[0]) : "no graph";
+  const bool right = !why && p.n == last && qn_program_is_sum(&p, &r, term) == sum && p.step[last - 1].write == write &&
+                     (!sum || (term[0] >= 0 && term[1] >= 0 && term[0] != term[1])) && (!write || differing(&b, &p) == 0) && round_trip(&p);
+  tap_ok(reason ? why && strstr(why, reason) : right,
+         "%s before the anchor%s%s", what, why ? ": " : "", why ? why : "");
   end(&b);
 }
 
@@ -345,7 +381,8 @@ static void limits(void)
 {
   ends("a reduction", "in a f32/3x4\ns = relu x=a\nt = reduce_sum x=s axis=1\nout y = exp x=t\n", 0, 1, "not pointwise");
   ends("another shape", "in a f32/3x1\nin b f32/3x4\ns = relu x=a\nout y = add a=s b=b\n", 0, 1, "other dims");
-  ends("another result of the anchor", "in x f32/3x4\nn = layer_norm x=x mean=m axis=1\ns = relu x=n\nout y = mul a=s b=m\n", 1, 1, "another result");
+  ends("another result of the anchor",
+       "in x f32/3x4\nn = layer_norm x=x mean=m axis=1\ns = relu x=n\nout y = mul a=s b=m\n", 1, 1, "another result");
   chain("a chain", "s = mul a=c b=m\nt = tanh x=s\nout y = sub a=c b=t\n", 3, NULL);
   chain("a gate", "s = sigmoid x=m\nout y = mul a=m b=s\n", 0, "elsewhere");
   chain("a square", "s = tanh x=m\nout y = mul a=s b=s\n", 1, "twice");
@@ -362,7 +399,8 @@ static void cuts(void)
   const char *why;
   const bool ok = begin(&b, "in a f32/3x4\nin b f32/3x4\ns = relu x=a\nt = add a=s b=b\nout y = mul a=s b=t\n");
   const uint32_t n = !ok ? 0 : qn_program_read(&p, &b.request, 0, 3, -1, &why);
-  tap_ok(n == 3 && !p.step[0].write && !p.step[1].write && p.step[2].write && p.step[0].last == 2 && p.n_inputs == 2, "three steps write one result");
+  tap_ok(n == 3 && !p.step[0].write && !p.step[1].write && p.step[2].write && p.step[0].last == 2 && p.n_inputs == 2,
+         "three steps write one result");
   qn_program_cut(&p, &b.request, 2);
   tap_ok(p.n == 2 && p.step[0].write && p.step[1].write && p.step[0].last == 1 && p.n_inputs == 2, "the first two of them write two");
   qn_program_cut(&p, &b.request, 1);
@@ -388,8 +426,8 @@ static void texts(void)
   int line;
   tap_ok(!qn_program_parse(&p, HEAD INPUT "v0 = relu x0 in f32 to f32 value 1 write\n", &line) && p.n == 1 && p.n_inputs == 1 &&
          p.input[0].last == 0, "a program from text");
-  tap_ok(!qn_program_parse(&p, HEAD INPUT "v0 = clip x0 in f32 to f32 value 1 alpha -inf beta 2.5 write", &line) && p.step[0].alpha == -INFINITY &&
-         p.step[0].beta == 2.5 && round_trip(&p), "with an infinity");
+  tap_ok(!qn_program_parse(&p, HEAD INPUT "v0 = clip x0 in f32 to f32 value 1 alpha -inf beta 2.5 write", &line) &&
+         p.step[0].alpha == -INFINITY && p.step[0].beta == 2.5 && round_trip(&p), "with an infinity");
   refused("", 1, "program rank");
   refused("program rank 9 from 0\n", 1, "program rank");
   refused("program rank 2 from 0 x\n", 1, "program rank");
@@ -418,7 +456,7 @@ static void texts(void)
 
 int main(void)
 {
-  static char pins[8192] = "engine=matmul=direct";
+  static char pins[8192] = "engine=matmul=direct,softmax=direct";
   for (const qn_program_op *op = qn_program_ops(); op->name; op++)
     snprintf(pins + strlen(pins), sizeof pins - strlen(pins), ",%s=direct", op->name);
   const char *const options[] = { "backend=cpu_ref", pins, "tune=off", NULL };
@@ -429,6 +467,14 @@ int main(void)
   }
   functions(ctx);
   regions(ctx);
+  prologue(ctx, "a sum", "in a f32/3x4\nin b f32/3x4\ns = add a=a b=b\nout y = softmax x=s\n", NULL, true, false);
+  prologue(ctx, "a sum that is a result, too,", "in a f32/3x4\nin b f32/3x4\nout s = add a=a b=b\nout y = softmax x=s\n", NULL, true, true);
+  prologue(ctx, "a row added", "in a f32/3x4\nin b f32/1x4\nout s = add a=a b=b\nout y = softmax x=s\n", NULL, false, true);
+  prologue(ctx, "a gate",
+           "in a f32/3x4\nin b f32/3x4\nt = sigmoid x=a\nu = mul a=t b=b\nout s = sub a=u b=t\nout y = softmax x=s\n", NULL, false, true);
+  prologue(ctx, "a matmul", "in a f32/4x4\nt = matmul a=a b=a\ns = relu x=t\nout y = softmax x=s\n", "not pointwise", false, false);
+  prologue(ctx, "another operand",
+           "in a f32/4x4\nin b f32/4x4\ns = tanh x=a\nt = relu x=b\nout y = matmul a=s b=t\n", "another operand", false, false);
   limits();
   cuts();
   texts();

@@ -5,14 +5,15 @@
  *   v0, v1 ...   steps: v = op(operands). op: a pointwise kind of the schema, or normalization by given statistics. An operand is an input
  *                or an earlier step, which may be read many times: a program is a DAG. One step for each op of the region, in its order.
  *
- *   qn_program_read    makes one of a region's ops: where it ends and why is decided here alone
- *   qn_program_cut     keeps its first steps: an engine that takes fewer ops, which changes what must be written
- *   qn_program_link    how a step continues a chain, for kernels that know no other programs
- *   qn_program_print   as lines, and qn_program_parse reads them: to log, to compare, and as the key of what is compiled from it
+ *   qn_program_read         makes one of a region's ops: where it ends and why is decided here alone
+ *   qn_program_read_before  the same of the ops that make an operand of the anchor: a prologue
+ *   qn_program_cut          keeps its first steps: an engine that takes fewer ops, which changes what must be written
+ *   qn_program_link_of      how a step continues a chain, and qn_program_is_sum: for kernels that know no other programs
+ *   qn_program_print        as lines, and qn_program_parse reads them: to log, to compare, as the key of what is compiled from it
  *
- * Rounding. A step computes in the dtype `in`, that of its tensors, to which scalars and attributes are converted first. `to` is the dtype
- * of its result's tensor. What is written is rounded to it. A step that reads the result may see more digits, also behind a cast; but of what
- * is not f64, f32, f16 or bf16 it sees that dtype's number (`exact`). Static inlines; C99 and C++, host code. */
+ * Rounding. A step computes in the dtype `in`, that of its tensors, to which scalars and attributes are converted first. `to` is the
+ * dtype of its result's tensor. What is written is rounded to it. A step that reads the result may see more digits, also behind a cast;
+ * but of what is not f64, f32, f16 or bf16 it sees that dtype's number (`exact`). Static inlines; C99 and C++, host code. */
 #ifndef QUERN_PROGRAM_H
 #define QUERN_PROGRAM_H
 #include <quern/kit.h>
@@ -46,7 +47,7 @@ typedef struct qn_program_step {
 
 typedef struct qn_program {
   uint32_t first, n, n_inputs;            /* step k is op first + k of the region */
-  int32_t  rank;
+  int32_t  rank, before;                  /* before: 1: a prologue, whose step k is op first + n - 1 - k, nearest the anchor first */
   qn_program_input input[QN_PROGRAM_INPUTS];        /* in the order of first use; the given one is the first */
   qn_program_step  step[QN_PROGRAM_STEPS];
 } qn_program;
@@ -66,6 +67,8 @@ static inline uint32_t qn_program_dtype(const qn_program *p, int operand)
 {
   return operand < 0 ? p->input[~operand].dtype : p->step[operand].to;
 }
+
+static inline uint32_t qn_program_op_of(const qn_program *p, uint32_t k) { return p->before ? p->first + p->n - 1 - k : p->first + k; }
 
 /* ---- from a region ------------------------------------------------------------------------- */
 
@@ -99,17 +102,17 @@ static inline uint32_t qn_program_computing(const qn_request *r, const qn_node *
   return y->dtype == QN_BOOL || op->op == QN_OP_CAST ? widest : y->dtype;
 }
 
-/* What is read last where, and what must be written, if the program is its first n steps. */
+/* What is read last where, and what must be written, if the program is its first n steps. (A prologue: all of them.) */
 static inline void qn_program_cut(qn_program *p, const qn_request *r, uint32_t n)
 {
-  const int32_t end = (int32_t)(p->first + n);
+  const int32_t last = (int32_t)(p->first + n) - 1;
   p->n = n;
   for (uint32_t i = 0; i < p->n_inputs; i++) p->input[i].last = -1;
   for (uint32_t k = 0; k < n; k++) {
     qn_program_step *s = &p->step[k];
     const qn_value *y = &r->value[s->value];
     s->last = -1;
-    s->write = y->flags & QN_VALUE_ESCAPE || y->last_user < 0 || y->last_user >= end;
+    s->write = y->flags & QN_VALUE_ESCAPE || y->last_user < 0 || y->last_user > (p->before ? y->producer : last);
     for (int i = 0; i < QN_PROGRAM_OPERANDS; i++) {
       const int at = s->operand[i];
       if (at >= 0) p->step[at].last = (int32_t)k;
@@ -119,17 +122,18 @@ static inline void qn_program_cut(qn_program *p, const qn_request *r, uint32_t n
   while (p->n_inputs && p->input[p->n_inputs - 1].last < 0 && p->input[p->n_inputs - 1].kind != QN_INPUT_GIVEN) p->n_inputs--;
   if (p->n_inputs && p->input[0].kind == QN_INPUT_GIVEN) {
     const qn_value *y = &r->value[p->input[0].value];
-    p->input[0].write = y->flags & QN_VALUE_ESCAPE || y->last_user >= end;
+    p->input[0].write = y->flags & QN_VALUE_ESCAPE || y->last_user > last;
   }
 }
 
 /* Adds an operand of an op to step k; NULL, or why not. */
 static inline const char *qn_program_add_operand(qn_program *p, const qn_request *r, uint32_t k, int i, int32_t value)
 {
-  const int32_t maker = r->value[value].producer - (int32_t)p->first;
+  const int32_t producer = r->value[value].producer, first = (int32_t)p->first;
+  const int32_t maker = p->before ? first + (int32_t)p->n - 1 - producer : producer - first;
   int at = (int)maker;
   if (r->value[value].flags & QN_VALUE_VIEW) return "an op that reads a result through a view";
-  if (r->value[value].producer < 0 || (p->n_inputs && p->input[0].kind == QN_INPUT_GIVEN && p->input[0].value == value))
+  if (producer < 0 || (p->n_inputs && p->input[0].kind == QN_INPUT_GIVEN && p->input[0].value == value))
     at = qn_program_add_input(p, r, value, QN_INPUT_TENSOR);
   else if (maker < 0 || maker >= (int32_t)k) return "an op that reads another result of the region";
   if (at == QN_NO_OPERAND) return "more inputs than a program has";
@@ -140,7 +144,7 @@ static inline const char *qn_program_add_operand(qn_program *p, const qn_request
 /* NULL, or who has read the value before a step makes it. */
 static inline const char *qn_program_reader(const qn_program *p, const qn_request *r, int32_t value)
 {
-  for (uint32_t k = 0; k < p->first; k++)
+  for (uint32_t k = 0; k < p->first && !p->before; k++)
     for (int32_t a = 0; a < r->op[k].first[r->op[k].n_inputs]; a++)
       if (r->op[k].arg[a] == value) return "an op that the anchor reads";
   for (uint32_t i = 0; i < p->n_inputs; i++)
@@ -148,10 +152,10 @@ static inline const char *qn_program_reader(const qn_program *p, const qn_reques
   return NULL;
 }
 
-/* Makes op first + k of the region step k; NULL, or why not. */
+/* Makes an op of the region step k; NULL, or why not. */
 static inline const char *qn_program_add_op(qn_program *p, const qn_request *r, uint32_t k, const qn_value *lead)
 {
-  const qn_node *op = &r->op[p->first + k];
+  const qn_node *op = &r->op[qn_program_op_of(p, k)];
   qn_program_step *s = &p->step[k];
   const int norm = op->op == QN_OP_BATCH_NORM_INFERENCE;
   const char *why = NULL;
@@ -184,16 +188,16 @@ static inline const char *qn_program_add_op(qn_program *p, const qn_request *r, 
   return why;
 }
 
-/* Makes a program of ops first, first + 1, ... of the region, at most n. given: a value that an op before these makes and whose elements the
- * kernel passes; the program has its dims. -1: none, and the dims are those of the first op's result. Returns how many ops it took, from
- * the front; if not all n, *why says what stopped it. */
+/* Makes a program of ops first, first + 1, ... of the region, at most n. given: a value that an op before these makes and whose elements
+ * the kernel passes; the program has its dims. -1: none, and the dims are those of the first op's result. Returns how many ops it took,
+ * from the front; if not all n, *why says what stopped it. */
 static inline uint32_t qn_program_read(qn_program *p, const qn_request *r, uint32_t first, uint32_t n, int32_t given, const char **why)
 {
   uint32_t k = 0;
   *why = NULL;
   p->first = first;
   p->n = p->n_inputs = 0;
-  p->rank = 0;
+  p->rank = p->before = 0;
   if (given >= 0) qn_program_add_input(p, r, given, QN_INPUT_GIVEN);
   const qn_value *lead = given >= 0 ? &r->value[given] : NULL;
   for (; k < n && !*why; k++) {
@@ -206,7 +210,25 @@ static inline uint32_t qn_program_read(qn_program *p, const qn_request *r, uint3
   return k;
 }
 
-/* ---- chains -------------------------------------------------------------------------------- */
+/* Makes a program of ops first to first + n - 1, all of which make, nearest first, `result`, which the anchor reads. NULL, or why not. */
+static inline const char *qn_program_read_before(qn_program *p, const qn_request *r, uint32_t first, uint32_t n, int32_t result)
+{
+  const char *why = NULL;
+  p->first = first;
+  p->n = n;
+  p->n_inputs = 0;
+  p->rank = r->value[result].rank;
+  p->before = 1;
+  if (n > QN_PROGRAM_STEPS) return "more ops than a program has steps";
+  for (uint32_t k = 0; k < n && !why; k++) why = qn_program_add_op(p, r, k, &r->value[result]);
+  if (why) return why;
+  qn_program_cut(p, r, n);
+  for (uint32_t k = 0; k + 1 < n; k++)
+    if (p->step[k].last < 0) return "an op that makes another operand";
+  return p->step[n - 1].value == result ? NULL : "an op that makes another operand";
+}
+
+/* ---- chains and sums, for kernels that know no other programs ------------------------------- */
 
 /* Step k as a link of a chain: its result follows from the one before (of the first, from the given number) and at most one input. */
 typedef struct qn_program_link {
@@ -231,9 +253,21 @@ static inline const char *qn_program_link_of(const qn_program *p, uint32_t k, qn
   return link->other >= 0 ? "an op that reads two results" : NULL;
 }
 
+/* Is the program a sum of two tensors that lie as it does and have its dtype? term: their numbers in the request. */
+static inline int qn_program_is_sum(const qn_program *p, const qn_request *r, int32_t term[2])
+{
+  const qn_program_step *s = &p->step[0];
+  if (p->n != 1 || s->op != QN_OP_ADD || s->operand[0] >= 0 || s->operand[1] >= 0) return 0;
+  for (int i = 0; i < 2; i++) {
+    term[i] = qn_program_value(p, s->operand[i]);
+    if (r->value[term[i]].dtype != s->to || !qn_same_layout(&r->value[term[i]], &r->value[s->value])) return 0;
+  }
+  return 1;
+}
+
 /* ---- as lines ------------------------------------------------------------------------------
  *
- *   program rank 2 from 1
+ *   program rank 2 from 1                         (before: of a prologue)
  *   x0 = given f32 11 value 4                     varies along both dims
  *   x1 = tensor bf16 01 value 3
  *   x2 = host f32 - value 5 known 1               - : one element
@@ -273,7 +307,7 @@ static inline size_t qn_program_print(const qn_program *p, char *text, size_t by
   static const char *const kinds[] = { "tensor", "host", "given" };
   qn_program_text t = { text, bytes, 0 };
   if (bytes) *text = 0;
-  qn_program_say(&t, "program rank %d from %u\n", (int)p->rank, (unsigned)p->first);
+  qn_program_say(&t, "program rank %d %s %u\n", (int)p->rank, p->before ? "before" : "from", (unsigned)p->first);
   for (uint32_t i = 0; i < p->n_inputs; i++) {
     const qn_program_input *x = &p->input[i];
     qn_program_say(&t, "x%u = %s %s ", (unsigned)i, kinds[x->kind], qn_kit_name(x->dtype));
@@ -406,7 +440,8 @@ static inline const char *qn_program_parse(qn_program *p, const char *text, int 
   p->n = p->n_inputs = p->first = 0;
   *line = 1;
   if (!qn_program_is(&text, "program") || !qn_program_is(&text, "rank") || !qn_program_whole(&text, &p->rank, QN_MAX_RANK) ||
-      !qn_program_is(&text, "from") || !qn_program_whole(&text, &first, QN_MAX_OPS) || *text++ != '\n')
+      (!(p->before = qn_program_is(&text, "before")) && !qn_program_is(&text, "from")) ||
+      !qn_program_whole(&text, &first, QN_MAX_OPS) || *text++ != '\n')
     return "program rank RANK from FIRST";
   p->first = (uint32_t)first;
   for (; *text; text += *text == '\n') {

@@ -156,7 +156,7 @@ static bool fold(cuda_chain *c, const qn_request *r, const qn_node *norm, const 
   return true;
 }
 
-/* Adds step k of a program that begins with c->out, if all its earlier steps are in the chain; false: what steps.cuh does is no such program. */
+/* Adds step k of a program that begins with c->out, all of whose earlier steps are in the chain; false: steps.cuh has none like it. */
 static bool add_step(cuda_chain *c, const qn_request *r, const qn_program *p, uint32_t k, const cuda_out_dims *dims)
 {
   const qn_program_step *s = &p->step[k];
