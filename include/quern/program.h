@@ -327,8 +327,8 @@ static inline size_t qn_program_print(const qn_program *p, char *text, size_t by
       else qn_program_say(&t, " %c%d", at < 0 ? 'x' : 'v', at < 0 ? ~at : at);
     }
     qn_program_say(&t, " in %s to %s value %d", qn_kit_name(s->in), qn_kit_name(s->to), (int)s->value);
-    if (s->alpha != 0) qn_program_say(&t, " alpha %.17g", s->alpha);
-    if (s->beta != 0) qn_program_say(&t, " beta %.17g", s->beta);
+    if (s->alpha != 0 || 1 / s->alpha < 0) qn_program_say(&t, " alpha %.17g", s->alpha);         /* also -0 */
+    if (s->beta != 0 || 1 / s->beta < 0) qn_program_say(&t, " beta %.17g", s->beta);
     qn_program_say(&t, "%s%s\n", s->exact ? " exact" : "", s->write ? " write" : "");
   }
   return t.length;
@@ -360,7 +360,7 @@ static inline int qn_program_number(const char **at, double *x)
 static inline int qn_program_whole(const char **at, int32_t *n, int32_t most)
 {
   double x;
-  if (!qn_program_number(at, &x) || x < 0 || x > most || x != (int32_t)x) return 0;
+  if (!qn_program_number(at, &x) || !(x >= 0 && x <= most) || x != (int32_t)x) return 0;
   *n = (int32_t)x;
   return 1;
 }
@@ -417,7 +417,8 @@ static inline const char *qn_program_parse_step(qn_program *p, const char *at)
     if (i >= op->operands) continue;
     if (!qn_program_word(&at, word)) return "an operand is missing";
     if (i && op->operands == QN_PROGRAM_OPERANDS && !strcmp(word, "-")) continue;
-    if (sscanf(word, "%c%u%c", &kind, &number, &more) != 2 || (kind != 'x' && kind != 'v') || number >= (kind == 'x' ? p->n_inputs : p->n))
+    if (sscanf(word, "%c%u%c", &kind, &number, &more) != 2 || (kind != 'x' && kind != 'v') || word[1] < '0' || word[1] > '9' ||
+        number >= (kind == 'x' ? p->n_inputs : p->n))
       return "an operand is an input or an earlier step";
     s->operand[i] = (int16_t)(kind == 'x' ? ~(int)number : (int)number);
     *(kind == 'x' ? &p->input[number].last : &p->step[number].last) = (int32_t)p->n;
