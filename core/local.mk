@@ -1,8 +1,8 @@
 # libquern: the core, and the backends that are built in.
 
 pkginclude_HEADERS += include/quern/quern.h include/quern/ops.h include/quern/backend.h include/quern/tools.h \
-                      include/quern/kit.h include/quern/number.h include/quern/library.h include/quern/functions.def
-nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h
+                      include/quern/kit.h include/quern/program.h include/quern/number.h include/quern/library.h include/quern/functions.def
+nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h include/quern/pointwise.def
 
 pkginclude_HEADERS += include/quern/rnn.h include/quern/group.h include/quern/collective.h
 
@@ -11,6 +11,8 @@ pkginclude_HEADERS += include/quern/rnn.h include/quern/group.h include/quern/co
 OPS_KINDS = include/kinds/core.h include/kinds/conform.h include/kinds/problems.h
 BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h $(OPS_KINDS)
 CLEANFILES += include/quern/opnum.h include/quern/opargs.h core/schema_table.c core/calls.c $(OPS_KINDS)
+BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h include/quern/pointwise.def
+CLEANFILES += include/quern/opnum.h include/quern/opargs.h include/quern/pointwise.def core/schema_table.c core/calls.c
 EXTRA_DIST += core/ops.def core/ops.awk core/quern.map
 
 AM_V_OPS   = $(am__v_OPS_@AM_V@)
@@ -23,6 +25,8 @@ include/kinds/%.h: $(OPS_SCHEMA)
 	$(OPS_AWK) -v emit=$* $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
 include/quern/opnum.h: $(OPS_SCHEMA) $(OPS_KINDS)
 	$(OPS_AWK) -v emit=opnum $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
+include/quern/pointwise.def: $(OPS_SCHEMA)
+	$(OPS_AWK) -v emit=pointwise $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
 include/quern/opargs.h: $(OPS_SCHEMA)
 	$(OPS_AWK) -v emit=args $(top_srcdir)/core/ops.def >$@-new && mv -f $@-new $@
 core/schema_table.c: $(OPS_SCHEMA)

@@ -1,6 +1,7 @@
 # ops.awk -- turns the op schema (ops.def) into C. Any POSIX awk.
 #
 #   awk -v emit=opnum -f ops.awk ops.def    quern/opnum.h: the numbers of ops, families and roles
+#   awk -v emit=pointwise -f ops.awk ops.def    quern/pointwise.def: the pointwise kinds, a line each
 #   awk -v emit=args  -f ops.awk ops.def    quern/opargs.h: the arguments of calls that take many, a struct each
 #   awk -v emit=table -f ops.awk ops.def    schema_table.c: qn__ops[], the schema as data
 #   awk -v emit=calls -f ops.awk ops.def    calls.c: the typed calls; each is compiled against its prototype in ops.h
@@ -217,6 +218,14 @@ function emit_opnum(    o, r)
       printf "  QN_ROLE_%s_%s = %d%s\n", toupper(name[o]), toupper(role_name[o, r]), r,
              (o + 1 < n_ops || r + 1 < n_roles[o] ? "," : "")
   print "};\n\n#endif"
+}
+
+function emit_pointwise(    o)
+{
+  header("pointwise.def -- the pointwise ops: QN_POINTWISE(OP, name, number of operands).")
+  for (o = 0; o < n_ops; o++)
+    if (op_family[o] == "pointwise") printf "QN_POINTWISE(%s, \"%s\", %d)\n", toupper(name[o]), name[o], n_inputs[o]
+  print "#undef QN_POINTWISE"
 }
 
 # The C type, number of entries and fields of an attribute.
@@ -466,6 +475,7 @@ END {
     if (op_family[op_of[i]] != special_family[i]) die(i " is of family " op_family[op_of[i]])
   }
   if (emit == "opnum") emit_opnum()
+  else if (emit == "pointwise") emit_pointwise()
   else if (emit == "args") emit_args()
   else if (emit == "table") emit_table()
   else if (emit == "calls") emit_calls()

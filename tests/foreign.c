@@ -2,6 +2,7 @@
  * With -DNO_DLOPEN it defines its own dlopen, which detects a library that needs plugins or looks for them. */
 #include <quern/quern.h>
 #include <quern/tools.h>
+#include <quern/program.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

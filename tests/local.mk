@@ -12,6 +12,12 @@ TESTS += tests/t_kit
 tests_t_kit_SOURCES = tests/t_kit.c tests/tap.h
 tests_t_kit_LDADD = $(LIBM)
 
+# Pointwise work as programs.
+check_PROGRAMS += tests/t_program
+TESTS += tests/t_program
+tests_t_program_SOURCES = tests/t_program.c tests/tap.h
+tests_t_program_LDADD = $(LDADD) $(LIBM)
+
 # The dispatcher, with engines that compute nothing.
 if BUILD_PLUGINS
 check_LTLIBRARIES += tests/quern_fake.la tests/quern_streams.la tests/quern_rider.la tests/quern_probe.la

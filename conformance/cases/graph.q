@@ -618,3 +618,18 @@ f = slice x=x start=5,0 step=-1,1
 t = permute x=f perm=1,0
 out y = add a=t b=x
 out z = reduce_max x=t axis=1
+
+# an op that reads another result of the op that it follows
+in x f32/6x256
+n = layer_norm x=x mean=m
+out y = mul a=n b=m ; as=f16
+
+in x f32/6x256
+n = rms_norm x=x rstd=r
+s = relu x=n
+out y = sub a=r b=s
+
+in x f32/4x6x8x8
+n = batch_norm x=x mean=m rstd=r
+s = mul a=n b=r
+out y = add a=s b=m

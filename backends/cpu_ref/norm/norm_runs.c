@@ -10,6 +10,7 @@
  *
  * In f32, forward, x may be a sum a + b, stored if needed elsewhere, and y passes through the pointwise ops that follow
  * (pointwise_tile.h), piece by piece. */
+#include <quern/program.h>
 #include "kit/convert.h"
 #include "cpu_ref.h"
 #include "norm_range.h"
@@ -498,16 +499,13 @@ static uint32_t take_more(const qn_request *request, const qn_value *v[TENSORS],
     if (!p->followed) read_layout(v, mask, p, prepared);
   }
   const uint32_t n = p->followed ? 1 + (uint32_t)taken : 1;
-  const qn_node *add = n < request->n_ops ? &request->op[n] : NULL;
-  if (!add || add->op != QN_OP_ADD || qn_role(add, QN_ROLE_ADD_Y) != x) return n;
-  for (int32_t k = 0; k < 2; k++) {
-    const qn_value *term = &request->value[add->arg[k]];
-    if (term->producer >= 0 || term->dtype != v[X]->dtype || !qn_same_layout(term, v[X])) return n;
-  }
-  if (v[X]->flags & QN_VALUE_ESCAPE || v[X]->last_user > (int32_t)n) p->sum = x;
+  qn_program before;
+  int32_t term[2];
+  if (n == request->n_ops || qn_program_read_before(&before, request, n, 1, x) || !qn_program_is_sum(&before, request, term)) return n;
+  if (before.step[0].write) p->sum = x;
   p->sum_dtype = v[X]->dtype;
-  p->value[X] = qn_role(add, QN_ROLE_ADD_A);
-  p->second = qn_role(add, QN_ROLE_ADD_B);
+  p->value[X] = term[0];
+  p->second = term[1];
   return n + 1;
 }
 #endif

@@ -1,9 +1,11 @@
-/* pointwise_program.c -- compiles a region's pointwise ops to a program of loads, evaluations and stores (pointwise_tile.h).
+/* pointwise_program.c -- compiles a region's pointwise ops, read as a program (quern/program.h), to loads, evaluations and stores on
+ * registers (pointwise_tile.h).
  *
  * Registers are allocated in op order and freed after the last use, so a long chain needs two or three; a scalar's is
  * filled before the first tile and kept. An input is loaded just before its first use. (Core lets an output take an input's
  * memory only if no later op reads it.) An intermediate keeps the precision of its computing type; only a cast rounds at once. */
 #include <config.h>
+#include <quern/program.h>
 #include "kit/pointwise_tile.h"
 
 static const uint32_t norms[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };
@@ -12,38 +14,20 @@ const qn_pattern cpu_program_pattern = { .struct_size = sizeof cpu_program_patte
 /* ---- contents of registers ------------------------------------------------------------------ */
 
 typedef struct entry {
-  int32_t  value, reg, last;              /* last: the last op that uses it */
+  int32_t  operand, reg, last;            /* operand: of the program's; last: the last step that uses it */
   int      type;
   uint32_t dtype;                         /* for a scalar: the computing dtype that it is converted to; else 0 */
 } entry;
 
 typedef struct compiler {
   const qn_request *request;
+  const qn_program *from;
   cpu_program *program;
-  uint32_t first, n;                      /* the ops to take */
-  int32_t lead, n_entries;
+  int32_t n_entries;
   uint32_t in_use, used, for_good;        /* registers as masks: in use now, ever used, held by scalars */
   entry held[CPU_MAX_INSTRUCTIONS + 1];
   const char *why;
 } compiler;
-
-static const qn_node *node_at(const compiler *c, uint32_t i) { return &c->request->op[c->first + i]; }
-
-static bool fail(compiler *c, const char *why)
-{
-  c->why = why;
-  return false;
-}
-
-static int32_t last_use(const compiler *c, int32_t value)
-{
-  for (int32_t i = (int32_t)c->n - 1; i >= 0; i--) {
-    const qn_node *node = node_at(c, (uint32_t)i);
-    for (int32_t k = 0; k < node->first[node->n_inputs]; k++)
-      if (node->arg[k] == value) return i;
-  }
-  return -1;
-}
 
 /* For good: one that has never held anything else. */
 static int32_t take_register(compiler *c, bool for_good)
@@ -60,13 +44,13 @@ static int32_t take_register(compiler *c, bool for_good)
   return -1;
 }
 
-/* Frees the registers whose values no op after `op` uses. */
-static void release_registers(compiler *c, int32_t op)
+/* Frees the registers whose values no step after that uses. */
+static void release_registers(compiler *c, int32_t step)
 {
   uint32_t wanted = c->for_good;
   int32_t kept = 0;
   for (int32_t i = 0; i < c->n_entries; i++)
-    if (c->held[i].last > op || c->for_good >> c->held[i].reg & 1) {
+    if (c->held[i].last > step || c->for_good >> c->held[i].reg & 1) {
       wanted |= 1u << c->held[i].reg;
       c->held[kept++] = c->held[i];
     }
@@ -74,9 +58,9 @@ static void release_registers(compiler *c, int32_t op)
   c->in_use = wanted;
 }
 
-static void hold(compiler *c, int32_t value, int type, int32_t reg)
+static void hold(compiler *c, int operand, int type, int32_t reg)
 {
-  c->held[c->n_entries++] = (entry){ value, reg, last_use(c, value), type, 0 };
+  c->held[c->n_entries++] = (entry){ operand, reg, qn_program_last(c->from, operand), type, 0 };
 }
 
 static cpu_instruction *emit(compiler *c, uint32_t kind, int32_t value)
@@ -113,51 +97,35 @@ int cpu_type_of(uint32_t dtype)
   }
 }
 
-/* The dtype in which an op computes: its tensors'; scalars adapt to it, and if all operands are scalars to the result. */
-static uint32_t computation_dtype(const compiler *c, const qn_node *node)
-{
-  const qn_value *value = c->request->value, *y = &value[node->arg[node->first[node->n_inputs]]];
-  uint32_t widest = QN_DTYPE_NONE;
-  for (int32_t k = node->op == QN_OP_SELECT; k < node->first[node->n_inputs]; k++) {
-    const qn_value *x = &value[node->arg[k]];
-    if (x->rank > 0) return x->dtype;
-    if (widest == QN_DTYPE_NONE || x->dtype == QN_F64 || !qn_is_float(widest)) widest = x->dtype;
-  }
-  return y->dtype == QN_BOOL || node->op == QN_OP_CAST ? widest : y->dtype;
-}
+/* ---- one step -------------------------------------------------------------------------------- */
 
-/* ---- one op ---------------------------------------------------------------------------------- */
-
-static int32_t load(compiler *c, int32_t value, uint32_t dtype)
+static int32_t load(compiler *c, int operand, uint32_t dtype)
 {
-  const qn_value *v = &c->request->value[value];
+  const qn_program_input *x = &c->from->input[~operand];
   const int type = cpu_type_of(dtype);
-  const bool single = qn_elements(v) == 1;
-  if (!single && cpu_type_of(v->dtype) != type) {
+  const bool single = qn_elements(&c->request->value[x->value]) == 1;
+  if (!single && cpu_type_of(x->dtype) != type) {
     c->why = "tensors of these dtypes do not compute together here";
     return -1;
   }
-  const int32_t reg = take_register(c, single), tensor = single ? -1 : tensor_of(c, value);
-  cpu_instruction *code = reg < 0 || (!single && tensor < 0) ? NULL : emit(c, single ? CPU_FILL : CPU_LOAD, value);
+  const int32_t reg = take_register(c, single), tensor = single ? -1 : tensor_of(c, x->value);
+  cpu_instruction *code = reg < 0 || (!single && tensor < 0) ? NULL : emit(c, single ? CPU_FILL : CPU_LOAD, x->value);
   if (!code) return -1;
   code->out = (int16_t)reg;
   code->type = code->out_type = (int16_t)type;
   code->tensor = (int16_t)tensor;
-  hold(c, value, type, reg);
+  hold(c, operand, type, reg);
   if (single) c->held[c->n_entries - 1].dtype = code->op = dtype;
   return reg;
 }
 
-static int32_t operand(compiler *c, int32_t value, uint32_t dtype)
+static int32_t operand_in(compiler *c, int operand, uint32_t dtype)
 {
-  bool made_here = false;
   for (int32_t i = 0; i < c->n_entries; i++) {
     const entry *held = &c->held[i];
-    if (held->value != value) continue;
-    if (held->type == cpu_type_of(dtype) && (held->dtype == 0 || held->dtype == dtype)) return held->reg;
-    made_here |= c->request->value[value].producer >= 0;
+    if (held->operand == operand && held->type == cpu_type_of(dtype) && (held->dtype == 0 || held->dtype == dtype)) return held->reg;
   }
-  if (!made_here) return load(c, value, dtype);
+  if (operand < 0 && c->from->input[~operand].kind != QN_INPUT_GIVEN) return load(c, operand, dtype);
   c->why = "a scalar made by one op is used in another type of computation";
   return -1;
 }
@@ -177,13 +145,6 @@ static bool store(compiler *c, int32_t value, int type, int32_t reg, cpu_instruc
   return true;
 }
 
-static bool reads(const qn_node *node, int32_t value)
-{
-  for (int32_t k = 0; k < node->first[node->n_inputs]; k++)
-    if (node->arg[k] == value) return true;
-  return false;
-}
-
 /* Arithmetic of narrow integers is wrapped at once. */
 static bool wraps(uint32_t op)
 {
@@ -195,12 +156,6 @@ static bool known(const cpu_instruction *code)
   return code->type == CPU_F32 ? cpu_eval_f32(code, NULL, NULL, 0) : cpu_eval_plain(code, NULL, NULL, 0);
 }
 
-static bool escapes(const compiler *c, int32_t value)
-{
-  const qn_value *v = &c->request->value[value];
-  return v->flags & QN_VALUE_ESCAPE || v->last_user >= (int32_t)(c->first + c->n);
-}
-
 /* Whether an output takes its memory, which its register may be: a value used later must be copied. */
 static bool is_overwritten(const compiler *c, int32_t value)
 {
@@ -210,132 +165,121 @@ static bool is_overwritten(const compiler *c, int32_t value)
 }
 
 /* (x - mean) / sqrt(var + eps) scale + shift, in one register. */
-static bool compile_norm(compiler *c, uint32_t i)
+static bool compile_norm(compiler *c, int32_t k)
 {
-  const qn_node *node = node_at(c, i);
-  const qn_norm *norm = node->attr;
-  const qn_norm_roles role = qn_norm_roles_of(node->op);
-  const struct { int32_t value; uint32_t op; } part[] = {
-    { qn_role_at(node, role.mean), QN_OP_SUB }, { qn_role_at(node, role.var), CPU_OVER_ROOT },
-    { qn_role_at(node, role.scale), QN_OP_MUL }, { qn_role_at(node, role.shift), QN_OP_ADD } };
-  const int32_t x = qn_role_at(node, role.x), y = qn_role_at(node, role.y);
-  int32_t in[4];
-  if (!qn_same_dims(&c->request->value[y], &c->request->value[c->lead])) return fail(c, "an output of other dims than the first");
-  if (cpu_type_of(c->request->value[x].dtype) != CPU_F32) return fail(c, "normalization of f64");
-  int32_t now = operand(c, x, QN_F32);
-  for (int k = 0; k < 4 && now >= 0; k++)
-    if (part[k].value >= 0 && (in[k] = operand(c, part[k].value, QN_F32)) < 0) now = -1;
+  static const uint32_t op[QN_PROGRAM_OPERANDS] = { 0, QN_OP_SUB, CPU_OVER_ROOT, QN_OP_MUL, QN_OP_ADD };
+  const qn_program_step *s = &c->from->step[k];
+  int32_t in[QN_PROGRAM_OPERANDS] = { 0 }, now = 0;
+  if (cpu_type_of(s->in) != CPU_F32) {
+    c->why = "normalization of f64";
+    return false;
+  }
+  for (int i = 0; i < QN_PROGRAM_OPERANDS && now >= 0; i++)
+    if (s->operand[i] != QN_NO_OPERAND) now = in[i] = operand_in(c, s->operand[i], QN_F32);
   const int32_t out = now < 0 ? -1 : take_register(c, false);
   if (out < 0) return false;
-  for (int k = 0; k < 4; k++) {
-    if (part[k].value < 0) continue;
+  now = in[0];
+  for (int i = 1; i < QN_PROGRAM_OPERANDS; i++) {
+    if (s->operand[i] == QN_NO_OPERAND) continue;
     cpu_instruction *code = emit(c, CPU_EVAL, -1);
     if (!code) return false;
-    code->op = part[k].op;
+    code->op = op[i];
     code->type = code->out_type = CPU_F32;
     code->in[0] = (int16_t)now;
-    code->in[1] = (int16_t)in[k];
+    code->in[1] = (int16_t)in[i];
     code->out = (int16_t)out;
-    code->alpha = norm->eps;
+    code->alpha = s->alpha;
     now = out;
   }
-  hold(c, y, CPU_F32, out);
-  if (escapes(c, y) && !store(c, y, CPU_F32, out, NULL)) return false;
-  release_registers(c, (int32_t)i);
+  hold(c, k, CPU_F32, out);
+  if (s->write && !store(c, s->value, CPU_F32, out, NULL)) return false;
+  release_registers(c, k);
   return true;
 }
 
-static bool compile_op(compiler *c, uint32_t i)
+static bool compile_step(compiler *c, int32_t k)
 {
-  const qn_node *node = node_at(c, i);
-  const qn_value *value = c->request->value;
-  if (node->op == QN_OP_BATCH_NORM_INFERENCE) return compile_norm(c, i);
-  if (node->family != QN_FAMILY_POINTWISE) return fail(c, "an op that is not pointwise");
-  const int32_t y = node->arg[node->first[node->n_inputs]];
-  if (!qn_same_dims(&value[y], &value[c->lead])) return fail(c, "an output of other dims than the first");
-  if (c->first > 0 && reads(&c->request->op[0], y)) return fail(c, "an op that the anchor reads");
-  const uint32_t dtype = computation_dtype(c, node);
-  const int type = cpu_type_of(dtype), out_type = cpu_type_of(value[y].dtype);
-  const bool used = last_use(c, y) >= 0;
+  const qn_program_step *s = &c->from->step[k];
+  if (s->op == QN_OP_BATCH_NORM_INFERENCE) return compile_norm(c, k);
+  const int type = cpu_type_of(s->in), out_type = cpu_type_of(s->to);
 
   int32_t in[3] = { -1, -1, -1 };
-  const int32_t n_in = node->first[node->n_inputs];
-  if (n_in > 3) return fail(c, "an op of more than three operands");
-  for (int32_t k = 0; k < n_in; k++) {
-    in[k] = operand(c, node->arg[k], node->op == QN_OP_SELECT && k == 0 ? (uint32_t)QN_BOOL : dtype);
-    if (in[k] < 0) return false;
+  for (int i = 0; i < 3 && s->operand[i] != QN_NO_OPERAND; i++) {
+    in[i] = operand_in(c, s->operand[i], s->op == QN_OP_SELECT && i == 0 ? (uint32_t)QN_BOOL : s->in);
+    if (in[i] < 0) return false;
   }
 
   /* a no-op unless the format is narrower */
-  if (node->op == QN_OP_CAST && type == out_type && !is_overwritten(c, node->arg[0])) {
-    const uint32_t from = value[node->arg[0]].dtype;
-    const bool fits = from == value[y].dtype || qn_kit_bytes(value[y].dtype) == cpu_type_bytes(type);
-    if (fits || (qn_is_float(value[y].dtype) && !used)) {
-      hold(c, y, type, in[0]);
-      if (escapes(c, y) && !store(c, y, type, in[0], NULL)) return false;
-      release_registers(c, (int32_t)i);
+  if (s->op == QN_OP_CAST && type == out_type && !is_overwritten(c, qn_program_value(c->from, s->operand[0]))) {
+    const bool fits = qn_program_dtype(c->from, s->operand[0]) == s->to || qn_kit_bytes(s->to) == cpu_type_bytes(type);
+    if (fits || (qn_is_float(s->to) && s->last < 0)) {
+      hold(c, k, type, in[0]);
+      if (s->write && !store(c, s->value, type, in[0], NULL)) return false;
+      release_registers(c, k);
       return true;
     }
   }
 
   cpu_instruction *code = emit(c, CPU_EVAL, -1);
   if (!code) return false;
-  code->op = node->op;
+  code->op = s->op;
   code->type = (int16_t)type;
   code->out_type = (int16_t)out_type;
-  for (int k = 0; k < 3; k++) code->in[k] = (int16_t)in[k];
-  if (node->op == QN_OP_CAST || (wraps(node->op) && qn_is_integer(value[y].dtype))) code->dtype = value[y].dtype;
-  if (node->attr) {
-    const qn_pointwise *attr = node->attr;
-    code->alpha = attr->alpha;
-    code->beta = attr->beta;
+  for (int i = 0; i < 3; i++) code->in[i] = (int16_t)in[i];
+  if (s->op == QN_OP_CAST || (wraps(s->op) && qn_is_integer(s->to))) code->dtype = s->to;
+  code->alpha = s->alpha;
+  code->beta = s->beta;
+  if (!known(code)) {
+    c->why = "a function that is not in the table for this type of computation";
+    return false;
   }
-  if (!known(code)) return fail(c, "a function that is not in the table for this type of computation");
 
   /* an operand last used here may give up its register, if the elements are equally wide */
-  const bool lends = cpu_type_bytes(type) == cpu_type_bytes(out_type) && node->op != QN_OP_SELECT;
-  if (lends) release_registers(c, (int32_t)i);
+  const bool lends = cpu_type_bytes(type) == cpu_type_bytes(out_type) && s->op != QN_OP_SELECT;
+  if (lends) release_registers(c, k);
   const int32_t out = take_register(c, false);
   if (out < 0) return false;
   code->out = (int16_t)out;
-  hold(c, y, out_type, out);
-  if (escapes(c, y) && !store(c, y, out_type, out, code)) return false;
-  release_registers(c, (int32_t)i);
+  hold(c, k, out_type, out);
+  if (s->write && !store(c, s->value, out_type, out, code)) return false;
+  release_registers(c, k);
   return true;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Returns how many of the c->n ops were compiled. */
-static uint32_t compile(compiler *c, int32_t given)
+/* Returns how many of the steps were compiled. */
+static uint32_t compile(compiler *c, const qn_value *lead)
 {
   cpu_program *p = c->program;
+  const qn_program_input *x = c->from->n_inputs && c->from->input[0].kind == QN_INPUT_GIVEN ? &c->from->input[0] : NULL;
   p->n = 0;
   p->given = p->given_type = -1;
   c->n_entries = 0;
   c->in_use = c->used = c->for_good = 0;
-  qn_nest_begin(&p->nest, &c->request->value[c->lead]);
-  if (given >= 0) {
-    const int type = cpu_type_of(c->request->value[given].dtype);
+  qn_nest_begin(&p->nest, lead);
+  if (x) {
+    const int type = cpu_type_of(x->dtype);
     p->given = take_register(c, false);
     p->given_type = type;
-    hold(c, given, type, p->given);
-    if (escapes(c, given) && !store(c, given, type, p->given, NULL)) return 0;
+    hold(c, ~0, type, p->given);
+    if (x->write && !store(c, x->value, type, p->given, NULL)) return 0;
   }
-  for (uint32_t i = 0; i < c->n; i++)
-    if (!compile_op(c, i)) return i;
-  return c->n;
+  for (uint32_t k = 0; k < c->from->n; k++)
+    if (!compile_step(c, (int32_t)k)) return k;
+  return c->from->n;
 }
 
 int cpu_program_make(const qn_request *request, uint32_t first, uint32_t n, int32_t given, cpu_program *program,
                      qn_prepared *refusal)
 {
-  compiler c = { .request = request, .program = program, .first = first, .n = n, .why = "" };
+  qn_program from;
+  compiler c = { .request = request, .from = &from, .program = program, .why = "" };
   if (n == 0) return 0;
-  const qn_node *anchor = &request->op[first];
-  c.lead = given >= 0 ? given : anchor->arg[anchor->first[anchor->n_inputs]];
-  for (uint32_t done; c.n > 0 && (done = compile(&c, given)) < c.n; ) c.n = done;
-  if (c.n == 0) {
+  n = qn_program_read(&from, request, first, n, given, &c.why);
+  const qn_value *lead = n ? &request->value[given >= 0 ? given : from.step[0].value] : NULL;
+  for (uint32_t done; from.n > 0 && (done = compile(&c, lead)) < from.n; ) qn_program_cut(&from, request, done);
+  if (from.n == 0) {
     qn_refuse(refusal, c.why, "", "", "%s", "");
     return 0;
   }
@@ -361,7 +305,7 @@ int cpu_program_make(const qn_request *request, uint32_t first, uint32_t n, int3
   program->used = c.used;
   program->tile_bytes = qn_min_i64(CPU_TILE_BYTES, CPU_TILE_STACK / qn_max_i64(1, __builtin_popcount(c.used)) & ~(int64_t)255);
   program->tile = program->tile_bytes / widest;
-  return (int)c.n;
+  return (int)from.n;
 }
 
 void cpu_count_places(qn_value *v)

@@ -1,5 +1,6 @@
 /* conv_follow.c -- the ops that follow a convolution as a region behind its product (conv_follow.h). */
 #include "conv_follow.h"
+#include <quern/program.h>
 
 /* v, of y's dims or broadcast to them, as the product's result lies; false: it does not. */
 static bool look(const cuda_follow_view *w, const qn_value *v, bool whole, qn_value *to, int64_t *image, int64_t *row)
@@ -87,47 +88,44 @@ static bool add_norm(cuda_follow *f, const cuda_follow_view *w, int32_t now, int
   return true;
 }
 
-static bool add_op(cuda_follow *f, const qn_request *r, const cuda_follow_view *w, uint32_t k, int32_t *at, int32_t *here, int32_t bias)
+/* Adds step k of the program behind the result, whose number here is *here. */
+static bool add_step(cuda_follow *f, const qn_request *r, const cuda_follow_view *w, const qn_program *p, uint32_t k, int32_t *here,
+                     int32_t bias)
 {
-  const qn_node *op = &r->op[k];
-  const qn_value *now = &r->value[*at];
-  if ((now->flags & QN_VALUE_ESCAPE) || now->last_user != (int32_t)k) return false;
-  const bool norm = op->op == QN_OP_BATCH_NORM_INFERENCE;
-  if (!norm && (op->family != QN_FAMILY_POINTWISE || op->n_inputs > 2)) return false;
-  const int32_t y = norm ? qn_role_at(op, qn_norm_roles_of(op->op).y) : op->arg[op->first[op->n_inputs]];
-  if (!qn_same_dims(&r->value[y], now)) return false;
-  int32_t in[2] = { *here, -1 };
-  for (uint32_t i = 0; i < op->n_inputs && !norm; i++) {
-    if (op->first[i + 1] != op->first[i] + 1) return false;
-    const int32_t from = op->arg[op->first[i]];
-    if (from == *at) in[i] = *here;
-    else if (r->value[from].producer >= 0 || (in[i] = add_value(f, r, w, from, false)) < 0) return false;
-  }
-  if (!norm && in[0] != *here && in[1] != *here) return false;
-  const int32_t to = add_value(f, r, w, y, true);
+  const qn_program_step *s = &p->step[k];
+  const qn_node *op = &r->op[p->first + k];
+  qn_program_link link;
+  int32_t other = -1;
+  if (qn_program_link_of(p, k, &link)) return false;
+  if (link.other != QN_NO_OPERAND && (other = add_value(f, r, w, qn_program_value(p, link.other), false)) < 0) return false;
+  const int32_t to = add_value(f, r, w, s->value, true);
   if (to < 0) return false;
-  if (norm) {
-    if (f->fold.channels || !cuda_fold_read(&f->fold, r, op, *at, k == 1 ? bias : -1) || !add_norm(f, w, *here, to)) return false;
+  if (s->op == QN_OP_BATCH_NORM_INFERENCE) {
+    if (f->fold.channels || !cuda_fold_read(&f->fold, r, op, qn_program_value(p, s->operand[0]), k == 0 ? bias : -1)) return false;
+    if (!add_norm(f, w, *here, to)) return false;
   } else {
     if (f->n_nodes == CUDA_FOLLOW_NODES) return false;
     f->value[*here].last_user = (int32_t)f->n_nodes;
-    add_node(f, op->op, op->attr, in[0], in[1], to);
+    add_node(f, s->op, op->attr, link.reversed ? other : *here, link.reversed ? *here : other, to);
   }
-  f->ops[f->n_nodes - 1] = k + 1;
+  f->ops[f->n_nodes - 1] = p->first + k + 1;
   f->value[to].last_user = -1;            /* unless another follows */
   f->value[to].flags |= QN_VALUE_ESCAPE;
-  *at = y, *here = to;
+  *here = to;
   return true;
 }
 
 void cuda_follow_add(cuda_follow *f, const qn_request *r, const cuda_follow_view *view, int32_t y, int32_t y_here, int32_t bias,
                      uint32_t most)
 {
-  for (uint32_t k = 1; k < most; k++) {
+  qn_program p;
+  const char *why;
+  const uint32_t n = most > 1 ? qn_program_read(&p, r, 1, most - 1, y, &why) : 0;
+  for (uint32_t k = 0; k < n; k++) {
     const cuda_follow before = *f;
     const int32_t was = y_here;
     f->value[was].flags &= ~(uint32_t)QN_VALUE_ESCAPE;
-    if (add_op(f, r, view, k, &y, &y_here, bias)) continue;
+    if (add_step(f, r, view, &p, k, &y_here, bias)) continue;
     *f = before;
     f->value[was].flags |= QN_VALUE_ESCAPE;
     return;

@@ -8,6 +8,7 @@
  * memory. Blocks are persistent and take item after item. A thread copies (cp.async) and reads its own vectors; as it writes an
  * element out, it starts the copy of the next item's into that slot, so that copies are always in flight.
  * Refused: groups beyond the device's shared memory, and other layouts. */
+#include <quern/program.h>
 #include "cuda_backend.h"
 #include "kit/divisor.h"
 #include "engines.h"
@@ -511,15 +512,12 @@ static void read_chain(const qn_request *r, state *s, qn_prepared *out)
   s->sum = -1;
   out->n_ops = s->chain.n_ops;
   if (s->second >= 0 || out->n_ops == r->n_ops) return;
-  const qn_node *add = &r->op[out->n_ops];
-  if (add->op != QN_OP_ADD || qn_role(add, QN_ROLE_ADD_Y) != s->number[X]) return;
-  const int32_t term[2] = { qn_role(add, QN_ROLE_ADD_A), qn_role(add, QN_ROLE_ADD_B) };
-  for (int i = 0; i < 2; i++) {
-    const qn_value *v = &r->value[term[i]];
-    if (v->producer >= 0 || v->dtype != x->dtype || v->align < 16 || !qn_same_layout(v, x)) return;
-  }
+  qn_program before;
+  int32_t term[2];
+  if (qn_program_read_before(&before, r, out->n_ops, 1, s->number[X]) || !qn_program_is_sum(&before, r, term)) return;
+  if (r->value[term[0]].align < 16 || r->value[term[1]].align < 16) return;
   k.before = true;
-  if (x->flags & QN_VALUE_ESCAPE || x->last_user >= (int32_t)out->n_ops + 1) s->sum = s->number[X];
+  if (before.step[0].write) s->sum = s->number[X];
   s->number[X] = term[0], s->second = term[1];
   out->n_ops++;
 }

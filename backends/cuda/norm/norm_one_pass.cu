@@ -5,6 +5,7 @@
  *
  * Beside memory bandwidth the limit is instructions per element, so nothing general is in here: rows at one stride in whole
  * 16-byte words, parameters of x's dtype shared by all rows and loaded while the row is reduced. norm_rows takes everything else. */
+#include <quern/program.h>
 #include "program/chain.h"
 #include "cuda_backend.h"
 #include "engines.h"
@@ -193,15 +194,11 @@ static int read_second(const qn_request *r, state *s, qn_prepared *out)
     return BEHIND;
   }
   s->second = -1;
-  if (r->n_ops < 2) return ALONE;
-  const qn_node *add = &r->op[1];
-  if (add->op != QN_OP_ADD || qn_role(add, QN_ROLE_ADD_Y) != s->number[X]) return ALONE;
-  const int32_t term[2] = { qn_role(add, QN_ROLE_ADD_A), qn_role(add, QN_ROLE_ADD_B) };
-  for (int i = 0; i < 2; i++) {
-    const qn_value *v = &r->value[term[i]];
-    if (v->producer >= 0 || v->dtype != x->dtype || v->align < 16 || !qn_same_layout(v, x)) return ALONE;
-  }
-  if (x->flags & QN_VALUE_ESCAPE || x->last_user >= 2) s->sum = s->number[X];
+  qn_program before;
+  int32_t term[2];
+  if (r->n_ops < 2 || qn_program_read_before(&before, r, 1, 1, s->number[X]) || !qn_program_is_sum(&before, r, term)) return ALONE;
+  if (r->value[term[0]].align < 16 || r->value[term[1]].align < 16) return ALONE;
+  if (before.step[0].write) s->sum = s->number[X];
   s->number[X] = term[0], s->second = term[1];
   out->n_ops = 2;
   return BEFORE;

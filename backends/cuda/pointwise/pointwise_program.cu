@@ -10,6 +10,7 @@
  * Refuses f64 and integer arithmetic. */
 #include "cuda_backend.h"
 #include "engines.h"
+#include <quern/program.h>
 #include "kit/functions.cuh"
 #include "kit/functions_listed.cuh"
 #include "kit/vector.cuh"
@@ -284,34 +285,30 @@ struct state {
 
 struct compiler {
   const qn_request *r;
+  const qn_program *from;
   state *st;
-  uint32_t n_ops;
-  int32_t  slot_value[MAX_SLOTS], slot_last[MAX_SLOTS];
 };
 
 static bool small_float(uint32_t dtype) { return dtype == QN_F32 || dtype == QN_F16 || dtype == QN_BF16; }
 
-/* NULL if the op is supported (f32 arithmetic, logic, or a cast between dtypes that f32 holds exactly), else what is wanted. */
-static const char *op_fits(const qn_request *r, const qn_node *op, bool *exact_only)
+/* NULL if the step is supported (f32 arithmetic, logic, or a cast between dtypes that f32 holds exactly), else what is wanted. */
+static const char *step_fits(const qn_request *r, const qn_program *p, const qn_program_step *s)
 {
-  const qn_value *y = &r->value[op->arg[op->first[op->n_inputs]]];
-  bool logic = op->op == QN_OP_LOGICAL_AND || op->op == QN_OP_LOGICAL_OR || op->op == QN_OP_LOGICAL_NOT, cast = op->op == QN_OP_CAST;
-  *exact_only = false;
-  for (uint32_t i = 0; i < op->n_inputs; i++) {
-    const qn_value *v = &r->value[op->arg[op->first[i]]];
-    bool condition = logic || (op->op == QN_OP_SELECT && i == 0), byte = v->dtype == QN_BOOL || v->dtype == QN_I8 || v->dtype == QN_U8;
+  bool logic = s->op == QN_OP_LOGICAL_AND || s->op == QN_OP_LOGICAL_OR || s->op == QN_OP_LOGICAL_NOT, cast = s->op == QN_OP_CAST;
+  if (s->op == QN_OP_BATCH_NORM_INFERENCE) return "a pointwise op";
+  for (int i = 0; i < MAX_INPUTS && s->operand[i] != QN_NO_OPERAND; i++) {
+    const qn_value *v = &r->value[qn_program_value(p, s->operand[i])];
+    bool condition = logic || (s->op == QN_OP_SELECT && i == 0), byte = v->dtype == QN_BOOL || v->dtype == QN_I8 || v->dtype == QN_U8;
+    /* what is rounded or clamped on being stored cannot be used by later steps */
+    if (s->operand[i] >= 0 && p->step[s->operand[i]].op == QN_OP_CAST && p->step[s->operand[i]].exact) return "no casts between";
     if (v->rank == 0 && qn_is_float(v->dtype) && !cast) continue;
     if (condition ? v->dtype != QN_BOOL : cast ? !(qn_is_float(v->dtype) && v->dtype != QN_F64) && !byte : !small_float(v->dtype))
       return "operands of f16, bf16 or f32";
   }
-  if (cast) {
-    if (small_float(y->dtype)) return nullptr;
-    *exact_only = true;                   /* a result that is rounded or clamped on being stored cannot be used by later steps */
-    return y->dtype == QN_F64 || y->dtype == QN_I64 ? "results of f16, bf16, f32, 8 bits or i32" : nullptr;
-  }
-  bool comparison = (op->op >= QN_OP_EQ && op->op <= QN_OP_GE) || op->op == QN_OP_ISNAN || op->op == QN_OP_ISFINITE;
-  if (logic || comparison) return y->dtype == QN_BOOL ? nullptr : "results of bool";
-  return small_float(y->dtype) ? nullptr : "results of f16, bf16 or f32";
+  if (cast) return s->to == QN_F64 || s->to == QN_I64 ? "results of f16, bf16, f32, 8 bits or i32" : nullptr;
+  bool comparison = (s->op >= QN_OP_EQ && s->op <= QN_OP_GE) || s->op == QN_OP_ISNAN || s->op == QN_OP_ISFINITE;
+  if (logic || comparison) return s->to == QN_BOOL ? nullptr : "results of bool";
+  return small_float(s->to) ? nullptr : "results of f16, bf16 or f32";
 }
 
 /* Index among the tensors, added if new; -1: no room. */
@@ -327,17 +324,6 @@ static int tensor_of(compiler *c, int32_t value)
   return st->n_tensors++;
 }
 
-/* The last op of the region that reads a value. */
-static int32_t last_use(const compiler *c, int32_t value)
-{
-  for (int32_t k = (int32_t)c->n_ops - 1; k >= 0; k--) {
-    const qn_node *op = &c->r->op[k];
-    for (int32_t i = 0; i < op->first[op->n_inputs]; i++)
-      if (op->arg[i] == value) return k;
-  }
-  return -1;
-}
-
 static int32_t weight(uint32_t op)
 {
 #define CASE(name) case QN_OP_##name:
@@ -348,61 +334,53 @@ static int32_t weight(uint32_t op)
 #undef CASE
 }
 
-/* Compiles the first n_ops ops into a program; NULL, or the reason why not. */
-static const char *compile(compiler *c, uint32_t n_ops)
+/* Compiles the program's steps; NULL, or the reason why not. */
+static const char *compile(compiler *c)
 {
   state *st = c->st;
+  const qn_program *from = c->from;
+  int32_t slot_of[MAX_SLOTS];             /* the step whose result each slot keeps, or -1 */
   memset(st, 0, sizeof *st);
-  memset(c->slot_value, 0xff, sizeof c->slot_value);
-  c->n_ops = n_ops;
-  int32_t before = -1;
-  for (uint32_t k = 0; k < n_ops; k++) {
-    const qn_node *op = &c->r->op[k];
-    const qn_pointwise *attr = (const qn_pointwise *)op->attr;
+  memset(slot_of, 0xff, sizeof slot_of);
+  for (int32_t k = 0; k < (int32_t)from->n; k++) {
+    const qn_program_step *is = &from->step[k];
     step *s = &st->p.steps[k];
-    s->op = (uint16_t)op->op;
-    st->weight = st->weight > weight(op->op) ? st->weight : weight(op->op);
-    s->alpha = attr ? (float)attr->alpha : 0;
-    s->beta = attr ? (float)attr->beta : 0;
+    s->op = (uint16_t)is->op;
+    st->weight = st->weight > weight(is->op) ? st->weight : weight(is->op);
+    s->alpha = (float)is->alpha;
+    s->beta = (float)is->beta;
     s->slot = s->out = -1;
-    for (uint32_t i = 0; i < op->n_inputs; i++) {
-      int32_t value = op->arg[op->first[i]];
-      const qn_value *v = &c->r->value[value];
-      int at = -1;
-      if (value == before) {
+    for (int i = 0; i < MAX_INPUTS && is->operand[i] != QN_NO_OPERAND; i++) {
+      const int operand = is->operand[i];
+      int at = 0;
+      if (operand >= 0 && operand == k - 1) {
         s->in[i].from = FROM_BEFORE;
-        continue;
-      }
-      for (int j = 0; j < MAX_SLOTS; j++)
-        if (c->slot_value[j] == value) at = j;
-      if (at >= 0) {
+      } else if (operand >= 0) {
+        while (slot_of[at] != operand) at++;
         s->in[i] = { FROM_SLOT, (uint8_t)at };
-        continue;
+      } else {
+        const int32_t value = qn_program_value(from, operand);
+        if ((at = tensor_of(c, value)) < 0) return "at most 12 tensors";
+        s->in[i] = { (uint8_t)(c->r->value[value].rank == 0 ? FROM_SCALAR : FROM_TENSOR), (uint8_t)at };
       }
-      if ((at = tensor_of(c, value)) < 0) return "at most 12 tensors";
-      s->in[i] = { (uint8_t)(v->rank == 0 ? FROM_SCALAR : FROM_TENSOR), (uint8_t)at };
     }
     for (int j = 0; j < MAX_SLOTS; j++)
-      if (c->slot_value[j] >= 0 && c->slot_last[j] <= (int32_t)k) c->slot_value[j] = -1;
-    int32_t y = op->arg[op->first[op->n_inputs]], last = last_use(c, y);
-    const qn_value *v = &c->r->value[y];
-    if ((v->flags & QN_VALUE_ESCAPE) || v->last_user < 0 || v->last_user >= (int32_t)n_ops) {
-      int at = tensor_of(c, y);
+      if (slot_of[j] >= 0 && from->step[slot_of[j]].last <= k) slot_of[j] = -1;
+    if (is->write) {
+      int at = tensor_of(c, is->value);
       if (at < 0) return "at most 12 tensors";
       s->out = (int8_t)at;
     }
-    if (last > (int32_t)k + 1) {
+    if (is->last > k + 1) {
       int j = 0;
-      while (j < MAX_SLOTS && c->slot_value[j] >= 0) j++;
+      while (j < MAX_SLOTS && slot_of[j] >= 0) j++;
       if (j == MAX_SLOTS) return "at most 8 values kept at once";
-      c->slot_value[j] = y;
-      c->slot_last[j] = last;
+      slot_of[j] = k;
       s->slot = (int8_t)j;
       if (j >= st->slots) st->slots = j + 1;
     }
-    before = y;
   }
-  st->p.n_steps = (int32_t)n_ops;
+  st->p.n_steps = (int32_t)from->n;
   return nullptr;
 }
 
@@ -427,7 +405,7 @@ static const char *lay_out(compiler *c, const qn_value *y)
 {
   state *st = c->st;
   program *p = &st->p;
-  qn_nest nest;
+  qn_nest nest = {};                      /* of rank 0: strides of 0 */
   qn_nest_begin(&nest, y);
   for (int i = 0; i < st->n_tensors; i++) qn_nest_add(&nest, &c->r->value[st->number[i]]);
   qn_nest_simplify(&nest);
@@ -469,27 +447,18 @@ static const char *lay_out(compiler *c, const qn_value *y)
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  compiler c = {};
-  c.r = r;
-  uint32_t n = 0;
-  const char *why = nullptr;
+  qn_program program;
+  const char *why = nullptr, *end;
   const qn_value *y = &r->value[r->op[0].arg[r->op[0].first[r->op[0].n_inputs]]];
-  bool exact_only[MAX_STEPS] = {};
-  for (; n < r->n_ops && n < MAX_STEPS; n++) {              /* candidates */
-    const qn_node *op = &r->op[n];
-    if (op->family != QN_FAMILY_POINTWISE || !qn_same_dims(&r->value[op->arg[op->first[op->n_inputs]]], y)) break;
-    if ((why = op_fits(r, op, &exact_only[n]))) break;
-    bool uses_rounded = false;
-    for (uint32_t i = 0; i < op->n_inputs; i++) {
-      int32_t maker = r->value[op->arg[op->first[i]]].producer;
-      uses_rounded |= maker >= 0 && maker < (int32_t)n && exact_only[maker];
-    }
-    if (uses_rounded) break;
-  }
-  if (n == 0) return qn_refuse(out, why ? why : "a pointwise op", "", "", "%s", "");
-  c.st = (state *)cuda_state(out, sizeof *c.st);
+  uint32_t read = qn_program_read(&program, r, 0, r->n_ops < MAX_STEPS ? r->n_ops : (uint32_t)MAX_STEPS, -1, &end), n = 0;
+  while (n < read && !(why = step_fits(r, &program, &program.step[n]))) n++;
+  if (n == 0) return qn_refuse(out, why ? why : end, "", "", "%s", "");
+  compiler c = { r, &program, (state *)cuda_state(out, sizeof *c.st) };
   if (!c.st) return QN_NO_MEMORY;
-  while (n > 0 && ((why = compile(&c, n)) || (why = lay_out(&c, y)))) n--;     /* then as many as fit */
+  for (; n > 0; n--) {                    /* as many as fit */
+    qn_program_cut(&program, r, n);
+    if (!(why = compile(&c)) && !(why = lay_out(&c, y))) break;
+  }
   if (n == 0) {
     cuda_release(out);
     return qn_refuse(out, why, "", "", "%s", "");

@@ -1,6 +1,7 @@
 /* chain.c -- which pointwise ops a contraction absorbs: those that form a chain from its sum, each with at most one operand from
  * outside, among the functions of steps.cuh; and one normalization by given statistics. */
 #include "chain.h"
+#include <quern/program.h>
 
 static const uint32_t norms[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };
 const qn_pattern cuda_chain_pattern = { .struct_size = sizeof cuda_chain_pattern, .after = norms };
@@ -64,13 +65,13 @@ bool cuda_chain_step(cuda_chain *c, uint32_t op, int operand, bool reversed, flo
   return true;
 }
 
-static bool known(uint32_t op, bool binary)
+static bool known(uint32_t op)
 {
-  static const uint32_t unary[] = { QN_OP_NEG, QN_OP_ABS, QN_OP_RELU, QN_OP_LEAKY_RELU, QN_OP_ELU, QN_OP_GELU, QN_OP_GELU_TANH,
-    QN_OP_SILU, QN_OP_SIGMOID, QN_OP_TANH, QN_OP_SOFTPLUS, QN_OP_HARDSWISH, QN_OP_MISH, QN_OP_CLIP, QN_OP_CAST, 0 };
-  static const uint32_t two[] = { QN_OP_ADD, QN_OP_SUB, QN_OP_MUL, QN_OP_DIV, QN_OP_MIN, QN_OP_MAX, QN_OP_RELU_BACKWARD,
+  static const uint32_t ops[] = { QN_OP_NEG, QN_OP_ABS, QN_OP_RELU, QN_OP_LEAKY_RELU, QN_OP_ELU, QN_OP_GELU, QN_OP_GELU_TANH,
+    QN_OP_SILU, QN_OP_SIGMOID, QN_OP_TANH, QN_OP_SOFTPLUS, QN_OP_HARDSWISH, QN_OP_MISH, QN_OP_CLIP, QN_OP_CAST,
+    QN_OP_ADD, QN_OP_SUB, QN_OP_MUL, QN_OP_DIV, QN_OP_MIN, QN_OP_MAX, QN_OP_RELU_BACKWARD,
     QN_OP_LEAKY_RELU_BACKWARD, QN_OP_CLIP_BACKWARD, QN_OP_GELU_BACKWARD, QN_OP_GELU_TANH_BACKWARD, QN_OP_SILU_BACKWARD, 0 };
-  for (const uint32_t *p = binary ? two : unary; *p; p++)
+  for (const uint32_t *p = ops; *p; p++)
     if (*p == op) return true;
   return false;
 }
@@ -155,42 +156,33 @@ static bool fold(cuda_chain *c, const qn_request *r, const qn_node *norm, const 
   return true;
 }
 
+/* Adds step k of a program that begins with c->out, all of whose earlier steps are in the chain; false: steps.cuh has none like it. */
+static bool add_step(cuda_chain *c, const qn_request *r, const qn_program *p, uint32_t k, const cuda_out_dims *dims)
+{
+  const qn_program_step *s = &p->step[k];
+  qn_program_link link;
+  if (qn_program_link_of(p, k, &link) || !takes_on(&r->value[s->value], &r->value[c->out], dims)) return false;
+  const int32_t other = qn_program_value(p, link.other);
+  if (s->op == QN_OP_BATCH_NORM_INFERENCE) {
+    if (!fold(c, r, &r->op[p->first + k], dims)) return false;
+  } else if (!known(s->op) || (other >= 0 && !operand_fits(&r->value[other], &r->value[s->value], dims))) {
+    return false;
+  } else if (s->op != QN_OP_CAST) {       /* which skips an intermediate rounding */
+    int operand = -1;
+    if (c->steps.n == CUDA_MAX_STEPS || (other >= 0 && (operand = cuda_chain_operand(c, r, other, dims)) < 0)) return false;
+    cuda_chain_step(c, s->op, operand, link.reversed, (float)s->alpha, (float)s->beta);
+  }
+  c->out = s->value;
+  c->n_ops = p->first + k + 1;
+  return true;
+}
+
 void cuda_chain_follow(cuda_chain *c, const qn_request *r, const cuda_out_dims *dims)
 {
-  for (uint32_t k = 1; k < r->n_ops; k++) {
-    const qn_node *op = &r->op[k];
-    const qn_value *now = &r->value[c->out];
-    const qn_pointwise *attr = op->attr;
-    if ((now->flags & QN_VALUE_ESCAPE) || now->last_user != (int32_t)k) return;
-    if (op->op == QN_OP_BATCH_NORM_INFERENCE) {
-      const int32_t y = qn_role_at(op, qn_norm_roles_of(op->op).y);
-      if (!takes_on(&r->value[y], now, dims) || !fold(c, r, op, dims)) return;
-      c->out = y;
-      c->n_ops = k + 1;
-      continue;
-    }
-    if (op->family != QN_FAMILY_POINTWISE) return;
-    uint32_t inputs = op->n_inputs;
-    if (inputs > 2 || !known(op->op, inputs == 2)) return;
-    int first = op->arg[op->first[0]], second = inputs == 2 ? op->arg[op->first[1]] : -1, out = op->arg[op->first[inputs]];
-    const qn_value *y = &r->value[out];
-    if (!takes_on(y, now, dims)) return;
-    bool reversed = inputs == 2 && second == c->out;
-    if (inputs == 2 && first == second) return;
-    int other = inputs == 1 ? -1 : reversed ? first : second;
-    if (!reversed && first != c->out) return;
-    if (other >= 0 && (r->value[other].producer >= 0 || !operand_fits(&r->value[other], y, dims))) return;
-    if (op->op == QN_OP_CAST) {                             /* skips an intermediate rounding */
-      c->out = out;
-      c->n_ops = k + 1;
-      continue;
-    }
-    int operand = -1;
-    if (c->steps.n == CUDA_MAX_STEPS || (other >= 0 && (operand = cuda_chain_operand(c, r, other, dims)) < 0)) return;
-    cuda_chain_step(c, op->op, operand, reversed, attr ? (float)attr->alpha : 0, attr ? (float)attr->beta : 0);
-    c->out = out;
-    c->n_ops = k + 1;
-  }
+  qn_program p;
+  const char *why;
+  const uint32_t n = qn_program_read(&p, r, 1, r->n_ops - 1, c->out, &why);
+  for (uint32_t k = 0; k < n && add_step(c, r, &p, k, dims); k++) {}
 }
 
 static void drop_first_step(cuda_steps *s)
