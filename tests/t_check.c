@@ -14,9 +14,9 @@ static void keep(void *user, int level, const char *message)
   if (level <= QN_LOG_WARN) snprintf(logged, sizeof logged, "%s", message);
 }
 
-static qn_context *checking(void)
+static qn_context *checking(const char *option)
 {
-  const char *const options[] = { "backend=check", "tune=off", NULL };
+  const char *const options[] = { "backend=check", "tune=off", option, NULL };
   qn_context *ctx = NULL;
   if (qn_context_create(options, &ctx)) tap_note("%s", qn_last_error());
   return ctx;
@@ -74,6 +74,40 @@ static void computes(qn_context *ctx)
   qn_free(ctx, dy);
 }
 
+/* Two arms of products on two streams: what one of them reads or reuses must have been waited for, and the values are the same. */
+static void lanes(void)
+{
+  enum { SIDE = 8, ARM = 6 };
+  float in[2][SIDE * SIDE], out[2][SIDE * SIDE] = { { 0 } };
+  char lines[2048], text[8192];
+  int at = sprintf(lines, "in a f32/8x8\nin b f32/8x8\nh = matmul a=a b=b\n"), most = 0;
+  for (int arm = 'x'; arm <= 'y'; arm++)
+    for (int i = 0; i < ARM; i++)
+      at += i ? sprintf(lines + at, "%c%d = matmul a=%c%d b=b\n", arm, i, arm, i - 1) : sprintf(lines + at, "%c0 = matmul a=h b=a\n", arm);
+  sprintf(lines + at, "out z = matmul a=x%d b=y%d\n", ARM - 1, ARM - 1);
+  for (int i = 0; i < SIDE * SIDE; i++) in[0][i] = (float)(i * 7 % 13 - 6) / 16, in[1][i] = (float)(i * 5 % 11 - 5) / 16;
+  for (int several = 0; several < 2; several++) {
+    qn_context *ctx = checking(several ? NULL : "lanes=1");
+    qn_graph *g = NULL;
+    qn_plan *p = NULL;
+    void *ptr[3];
+    for (int i = 0; i < 3; i++) qn_alloc(ctx, sizeof in[0], &ptr[i]);
+    for (int i = 0; i < 2; i++) qn_copy_to_device(ctx, ptr[i], in[i], sizeof in[i]);
+    qn_status status = qn_graph_parse(lines, &g);
+    if (!status) status = qn_plan_create(ctx, g, &p);
+    for (int i = 0; i < 3 && !status; i++) status = qn_plan_execute(ctx, p, ptr);
+    if (!status) status = qn_copy_to_host(ctx, out[several], ptr[2], sizeof out[0]);
+    if (status) tap_note("%s", qn_last_error());
+    qn_plan_print(p, text, sizeof text);
+    most += strstr(text, " lane=1 after=0 : ") != NULL;
+    for (int i = 0; i < 3; i++) qn_free(ctx, ptr[i]);
+    qn_plan_destroy(p);
+    qn_graph_destroy(g);
+    qn_context_destroy(ctx);
+  }
+  tap_ok(most == 1 && out[0][0] != 0 && !memcmp(out[0], out[1], sizeof out[0]), "a plan with lanes computes what it computes in order");
+}
+
 static void foreign(qn_context *ctx)
 {
   static float x[N], y[N];
@@ -98,7 +132,7 @@ static void foreign(qn_context *ctx)
 static void waiting(qn_context *ctx)
 {
   static float x[N] = { 1, 2, 3 }, y[N];
-  qn_context *other = checking();
+  qn_context *other = checking(NULL);
   void *dx, *dy, *dz;
   qn_alloc(ctx, sizeof x, &dx);
   qn_alloc(ctx, sizeof x, &dy);
@@ -136,7 +170,7 @@ static void touches(void)
   if (!child) {
     void *d = NULL;
     dup2(pipe_of[1], 2);
-    qn_alloc(checking(), 64, &d);
+    qn_alloc(checking(NULL), 64, &d);
     *(volatile float *)d = 1;
     _exit(0);
   }
@@ -151,9 +185,10 @@ int main(void)
 {
   touches();                              /* before this process has threads */
   qn_set_log(keep, NULL);
-  qn_context *ctx = checking();
+  qn_context *ctx = checking(NULL);
   if (!ctx) return tap_skip(qn_last_error(), "the checking device"), tap_done();
   computes(ctx);
+  lanes();
   foreign(ctx);
   waiting(ctx);
   qn_context_destroy(ctx);
