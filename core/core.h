@@ -372,6 +372,8 @@ struct qn_plan {
 qn_status qn__plan_make(struct qn_context *ctx, qn_graph *g, qn_plan **out);   /* plans and builds; takes g even on failure; refs 1 */
 qn_status qn__plan_failed(qn_status status, qn_plan **out);   /* a plan that stands for a refusal and its sentence */
 void      qn__plan_release(qn_plan *p);             /* NULL is a no-op */
+/* Logs the plan that a graph's parts would make, with log=plan. ops: of the device, or of a model's provider. */
+void      qn__plan_log(const qn__asker *who, const qn_device_ops *ops, const qn_graph *g, qn_part *const *part, int n, qn__views *views);
 /* The graph's value in whose memory the part's value v is, and whether the part uses that memory. */
 static inline int32_t qn__place_of(const qn_plan *p, const qn_part *part, uint32_t v)
 {

@@ -175,21 +175,44 @@ done:
   return status;
 }
 
+/* Binds the plan to parts; step NULL: there was no memory, and the caller keeps them. */
+static qn_status set_steps(qn_plan *p, qn_part *const *part, int n)
+{
+  if (!(p->step = qn__alloc((size_t)(n + 1) * sizeof *p->step))) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  p->n_steps = (uint32_t)n;
+  for (int i = 0; i < n; i++)
+    p->step[i] = (qn__step){ .run = part[i]->engine->run, .prepared = &part[i]->prepared, .part = part[i],
+                             .instance = part[i]->backend->instance };
+  return fill_plan(p);
+}
+
+static void free_steps(qn_plan *p)
+{
+  for (uint32_t s = 0; s < p->n_steps; s++) qn__free(p->step[s].place);
+  qn__free(p->step);
+  qn__free(p->bounds);
+  qn__free(p->literal);
+}
+
+void qn__plan_log(const qn__asker *who, const qn_device_ops *ops, const qn_graph *g, qn_part *const *part, int n, qn__views *views)
+{
+  qn__device dev = { .ops = ops, .desc = *who->device };
+  qn_plan p = { .dev = &dev, .terms = who->terms, .graph = (qn_graph *)(uintptr_t)g, .views = views };
+  if (!qn__logs(QN_LOG_PLAN)) return;
+  if (!set_steps(&p, part, n)) log_plan(&p);
+  free_steps(&p);
+}
+
 void qn__plan_release(qn_plan *p)
 {
   if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
   qn__profile_free(p);
   qn__trace_free(p);
   qn__check_free(p);
-  for (uint32_t s = 0; s < p->n_steps; s++) {
-    qn__part_free(p->step[s].part);
-    qn__free(p->step[s].place);
-  }
+  for (uint32_t s = 0; s < p->n_steps; s++) qn__part_free(p->step[s].part);
+  free_steps(p);
   qn_graph_destroy(p->graph);
   qn__views_free(p->views);
-  qn__free(p->step);
-  qn__free(p->bounds);
-  qn__free(p->literal);
   qn__free(p->why);
   qn__free(p->key);
   p->dev = NULL;
@@ -235,17 +258,11 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   status = qn__partition(&who, g, &part, &n, &p->views);
   qn__leave(ctx->dev, saved);
   if (status) goto fail;
-  if (!(p->step = qn__alloc((size_t)(n + 1) * sizeof *p->step))) {
-    for (int i = 0; i < n; i++) qn__part_free(part[i]);
-    status = qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  p->instances = uses;
+  if ((status = set_steps(p, part, n))) {
+    for (int i = 0; i < n && !p->step; i++) qn__part_free(part[i]);
     goto fail;
   }
-  p->n_steps = (uint32_t)n;
-  p->instances = uses;
-  for (int i = 0; i < n; i++)
-    p->step[i] = (qn__step){ .run = part[i]->engine->run, .prepared = &part[i]->prepared, .part = part[i],
-                            .instance = part[i]->backend->instance };
-  if ((status = fill_plan(p))) goto fail;
   if (p->workspace > ctx->terms->demands.workspace_limit) {
     status = qn__fail(QN_UNSUPPORTED, "the graph needs %llu bytes of workspace for its intermediates, over the limit of %llu",
                       (unsigned long long)p->workspace, (unsigned long long)ctx->terms->demands.workspace_limit);
