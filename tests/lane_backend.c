@@ -34,7 +34,7 @@ static qn_status touches(const qn_prepared *p, const qn_launch *l)
   for (uint32_t v = 0; v < r->n_values && !s; v++) {
     const size_t bytes = (size_t)qn_extent_bytes(&r->value[v]);
     if (!l->ptr[v] || r->value[v].flags & QN_VALUE_HOST) continue;
-    if (r->value[v].producer < 0) s = cuda_check(cudaMemcpyAsync(scratch, l->ptr[v], bytes, cudaMemcpyDeviceToDevice, l->stream), "a read");
+    if (r->value[v].producer) s = cuda_check(cudaMemcpyAsync(scratch, l->ptr[v], bytes, cudaMemcpyDeviceToDevice, l->stream), "a read");
     else s = cuda_check(cudaMemsetAsync(l->ptr[v], 1, bytes, l->stream), "a write");
   }
   return s;

@@ -481,7 +481,7 @@ static qn_status run(const qn_prepared *outer, const qn_launch *launch)
     const qn_value *value = &r->value[v];
     ptr[v] = launch->ptr[v];
     if (ptr[v] && value->flags & QN_VALUE_HOST) ptr[v] = memcpy(scalar + 8 * v, ptr[v], qn_dtype_bytes(value->dtype));
-    else add_range(i, ptr[v], (uint64_t)qn_extent_bytes(value), value->producer >= 0);
+    else add_range(i, ptr[v], (uint64_t)qn_extent_bytes(value), part->use[v] == QN_USE_WRITTEN);
   }
   add_range(i, launch->workspace, part->prepared.workspace, true);
   i->launch.ptr = ptr;
