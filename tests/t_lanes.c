@@ -152,6 +152,21 @@ static void diamonds(void)
   qn_context_destroy(in_order.ctx);
 }
 
+/* The lane of the collectives in the plan's text; -1: they are not all on one, 0: the context's. */
+static int lane_of_collectives(const char *text)
+{
+  int lane = 0, seen = 0;
+  for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
+    int l = 0;
+    const char *says = strstr(line, " lane=");
+    if (strncmp(line, "lanes/reduce", 12)) continue;
+    if (says && says < strchr(line, '\n')) sscanf(says, " lane=%d", &l);
+    if (seen++ && l != lane) return -1;
+    lane = l;
+  }
+  return lane;
+}
+
 /* The backward half of a chain: gradients go to the other ranks and update parameters while earlier ones are computed. */
 static void collectives(void)
 {
@@ -172,23 +187,10 @@ static void collectives(void)
   }
   const char *noted = execute(&r);
   qn_plan_print(r.plan, text, sizeof text);
-  int reduce = 0, other = 0, lane = -1;
-  for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
-    int l = -1;
-    const char *says = strstr(line, " lane=");
-    if (says) sscanf(says, " lane=%d", &l);
-    if (!strncmp(line, "lanes/reduce", 12)) {
-      reduce += lane < 0 || l == lane;
-      lane = l;
-    }
-  }
-  for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
-    char own_lane[16];
-    snprintf(own_lane, sizeof own_lane, " lane=%d", lane);
-    const char *says = strstr(line, own_lane);
-    other += strncmp(line, "lanes/reduce", 12) && says && says < strchr(line, '\n');
-  }
-  if (!tap_ok(lane > 0 && reduce == 5 && !other && count(noted, "reduce ") == 5, "collectives have a lane of their own, in order"))
+  const int lane = lane_of_collectives(text);
+  char own[16];
+  snprintf(own, sizeof own, " lane=%d", lane);
+  if (!tap_ok(lane > 0 && count(text, own) == 5 && count(noted, "reduce ") == 5, "collectives have a lane of their own, in order"))
     tap_note("%s", noted);
   all_well("collectives live");
   qn_recording *recording = NULL;
@@ -238,6 +240,76 @@ static void failing(void)
   }
   end_run(&r);
   qn_context_destroy(r.ctx);
+}
+
+/* Graphs by chance: products, sums, relus and collectives of values that are mostly recent; some write over an input that others read. */
+static char *by_chance(unsigned seed)
+{
+  static char lines[8192];
+  enum { OPS = 40, INS = 4 };
+  int kind[OPS], arg[OPS][2], over[OPS], read[INS + OPS] = { 0 }, lent[INS] = { 0 };
+  const int n = 8 + (int)(seed * 7 % 33), collectives = seed % 3 > 0;
+  for (int i = 0; i < n; i++) {
+    seed = seed * 1664525 + 1013904223;
+    kind[i] = (int)(seed >> 28) % (3 + collectives);
+    over[i] = -1;
+    for (int k = 0; k < 2; k++) {
+      seed = seed * 1664525 + 1013904223;
+      const int back = (int)((seed >> 20) % 6), known = INS + i;
+      do arg[i][k] = (seed >> 30) ? known - 1 - (back < known ? back : 0) : (int)((seed >> 24) % (unsigned)known);
+      while (arg[i][k] < INS && lent[arg[i][k]] && (seed = seed * 1664525 + 1013904223));   /* its memory holds something else */
+      if (!k || kind[i] < 2) read[arg[i][k]] = 1;
+    }
+    for (int v = 0; v < INS && kind[i] == 1 && over[i] < 0; v++)
+      if (arg[i][0] == v && arg[i][1] != v && seed >> 31) over[i] = v, lent[v] = 1;
+  }
+  int at = 0;
+  for (int v = 0; v < INS; v++)
+    if (read[v]) at += sprintf(lines + at, "in v%d f32/8x8\n", v);
+  for (int i = 0; i < n; i++) {
+    const int me = INS + i;
+    char name[64];
+    if (over[i] >= 0) snprintf(name, sizeof name, "out v%d over v%d", me, over[i]);
+    else snprintf(name, sizeof name, "%sv%d", read[me] ? "" : "out ", me);
+    if (kind[i] < 2) at += sprintf(lines + at, "%s = %s a=v%d b=v%d\n", name, kind[i] ? "add" : "matmul", arg[i][0], arg[i][1]);
+    else at += sprintf(lines + at, "%s = %s x=v%d\n", name, kind[i] == 2 ? "relu" : "all_reduce", arg[i][0]);
+  }
+  return lines;
+}
+
+static void chances(void)
+{
+  static char text[16384];
+  int ran = 0, spread = 0, apart = 0;
+  const char *wrong = NULL;
+  for (int lanes = 2; lanes <= 4; lanes++) {
+    char option[16];
+    snprintf(option, sizeof option, "lanes=%d", lanes);
+    run r = { .ctx = context(option) };
+    for (unsigned seed = 1; seed <= 150 && !wrong; seed++) {
+      const char *lines = by_chance(seed);
+      if (!begin_run(&r, lines)) {
+        wrong = "a graph is not planned";
+        break;
+      }
+      qn_recording *recording = NULL;
+      ran++;
+      spread += strstr(execute(&r), "wait") != NULL;
+      if (qn_record_begin(r.ctx) || qn_plan_execute(r.ctx, r.plan, r.ptr) || qn_record_end(r.ctx, &recording)) wrong = qn_last_error();
+      execute(&r);
+      qn_plan_print(r.plan, text, sizeof text);
+      const int lane = lane_of_collectives(text);
+      apart += lane > 0;
+      if (lane < 0) wrong = "collectives on several lanes";
+      if (!wrong) wrong = fake->broken();
+      if (wrong) tap_note("seed %u: %s\n%s", seed, wrong, lines);
+      qn_recording_destroy(recording);
+      end_run(&r);
+    }
+    qn_context_destroy(r.ctx);
+  }
+  tap_ok(!wrong && spread > 50 && apart > 20, "of %d graphs by chance %d run on several streams, %d with collectives apart; what meets is "
+         "ordered", ran, spread, apart);
 }
 
 /* A plan made for one context in another: in order until that one is made ready. */
@@ -296,6 +368,7 @@ int main(void)
   collectives();
   overwriting();
   failing();
+  chances();
   elsewhere();
   instances();
   return tap_done();
