@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 typedef struct range { uintptr_t begin, end; bool written; } range;
-typedef struct event { struct timespec at; struct stream *stream; bool recorded; } event;      /* recorded: its last recording was run */
+typedef struct event { struct timespec at; struct stream *stream; atomic_bool recorded; } event;      /* recorded: its last recording was run */
 typedef struct block { char *p; size_t bytes; struct block *next; } block;
 
 /* Kept work; the fields that its run function needs. */
