@@ -24,11 +24,11 @@ static void use_block(block *b, const qn_plan *p, uint32_t s)
   b->used = true;
 }
 
-static bool is_done(const block *a, const block *before)
+static bool is_done(const block *a, const block *before, uint32_t lanes)
 {
-  bool done = true;
-  for (int l = 0; l < QN__LANES; l++) done = done && a->last[l] <= before->since[l];
-  return done;
+  uint32_t l = 0;
+  while (l < lanes && a->last[l] <= before->since[l]) l++;
+  return l == lanes;
 }
 
 static int larger(const void *a, const void *b)
@@ -38,7 +38,7 @@ static int larger(const void *a, const void *b)
 }
 
 /* First fit, largest first: each at the lowest offset free of the blocks already placed. */
-static uint64_t place_blocks(block **by_size, int n)
+static uint64_t place_blocks(block **by_size, int n, uint32_t lanes)
 {
   uint64_t total = 0;
   qsort(by_size, (size_t)n, sizeof *by_size, larger);
@@ -49,7 +49,8 @@ static uint64_t place_blocks(block **by_size, int n)
       moved = false;
       for (int k = 0; k < i; k++) {
         const block *o = by_size[k];
-        if (o->offset >= b->offset + b->bytes || b->offset >= o->offset + o->bytes || is_done(o, b) || is_done(b, o)) continue;
+        if (o->offset >= b->offset + b->bytes || b->offset >= o->offset + o->bytes || is_done(o, b, lanes) || is_done(b, o, lanes))
+          continue;
         b->offset = o->offset + o->bytes;
         moved = true;
       }
@@ -92,7 +93,7 @@ static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
   }
   for (uint32_t i = 0; i < n; i++)
     if (b[i].used && b[i].bytes) order[used++] = &b[i];
-  p->workspace = place_blocks(order, used);
+  p->workspace = place_blocks(order, used, p->n_lanes);
   for (uint32_t i = 0; i < n_values; i++) at[i] = b[i].offset;
   for (uint32_t s = 0; s < p->n_steps; s++) {
     p->step[s].workspace = b[n_values + s].offset;
