@@ -9,6 +9,7 @@
 #include "config.h"
 #include "core.h"
 #include <quern/kit.h>
+#include <stdio.h>
 #include <string.h>
 
 /* In ns, rough: of a launch on the device at least; of a wait for another lane; of the host for a launch, and for an event. */
@@ -310,8 +311,10 @@ qn_status qn__lanes_end(qn_context *ctx, const qn_plan *p, uint32_t begun, qn_st
 {
   if (!status) return qn__lanes_wait(ctx, p, &p->step[p->n_steps]);
   bool used[QN__LANES] = { false };
+  char why[1024];
+  snprintf(why, sizeof why, "%s", qn_last_error());             /* the first error counts */
   for (uint32_t s = 0; s < begun; s++) used[p->step[s].lane] = true;
-  for (int l = 1; l < QN__LANES; l++)                           /* the first error counts */
+  for (int l = 1; l < QN__LANES; l++)
     if (used[l]) (void)ctx->dev->ops->stream_wait(&ctx->dev->desc, ctx->stream, ctx->lane[l]);
-  return status;
+  return qn__fail(status, "%s", why);
 }
