@@ -242,7 +242,8 @@ static double try_lanes(schedule *d, int n, bool apart)
   return path > busy ? path > host ? path : host : busy > host ? busy : host;
 }
 
-static void draw(schedule *d, int most)
+/* The number of lanes, at most `most`, that is worth it, and their waits. */
+static void choose(schedule *d, int most)
 {
   bool own = false;                       /* collectives are never on several lanes */
   double serial = 0, best;
@@ -280,7 +281,7 @@ qn_status qn__lanes_assign(qn_plan *p)
     memset(cells, 0xff, 2 * n_values * sizeof *cells);
     for (int32_t s = 0; s < d.n; s++) d.step[s].from = -1;
     depend(&d, cells, cells + n_values);
-    draw(&d, p->terms->settings.lanes);
+    choose(&d, p->terms->settings.lanes);
   }
   qn__free(d.step);
   qn__free(d.edge);
