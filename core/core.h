@@ -31,6 +31,7 @@ void *qn__alloc(size_t bytes);
 void *qn__realloc(void *p, size_t old_bytes, size_t bytes);   /* the added part is zeroed; on failure NULL, and p remains valid */
 char *qn__strdup(const char *s);
 void  qn__free(void *p);
+const char *qn__screened(const char *variable);     /* getenv; NULL: unset, or the program is setuid */
 extern atomic_long qn__alloc_count, qn__alloc_live;           /* for tests: allocations so far, and those not yet freed */
 extern atomic_long qn__fail_alloc_at;                         /* fault injection: the n-th allocation from now fails; 0: none */
 extern const qn_host qn__host;                      /* host.c: what backends may call */
@@ -119,8 +120,8 @@ qn_status qn__graph_of_op(const qn_op *op, qn_graph **graph_p);   /* one op, che
 /* ---- settings.c: the environment and the options of a context ------------------------------ */
 
 enum { QN_SET_BACKEND, QN_SET_DEVICE, QN_SET_DEVICE_MODEL, QN_SET_PLUGIN_PATH, QN_SET_ENGINE, QN_SET_TUNE, QN_SET_TUNE_CACHE,
-       QN_SET_DETERMINISTIC, QN_SET_MATH, QN_SET_THREADS, QN_SET_WORKSPACE_LIMIT, QN_SET_FALLBACK, QN_SET_LOG, QN_SET_TRACE, QN_SET_PROFILE,
-       QN_SET_OVERRIDE, QN_SET_COUNT };
+       QN_SET_DETERMINISTIC, QN_SET_MATH, QN_SET_THREADS, QN_SET_LANES, QN_SET_WORKSPACE_LIMIT, QN_SET_FALLBACK, QN_SET_LOG, QN_SET_TRACE,
+       QN_SET_PROFILE, QN_SET_OVERRIDE, QN_SET_COUNT };
 enum { QN_TUNE_OFF, QN_TUNE_CACHED, QN_TUNE_MEASURE };
 enum { QN_FROM_DEFAULT, QN_FROM_ENVIRONMENT, QN_FROM_CONTEXT, QN_FROM_OVERRIDE };      /* each beats those before it */
 
@@ -133,11 +134,12 @@ typedef struct qn__settings {
   uint32_t determinism, math, tune, log;
   bool     fallback, any_engine;                    /* any_engine: the pins end in "any" */
   int32_t  ranks;                                   /* of the group that the context has joined; 0: none */
-  int32_t  device, threads;                         /* device -1, threads 0: unset */
+  int32_t  device, threads, lanes;                  /* device -1, threads 0: unset */
   uint64_t workspace_limit;
   qn__pin *pin;
   int      n_pins;
 } qn__settings;
+void      qn__settings_default(qn__settings *s);    /* as if nothing were given */
 qn_status qn__settings_init(qn__settings *s);       /* from the environment, which is read once; QUERN_OVERRIDE too */
 /* Then from a context's options as well; applies its log level and searches its plugin_path. */
 qn_status qn__settings_read(qn__settings *s, const char *const options[]);
@@ -172,7 +174,6 @@ qn_status qn__backend_get(const char *name, qn__backend **out);
 void      qn__backends_also(const char *path);      /* searches a context's own plugin_path */
 qn__backend *qn__backends(void);                    /* all that are found, loaded if need be; built-in ones first */
 qn__backend *qn__backends_here(void);               /* those loaded so far */
-const char *qn__screened(const char *variable);     /* getenv; NULL: unset, or the program is setuid */
 bool      qn__anchors(const qn_engine *row, const qn_op_info *op);
 
 /* ---- device.c: devices, shared by contexts -------------------------------------------------- */
@@ -221,6 +222,8 @@ bool      qn__context_known(const struct qn_context *ctx);      /* may be descri
 bool      qn__context_capturing(struct qn_context *ctx);
 /* The backend's instance, opened if need be; NULL: it has none. */
 qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, void **instance);
+void      qn__context_close(struct qn_context *ctx);             /* all its instances */
+qn_status qn__context_open(struct qn_context *ctx, uint64_t which);   /* those that are not open of a set of instances */
 
 /* ---- choose.c: offers -> part; search.c: the same by time; planner.c: graph -> parts ------------ */
 
@@ -314,15 +317,21 @@ static inline uint64_t qn__round_up(uint64_t bytes) { return (bytes + 255) & ~UI
 typedef struct qn__place { int32_t kind; int32_t index; uint64_t offset; } qn__place;
 enum { QN_PLACE_NONE, QN_PLACE_POINTER, QN_PLACE_WORKSPACE, QN_PLACE_LITERAL };
 
+enum { QN__LANES = 4, QN__START = -1 };             /* streams that a plan may use, the context's own among them */
+
 typedef struct qn__step {
   qn_status (*run)(const qn_prepared *, const qn_launch *);   /* the engine's, or trace's wrapper */
   const qn_prepared *prepared;
   qn_part   *part;
   qn__place *place;                                 /* one for each value of the part's request */
-  uint64_t   workspace;                             /* offset of the engine's scratch */
+  uint64_t   workspace, counters;                   /* offsets of the engine's scratch and counters */
   int32_t    instance;                              /* its backend's instance number; -1: none */
   bool       direct;                                /* execute's pointers are the values, in order */
-  bool       aside;                                 /* no later step depends on it: a recording may run it beside the following ones */
+  /* See lanes.c. The step after the last stands for the end, which waits for every lane. */
+  int32_t    lane;
+  int32_t    before[QN__LANES];                     /* the last step of each lane that is done when it begins; -1: none */
+  int32_t    wait[QN__LANES];                       /* steps of other lanes, or QN__START: what was enqueued before the plan */
+  uint32_t   n_waits, event;                        /* event: of the context's, recorded after it; 0: none */
 } qn__step;
 
 /* What execute checks of each pointer p:
@@ -346,8 +355,8 @@ struct qn_plan {
   const qn__terms *terms;
   uint32_t     n_pointers, n_ins, n_steps;
   uint64_t     workspace, counters, staging, scratch;
-  uint64_t     counters_aside;                      /* offset of the counters of steps aside */
-  bool         branches, mates;                     /* branches: some step is aside; mates: some output is over an input */
+  uint32_t     n_lanes, n_events;                   /* one lane needs no event */
+  bool         forks, mates;                        /* forks: some lane begins with QN__START; mates: some output is over an input */
   uint64_t     instances;                           /* bit i: instance i must be open */
   qn__step    *step;
   qn__bounds  *bounds;
@@ -363,6 +372,23 @@ struct qn_plan {
 qn_status qn__plan_make(struct qn_context *ctx, qn_graph *g, qn_plan **out);   /* plans and builds; takes g even on failure; refs 1 */
 qn_status qn__plan_failed(qn_status status, qn_plan **out);   /* a plan that stands for a refusal and its sentence */
 void      qn__plan_release(qn_plan *p);             /* NULL is a no-op */
+/* Logs the plan that a graph's parts would make, with log=plan. ops: of the device, or of a model's provider. */
+void      qn__plan_log(const qn__asker *who, const qn_device_ops *ops, const qn_graph *g, qn_part *const *part, int n, qn__views *views);
+/* The graph's value in whose memory the part's value v is, and whether the part uses that memory. */
+static inline int32_t qn__place_of(const qn_plan *p, const qn_part *part, uint32_t v)
+{
+  return p->views ? p->views->of[part->value_of[v]] : part->value_of[v];
+}
+static inline bool qn__in_memory(const qn_part *part, uint32_t v) { return part->use[v] == QN_USE_READ || part->use[v] == QN_USE_WRITTEN; }
+
+/* lanes.c: gives each step its lane and waits; or all one lane. */
+qn_status qn__lanes_assign(qn_plan *p);
+void      qn__lanes_one(qn_plan *p);
+/* As a plan of several lanes runs: at its begin, before a step, and at its end, when `begun` steps have begun and the last gave status. */
+qn_status qn__lanes_begin(struct qn_context *ctx, const qn_plan *p);
+void     *qn__lane_stream(const struct qn_context *ctx, const qn__step *step);
+qn_status qn__lanes_wait(struct qn_context *ctx, const qn_plan *p, const qn__step *step);
+qn_status qn__lanes_end(struct qn_context *ctx, const qn_plan *p, uint32_t begun, qn_status status);
 qn_status qn__plan_run(struct qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters);
 
 /* ---- cache.c: plans by problem, one cache per device ------------------------------------------ */
@@ -387,7 +413,9 @@ struct qn_context {
   qn__backend **backend; int n_backends;            /* as chosen at creation */
   void        *instance[QN__INSTANCES];             /* by instance number; NULL: not opened */
   uint64_t     opened;                              /* bit i: instance i is open */
-  void        *stream, *own_stream, *aside;         /* aside: a second stream for branches in recordings, created when needed */
+  void        *stream, *own_stream;
+  void        *lane[QN__LANES], **event;            /* further streams, lane[0] unused, and events: made when a plan of several lanes is */
+  uint32_t     n_lanes, n_events;
   qn_allocator allocator;
   void        *workspace; uint64_t workspace_bytes;
   void        *counters;  uint64_t counters_bytes;
@@ -450,7 +478,7 @@ uint64_t  qn__profile_id(void);                     /* of a row of the table: a 
 qn_status qn__profile_replay(struct qn_context *ctx, uint64_t id, int plans, void *native);     /* launches a recording, timed if asked */
 void      qn__profile_end(struct qn_context *ctx);  /* prints the table and frees it; the device is current, its work done */
 
-/* ---- loading/group.c, running/join.c -------------------------------------------------------------- */
+/* ---- ranks/group.c, running/join.c -------------------------------------------------------------- */
 
 const qn_ranks *qn__context_ranks(const struct qn_context *ctx);          /* NULL: it has joined no group */
 /* Before what waits for the stream: until its work is done, or the group fails or its deadline passes, which aborts collectives that

@@ -74,10 +74,10 @@ core_libcore_la_SOURCES = \
   core/loading/registry.c \
   core/loading/host.c \
   core/loading/device.c \
-  core/loading/group.h \
-  core/loading/group.c \
-  core/loading/rendezvous.h \
-  core/loading/rendezvous.c \
+  core/ranks/group.h \
+  core/ranks/group.c \
+  core/ranks/rendezvous.h \
+  core/ranks/rendezvous.c \
   core/loading/instance.c \
   core/running/context.c \
   core/running/memory.c \
@@ -91,6 +91,7 @@ core_libcore_la_SOURCES = \
   core/planning/edges.c \
   core/planning/region.c \
   core/planning/planner.c \
+  core/planning/lanes.c \
   core/planning/plan.c \
   core/running/cache.c \
   core/running/run.c \

@@ -1,5 +1,6 @@
 /* status.c -- used by every file of core: error sentences, the log, memory with fault injection,
  * growing strings. */
+#include "config.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,4 +228,15 @@ size_t qn__text_out(qn_text *t, char *buffer, size_t bytes)
   qn__free(t->s);
   *t = (qn_text){ 0 };
   return length;
+}
+
+/* ---- the environment ------------------------------------------------------------------------------------------- */
+
+const char *qn__screened(const char *name)
+{
+#ifdef HAVE_SECURE_GETENV
+  return secure_getenv(name);
+#else
+  return getenv(name);
+#endif
 }

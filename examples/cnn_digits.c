@@ -67,11 +67,10 @@ enum { W1, B1, S1, W2, B2, S2, W3, B3, N_PARAMETERS };
 static const char *const parameter_name[N_PARAMETERS] = { "w1", "b1", "s1", "w2", "b2", "s2", "w3", "b3" };
 static const char *const gradient_name[N_PARAMETERS] = { "dw1", "db1", "ds1", "dw2", "db2", "ds2", "dw3", "db3" };
 
-enum { PICTURE, FORWARD, LOSS, LATE, BACKWARD, EARLY, UPDATE, LOOK, CLASSIFY, N_PLANS };
-static const char *const plan_name[N_PLANS] = { "picture", "forward", "loss", "late", "backward", "early", "update", "look",
-                                                "classify" };
-static const char *const plan_text[N_PLANS] = { picture_text, forward_text, loss_text, late_text, backward_text, early_text,
-                                                update_text, look_text, classify_text };
+enum { PICTURE, FORWARD, LOSS, BACKWARD, UPDATE, LOOK, CLASSIFY, N_PLANS };
+static const char *const plan_name[N_PLANS] = { "picture", "forward", "loss", "backward", "update", "look", "classify" };
+static const char *const plan_text[N_PLANS] = { picture_text, forward_text, loss_text, backward_text, update_text, look_text,
+                                                classify_text };
 
 enum { MAX_TENSORS = 80, MAX_POINTERS = 40 };
 typedef struct tensor { const char *name; char *at; int owned; } tensor;
@@ -144,7 +143,6 @@ static void lay_out_parameters(network *net)
   on_device(net, "v", kept * 4);
   if (net->o->shard)
     on_device(net, "share", kept * 4);
-  name(net, "g_early", (char *)g);
   name(net, "g_late", (char *)(g + net->start[W3]));
   for (int i = 0; i < N_PARAMETERS; i++) {      /* weights have the activations' dtype; what is added to sums stays f32 */
     int weight = i == W1 || i == W2 || i == W3;
@@ -227,12 +225,12 @@ static void start_values(network *net)
 /* Drops the lines that do not apply and replaces $N, $C1, ... by numbers. */
 static void expand(const network *net, const char *from, char *to, size_t bytes)
 {
-  enum { NUMBERS = 9, KEYS = NUMBERS + 2 };
+  enum { NUMBERS = 8, KEYS = NUMBERS + 2 };
   char number[NUMBERS][32];
-  const char *const key[KEYS] = { "N", "C1", "C2", "F", "P", "R", "S", "E", "Q", "L", "T" };
+  const char *const key[KEYS] = { "N", "C1", "C2", "F", "P", "R", "S", "Q", "L", "T" };
   const char *value[KEYS] = { [NUMBERS] = net->o->layout, net->o->amp ? net->o->amp : "f32" };
-  const int early = (int)net->start[W3];
-  int known[NUMBERS] = { net->n_mine, net->o->c1, net->o->c2, net->features, net->n_floats, net->ranks, net->n_floats / net->ranks, early,
+  const int early = (int)net->start[W3], shared = net->ranks > 1 && !net->o->shard;     /* with --shard the update shares them */
+  int known[NUMBERS] = { net->n_mine, net->o->c1, net->o->c2, net->features, net->n_floats, net->ranks, net->n_floats / net->ranks,
                          net->n_floats - early }, begins = 1;
   for (int i = 0; i < NUMBERS; i++) {
     snprintf(number[i], sizeof number[i], "%d", known[i]);
@@ -240,9 +238,11 @@ static void expand(const network *net, const char *from, char *to, size_t bytes)
   }
   size_t used = 0;
   while (*from && used + 32 < bytes) {
-    const char *mark = begins ? strchr("+-~!", *from) : NULL;
+    const char *mark = begins ? strchr("+-~!*/", *from) : NULL;
     if (mark) {
-      int wanted = *mark == '+' ? net->o->norm : *mark == '-' ? !net->o->norm : *mark == '~' ? net->o->amp != NULL : !net->o->amp;
+      const int is[] = { ['+'] = net->o->norm, ['-'] = !net->o->norm, ['~'] = net->o->amp != NULL, ['!'] = !net->o->amp, ['*'] = shared,
+                         ['/'] = !shared };
+      int wanted = is[(unsigned char)*mark];
       from = wanted ? from + 1 : strchr(from, '\n') + 1;
       begins = !wanted;
       continue;
@@ -267,8 +267,6 @@ static void make_plan(network *net, int which)
   char lines[4096], taken[32];
   qn_graph *graph;
   step_plan *s = &net->plan[which];
-  if ((which == LATE || which == EARLY) && (net->ranks == 1 || net->o->shard))
-    return;                             /* nothing to share, or the update does it */
   expand(net, which == UPDATE && net->o->shard ? shard_text : plan_text[which], lines, sizeof lines);
   check(qn_graph_parse(lines, &graph), plan_name[which]);
   check(qn_plan_create(net->ctx, graph, &s->plan), plan_name[which]);
@@ -293,8 +291,7 @@ static void execute(network *net, int which)
 static void run_step(network *net)
 {
   for (int i = PICTURE; i <= UPDATE; i++)
-    if (net->plan[i].plan)
-      execute(net, i);
+    execute(net, i);
 }
 
 /* moved: shifts images by up to that many of the 8 pixels, at random, so that the network learns to ignore shifts. */

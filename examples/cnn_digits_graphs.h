@@ -2,9 +2,9 @@
  *
  * The caller provides memory for `in` and `out` lines; a tensor has the same name in all graphs (NAME_ is the new value that replaces
  * NAME). $N is the batch, $C1 and $C2 the channels, $F the features after the last pool, $P the parameters, $L the layout,
- * $T the activations' dtype: f32, or with --amp f16 or bf16. Of several ranks $N is one's batch, $R their number, $S = $P / $R, $E and $Q
- * the gradients of the early and the late layers. Lines that begin with + apply only with --norm, with - only without; with ~
- * only with --amp, with ! only without. */
+ * $T the activations' dtype: f32, or with --amp f16 or bf16. Of several ranks $N is one's batch, $R their number, $S = $P / $R, $Q the
+ * gradients of the last layer. Lines that begin with + apply only with --norm, with - only without; with ~ only with --amp, with ! only
+ * without; with * only where ranks share gradients, with / only elsewhere. */
 
 static const char picture_text[] =
   "in image  f32/$Nx1x8x8\n"
@@ -94,7 +94,10 @@ static const char loss_text[] =
   "out db3 = reduce_sum x=dscores axis=0 y=f32/1x10\n"
   "out df  = matmul a=dscores b=w3_t\n";
 
-/* relu_backward tests where its input was positive, which is where its output is. */
+/* relu_backward tests where its input was positive, which is where its output is.
+ *
+ * Of several ranks each has the gradients of its own digits, and the mean over ranks is the gradient of all. They go in three buckets, each
+ * as soon as it is complete; on a GPU the plan computes the gradients of earlier layers meanwhile, on another stream. */
 static const char backward_text[] =
   "in x      $T/$Nx3x32x32/$L\n"
   "in a1     $T/$Nx$C1x32x32/$L\n"
@@ -102,6 +105,7 @@ static const char backward_text[] =
   "in a2     $T/$Nx$C2x16x16/$L\n"
   "in dp2    $T/$Nx$C2x8x8/$L\n"
   "in w2     $T/$C2x$C1x3x3/$L\n"
+  "*in g_late f32/$Q\n"
   "+in z1    $T/$Nx$C1x32x32/$L\n"
   "+in s1    f32/1x$C1x1x1\n"
   "+in m1    f32/1x$C1x1x1\n"
@@ -110,32 +114,32 @@ static const char backward_text[] =
   "+in s2    f32/1x$C2x1x1\n"
   "+in m2    f32/1x$C2x1x1\n"
   "+in r2    f32/1x$C2x1x1\n"
+  "*out g_late_ over g_late = all_reduce x=g_late reduction=avg\n"
   "da2     = pool_max_backward dy=dp2 x=a2 window=2\n"
   "-dz2    = relu_backward dy=da2 x=a2\n"
-  "-out db2 = reduce_sum x=dz2 axis=0,2,3 y=f32/1x$C2x1x1\n"
+  "-db2    = reduce_sum x=dz2 axis=0,2,3 y=f32/1x$C2x1x1\n"
   "+dn2    = relu_backward dy=da2 x=a2\n"
   "+dz2    = batch_norm_backward dy=dn2 x=z2 scale=s2 mean=m2 rstd=r2 dscale=ds2 dshift=db2\n"
-  "out dw2 = conv_backward_filter x=p1 dy=dz2 pad=1 dw=f32/$C2x$C1x3x3/$L\n"
+  "dw2     = conv_backward_filter x=p1 dy=dz2 pad=1 dw=f32/$C2x$C1x3x3/$L\n"
+  "*[dw2_,db2_] = all_reduce x=[dw2,db2] reduction=avg\n"
   "dp1     = conv_backward_data dy=dz2 w=w2 pad=1 dx=$T/$Nx$C1x16x16/$L\n"
   "da1     = pool_max_backward dy=dp1 x=a1 window=2\n"
   "-dz1    = relu_backward dy=da1 x=a1\n"
-  "-out db1 = reduce_sum x=dz1 axis=0,2,3 y=f32/1x$C1x1x1\n"
+  "-db1    = reduce_sum x=dz1 axis=0,2,3 y=f32/1x$C1x1x1\n"
   "+dn1    = relu_backward dy=da1 x=a1\n"
   "+dz1    = batch_norm_backward dy=dn1 x=z1 scale=s1 mean=m1 rstd=r1 dscale=ds1 dshift=db1\n"
-  "out dw1 = conv_backward_filter x=x dy=dz1 pad=1 dw=f32/$C1x3x3x3/$L\n"
+  "dw1     = conv_backward_filter x=x dy=dz1 pad=1 dw=f32/$C1x3x3x3/$L\n"
+  "*[dw1_,db1_] = all_reduce x=[dw1,db1] reduction=avg\n"
+  "*out dw1_\n"
+  "*out db1_\n"
+  "*out dw2_\n"
+  "*out db2_\n"
+  "/out dw1\n"
+  "/out db1\n"
+  "/out dw2\n"
+  "/out db2\n"
   "+out ds1\n"
-  "+out db1\n"
-  "+out ds2\n"
-  "+out db2\n";
-
-/* Of several ranks: each has the gradients of its own digits, and the mean over ranks is the gradient of all. Those of the last layer are
- * ready first, and lie behind the others: two buckets, each one range of memory. */
-static const char late_text[] =
-  "in g_late f32/$Q\n"
-  "out g_late_ over g_late = all_reduce x=g_late reduction=avg\n";
-static const char early_text[] =
-  "in g_early f32/$E\n"
-  "out g_early_ over g_early = all_reduce x=g_early reduction=avg\n";
+  "+out ds2\n";
 
 /* With --shard each rank keeps and updates a share of the parameters, and of Adam's state, only: a reduced share of the gradients in, all
  * parameters out. */

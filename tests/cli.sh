@@ -106,6 +106,8 @@ bench_line QUERN_BACKEND=nonesuch QUERN_LOG=info
 verdict "a variable that an option overrules is mentioned" $? 0 any "QUERN_BACKEND=nonesuch is overruled by an option"
 bad "an override as a program's option" "QUERN_OVERRIDE" "$info" --set override=threads=1 --explain "$line"
 good "QUERN_BACKEND that ends in any passes over what is not here" cpu_ref/ env QUERN_BACKEND=nonesuch,any "$info" --explain "$line"
+good "QUERN_LOG=plan has the plan of what is explained" "plan: of 2 parts" sh -c "QUERN_LOG=plan \"$info\" --backend cpu_ref --explain \
+  'in a f32/8x8 | c = matmul a=a b=a | out d = softmax x=c' 2>&1"
 good "QUERN_BACKEND=any is what is here" cpu_ref/ env QUERN_BACKEND=any "$info" --explain "$line"
 bad "QUERN_BACKEND that has any before its end" any env QUERN_BACKEND=any,cpu_ref "$info" --explain "$line"
 for size in 16MiB 1g 64m 2G 4096B 1TiB; do

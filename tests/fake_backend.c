@@ -299,28 +299,31 @@ static qn_status fill(const qn_device *d, void *p, int byte, size_t bytes, void 
   memset(p, byte, bytes);
   return QN_OK;
 }
-static qn_status event_create(const qn_device *d, void **event)
+/* number: of those without times, from 1; 0: the others */
+typedef struct event { int64_t at; int number; } event;
+static qn_status event_create(const qn_device *d, void **e)
 {
   (void)d;
-  *event = malloc(sizeof now);
-  return *event ? QN_OK : QN_NO_MEMORY;
+  *e = calloc(1, sizeof(event));
+  return *e ? QN_OK : QN_NO_MEMORY;
 }
-static void event_destroy(const qn_device *d, void *event)
+static void event_destroy(const qn_device *d, void *e)
 {
   (void)d;
-  free(event);
+  free(e);
 }
-static qn_status event_record(const qn_device *d, void *event, void *stream)
+static qn_status event_record(const qn_device *d, void *e, void *stream)
 {
+  event *to = e;
   (void)d;
-  (void)stream;
-  *(int64_t *)event = now;
+  to->at = now;
+  if (to->number) tell("record", stream, (void *)(intptr_t)to->number);
   return QN_OK;
 }
 static qn_status event_elapsed(const qn_device *d, void *start, void *stop, double *ns)
 {
   (void)d;
-  *ns = (double)(*(int64_t *)stop - *(int64_t *)start);
+  *ns = (double)(((event *)stop)->at - ((event *)start)->at);
   return QN_OK;
 }
 static qn_status host_call(const qn_device *d, void *stream, void (*fn)(void *), void *arg)
@@ -358,6 +361,19 @@ static qn_status stream_wait(const qn_device *d, void *stream, void *other)
 {
   (void)d;
   tell("wait", stream, other);
+  return QN_OK;
+}
+static qn_status event_create_untimed(const qn_device *d, void **e)
+{
+  static int events;
+  qn_status status = event_create(d, e);
+  if (!status) ((event *)*e)->number = ++events;
+  return status;
+}
+static qn_status event_wait(const qn_device *d, void *stream, void *e)
+{
+  (void)d;
+  tell("await", stream, (void *)(intptr_t)((event *)e)->number);
   return QN_OK;
 }
 static qn_status capture_begin(const qn_device *d, void *stream)
@@ -420,18 +436,17 @@ static const qn_device_ops device = {
   .stream_create = stream_create, .stream_destroy = stream_destroy, .stream_synchronize = stream_synchronize,
   .stream_wait = stream_wait, .capture_begin = capture_begin, .capture_end = capture_end, .recording_launch = recording_launch,
   .recording_destroy = recording_destroy, .capturing = capturing, .alloc_host = alloc_host, .free_host = free_host,
+  .event_create_untimed = event_create_untimed, .event_wait = event_wait,
 #endif
 };
 
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
 #ifndef FAKE_STREAMS
-static qn_status open_instance(const qn_host *h, const qn_device *d, void *stream, void **instance)
+static qn_status open_instance(const qn_open *with, void **instance)
 {
-  (void)d;
-  (void)stream;
-  *instance = h->alloc(sizeof(int));
-  return *instance ? QN_OK : h->error(QN_NO_MEMORY, "no memory for an instance");
+  *instance = with->host->alloc(sizeof(int));
+  return *instance ? QN_OK : with->host->error(QN_NO_MEMORY, "no memory for an instance");
 }
 static void close_instance(void *instance) { host->free(instance); }
 #endif

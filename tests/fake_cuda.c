@@ -6,7 +6,7 @@
  *
  *   devices     their limits                               memory      allocations; accessed ranges must be inside one
  *   kernels     their attributes, from the objects' code   launches    grid, block, shared memory, clusters, parameters
- *   maps        tensor maps' documented requirements       the rest    streams, events: nothing happens
+ *   maps        tensor maps' documented requirements       order       streams, events, captures: fake_cuda_order.c
  *
  * For a single thread. */
 #include <stdarg.h>
@@ -19,6 +19,7 @@
 #include <cuda_runtime_api.h>
 #include "cuda_code.h"
 #include "fake_cuda.h"
+#include "fake_cuda_order.h"
 
 #define ARRAY(a) (sizeof(a) / sizeof *(a))
 
@@ -53,8 +54,7 @@ static cudaError_t last;                /* the runtime's last error */
 static char first_broken[512];
 static bool any_broken;
 
-static cudaError_t broken(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static cudaError_t broken(cudaError_t error, const char *format, ...)
+cudaError_t broken(cudaError_t error, const char *format, ...)
 {
   va_list args;
   va_start(args, format);
@@ -279,17 +279,18 @@ cudaError_t cudaFree(void *p)
 
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
 {
-  (void)value, (void)stream;
-  return check_range("cudaMemsetAsync", p, bytes);
+  (void)value;
+  const cudaError_t e = check_range("cudaMemsetAsync", p, bytes);
+  return e ? e : fake_access("a fill", p, bytes, FAKE_WRITTEN, stream);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
   cudaError_t e = cudaSuccess;
-  (void)stream;
   if (kind != cudaMemcpyDeviceToHost) e = check_range("cudaMemcpyAsync, to", to, bytes);
   if (!e && kind != cudaMemcpyHostToDevice) e = check_range("cudaMemcpyAsync, from", from, bytes);
-  return e;
+  if (!e && kind != cudaMemcpyHostToDevice) e = fake_access("a copy's read", from, bytes, FAKE_READ, stream);
+  return e || kind == cudaMemcpyDeviceToHost ? e : fake_access("a copy", to, bytes, FAKE_WRITTEN, stream);
 }
 
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned flags)
@@ -308,7 +309,6 @@ cudaError_t cudaFreeHost(void *p)
 /* ---- launches ------------------------------------------------------------------------------------------- */
 
 static long launches;
-static int  streams;                    /* live streams */
 
 static cudaError_t check_shape(const kernel *k, const code *c, dim3 grid, dim3 block)
 {
@@ -381,6 +381,7 @@ static cudaError_t launch(kernel *k, const cudaLaunchConfig_t *with, void **args
   const code *c = k ? code_of(k) : NULL;
   if (!c) return last;
   launches++;
+  fake_enqueue(with->stream);
   cudaError_t e = check_shape(k, c, with->gridDim, with->blockDim);
   if (!e) e = check_shared(k, c, with->dynamicSmemBytes);
   if (!e) e = check_arguments(k, c, args);
@@ -621,64 +622,12 @@ cudaError_t cudaGetLastError(void)
 const char *cudaGetErrorName(cudaError_t error) { return error ? "a limit is not kept" : "none"; }
 const char *cudaGetErrorString(cudaError_t error) { return error ? first_broken : "no error"; }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
-{
-  (void)flags;
-  *stream = (cudaStream_t)(uintptr_t)++streams;
-  return cudaSuccess;
-}
-cudaError_t cudaStreamDestroy(cudaStream_t stream) { return (void)stream, cudaSuccess; }
-cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return (void)stream, cudaSuccess; }
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return (void)stream, cudaSuccess; }
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
-{
-  return (void)stream, (void)event, (void)flags, cudaSuccess;
-}
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
-{
-  (void)stream;
-  *status = cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
-{
-  (void)flags;
-  *event = (cudaEvent_t)event;
-  return cudaSuccess;
-}
-cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, 0); }
-cudaError_t cudaEventDestroy(cudaEvent_t event) { return (void)event, cudaSuccess; }
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) { return (void)event, (void)stream, cudaSuccess; }
-cudaError_t cudaEventSynchronize(cudaEvent_t event) { return (void)event, cudaSuccess; }
-cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t stop)
-{
-  (void)start, (void)stop;
-  *ms = 1;
-  return cudaSuccess;
-}
-
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *arg)
 {
   (void)stream;
   fn(arg);
   return cudaSuccess;
 }
-
-static cudaError_t no_recordings(void) { return last = cudaErrorStreamCaptureUnsupported; }
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
-{
-  return (void)stream, (void)mode, no_recordings();
-}
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) { return (void)stream, (void)graph, no_recordings(); }
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
-{
-  (void)exec, (void)graph, (void)flags;
-  return no_recordings();
-}
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) { return (void)exec, (void)stream, no_recordings(); }
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return (void)graph, cudaSuccess; }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) { return (void)exec, cudaSuccess; }
 
 /* ---- self-test: what it must accept and refuse --------------------------------------------------------------- */
 
@@ -785,5 +734,6 @@ static const char *judge_itself(int ordinal)
 static long ask_launches(void) { return launches; }
 
 extern const fake_cuda fake_cuda_table;
-__attribute__((visibility("default"))) const fake_cuda fake_cuda_table = { DEVICES, judge_itself, ask_broken, ask_launches, count_code,
-                                                                           code_unread };
+__attribute__((visibility("default"))) const fake_cuda fake_cuda_table = {
+  DEVICES, judge_itself, ask_broken, ask_launches, count_code, code_unread, fake_judge_order, fake_noted
+};

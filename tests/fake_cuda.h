@@ -9,6 +9,8 @@ typedef struct fake_cuda {
   long        (*launches)(void);          /* kernels launched so far */
   int         (*code)(int device);        /* number of kernels with code for the device; -1: unreadable */
   const char *(*unread)(void);            /* why it is unreadable */
+  const char *(*judge_order)(void);       /* as judge_itself, of streams, events and captures */
+  const char *(*noted)(void);             /* "record 1 e2, wait 3 e2, begin 1, end 1, " since the last call: what was asked of streams */
 } fake_cuda;
 
 #define FAKE_CUDA_TABLE "fake_cuda_table" /* the symbol, a fake_cuda */

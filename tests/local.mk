@@ -124,11 +124,27 @@ tests_t_launches_LDADD = $(LDADD) $(LIBM) -ldl
 if HAVE_CUDA
 check_LTLIBRARIES += tests/launches/quern_cuda.la
 endif
-tests_launches_quern_cuda_la_SOURCES = tests/fake_cuda.c tests/fake_cuda.h tests/cuda_code.c tests/cuda_code.h
+tests_launches_quern_cuda_la_SOURCES = tests/fake_cuda.c tests/fake_cuda.h tests/fake_cuda_order.c tests/fake_cuda_order.h tests/cuda_code.c \
+                                       tests/cuda_code.h
 tests_launches_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_launches_quern_cuda_la_LDFLAGS = -module -avoid-version -shared $(ZDEFS_LDFLAGS) -rpath $(abs_builddir) \
                                        -export-symbols-regex '^(quern_plugin_entry_v1|fake_cuda_table)$$'
 tests_launches_quern_cuda_la_LIBADD = $(backends_cuda_quern_cuda_la_OBJECTS) -ldl -lstdc++ -lpthread $(LIBM)
+
+# Streams, waits and events of plans with lanes: the CUDA backend's device with engines that only fill and copy, on the same stand-in.
+check_PROGRAMS += tests/t_lanes
+TESTS += tests/t_lanes
+tests_t_lanes_SOURCES = tests/t_lanes.c tests/fake_cuda.h tests/tap.h
+tests_t_lanes_CPPFLAGS = $(AM_CPPFLAGS) -DQN_LANES_PLUGIN='"$(abs_top_builddir)/tests/.libs/quern_lanes.so"'
+tests_t_lanes_LDADD = $(LDADD) -ldl
+if HAVE_CUDA
+check_LTLIBRARIES += tests/quern_lanes.la
+endif
+tests_quern_lanes_la_SOURCES = tests/lane_backend.c backends/cuda/device.c tests/fake_cuda.c tests/fake_cuda.h tests/fake_cuda_order.c \
+                               tests/fake_cuda_order.h tests/cuda_code.c tests/cuda_code.h
+tests_quern_lanes_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/backends/cuda $(CUDA_CPPFLAGS)
+tests_quern_lanes_la_LDFLAGS = $(tests_launches_quern_cuda_la_LDFLAGS)
+tests_quern_lanes_la_LIBADD = -ldl -lpthread
 
 # The CUDA backend's kernels, emulated on the CPU. Not part of make check: it compiles them again, which takes minutes.
 EXTRA_DIST += tests/emulated/build.mk tests/emulated/conform.tap tests/emulated/device.h tests/emulated/emulated.cpp \

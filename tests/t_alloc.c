@@ -94,6 +94,35 @@ static qn_status plans(void)
   return status;
 }
 
+/* Two arms of products, on two streams of the checking device. */
+static qn_status lanes(void)
+{
+  static const char *const checking[] = { "backend=check", "threads=1", "tune=off", NULL };
+  char lines[1024], text[8192] = "";
+  int at = sprintf(lines, "in a f32/8x8\nin b f32/8x8\nh = matmul a=a b=b\n");
+  void *ptr[3] = { NULL };
+  qn_context *ctx = NULL;
+  qn_graph *graph = NULL;
+  qn_plan *plan = NULL;
+  for (int arm = 'x'; arm <= 'y'; arm++)
+    for (int i = 0; i < 6; i++)
+      at += i ? sprintf(lines + at, "%c%d = matmul a=%c%d b=b\n", arm, i, arm, i - 1) : sprintf(lines + at, "%c0 = matmul a=h b=a\n", arm);
+  sprintf(lines + at, "out z = matmul a=x5 b=y5\n");
+  qn_status status = qn_context_create(checking, &ctx);
+  for (int i = 0; i < 3 && !status; i++) status = qn_alloc(ctx, 256, &ptr[i]);
+  if (!status) status = qn_graph_parse(lines, &graph);
+  if (!status) status = qn_plan_create(ctx, graph, &plan);
+  if (!status) status = qn_plan_execute(ctx, plan, ptr);
+  if (!status) status = qn_context_synchronize(ctx);
+  if (!status && qn_plan_print(plan, text, sizeof text) && *text && !strstr(text, "lane=1")) status = QN_INTERNAL;
+  qn_plan_destroy(plan);
+  qn_graph_destroy(graph);
+  for (int i = 0; i < 3 && ctx; i++)
+    if (ptr[i]) qn_free(ctx, ptr[i]);
+  qn_context_destroy(ctx);
+  return status;
+}
+
 static qn_status calls(void)
 {
   static float a[12 * 12], b[12 * 12], y[12 * 24];
@@ -233,7 +262,7 @@ static const struct scenario { const char *name; qn_status (*run)(void); bool co
   { "explanations", explanations, false, QN_NO_MEMORY }, { "a timer and memory", timers, false, QN_NO_MEMORY },
   { "a trace", traces, false, QN_NO_MEMORY },
   { "a profile", profiles, false, QN_NO_MEMORY }, { "the checking device", checks, false, QN_NO_MEMORY },
-  { "measurements", measurements, false, QN_NO_MEMORY },
+  { "measurements", measurements, false, QN_NO_MEMORY }, { "a plan with lanes", lanes, false, QN_NO_MEMORY },
 };
 
 /* ---- children ---------------------------------------------------------------------------------------- */

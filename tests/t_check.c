@@ -14,9 +14,9 @@ static void keep(void *user, int level, const char *message)
   if (level <= QN_LOG_WARN) snprintf(logged, sizeof logged, "%s", message);
 }
 
-static qn_context *checking(void)
+static qn_context *checking(const char *option)
 {
-  const char *const options[] = { "backend=check", "tune=off", NULL };
+  const char *const options[] = { "backend=check", "tune=off", option, NULL };
   qn_context *ctx = NULL;
   if (qn_context_create(options, &ctx)) tap_note("%s", qn_last_error());
   return ctx;
@@ -74,6 +74,53 @@ static void computes(qn_context *ctx)
   qn_free(ctx, dy);
 }
 
+enum { MOST = 4, ROOM = 64 };
+
+/* Executes the lines' plan on a context with that option; in: one number for each place of each input. True: it has lanes. */
+static int with_lanes(const char *option, const char *lines, float out[MOST][ROOM])
+{
+  float number[ROOM];
+  char text[8192];
+  qn_context *ctx = checking(option);
+  qn_graph *g = NULL;
+  qn_plan *p = NULL;
+  void *ptr[MOST];
+  qn_status status = qn_graph_parse(lines, &g);
+  if (!status) status = qn_plan_create(ctx, g, &p);
+  const qn_graph_view *view = qn_graph_inspect(g);
+  const int n = view ? (int)view->n_pointers : 0, n_ins = view ? (int)view->n_ins : 0;
+  for (int i = 0; i < n && !status; i++) {
+    for (int k = 0; k < ROOM; k++) number[k] = (float)((k + i) * 7 % 13 - 6) / 16;
+    status = qn_alloc(ctx, sizeof number, &ptr[i]);
+    if (!status) status = qn_copy_to_device(ctx, ptr[i], number, sizeof number);
+  }
+  for (int i = 0; i < 3 && !status; i++) status = qn_plan_execute(ctx, p, ptr);
+  for (int i = n_ins; i < n && !status; i++) status = qn_copy_to_host(ctx, out[i], ptr[i], sizeof number);
+  if (status) tap_note("%s", qn_last_error());
+  qn_plan_print(p, text, sizeof text);
+  for (int i = 0; i < n && !status; i++) qn_free(ctx, ptr[i]);
+  qn_plan_destroy(p);
+  qn_graph_destroy(g);
+  qn_context_destroy(ctx);
+  return !status && strstr(text, " lane=1 after=");
+}
+
+/* Independent parts on two streams: what one of them reads or reuses must have been waited for, and the values are the same. */
+static void lanes(void)
+{
+  float out[2][MOST][ROOM];
+  char arms[1024];
+  int at = sprintf(arms, "in a f32/8x8\nin b f32/8x8\nh = relu x=a\n");      /* offered to both arms, taken by none */
+  for (int arm = 'x'; arm <= 'y'; arm++)
+    for (int i = 0; i < 6; i++)
+      at += i ? sprintf(arms + at, "%c%d = matmul a=%c%d b=b\n", arm, i, arm, i - 1) : sprintf(arms + at, "%c0 = matmul a=h b=a\n", arm);
+  sprintf(arms + at, "out z = matmul a=x5 b=y5\n");
+  memset(out, 0, sizeof out);
+  const int in_order = !with_lanes("lanes=1", arms, out[0]);
+  tap_ok(with_lanes(NULL, arms, out[1]) && in_order && out[0][2][0] != 0 && !memcmp(out[0], out[1], sizeof out[0]),
+         "a plan with lanes computes what it computes in order: %g", out[0][2][0]);
+}
+
 static void foreign(qn_context *ctx)
 {
   static float x[N], y[N];
@@ -98,7 +145,7 @@ static void foreign(qn_context *ctx)
 static void waiting(qn_context *ctx)
 {
   static float x[N] = { 1, 2, 3 }, y[N];
-  qn_context *other = checking();
+  qn_context *other = checking(NULL);
   void *dx, *dy, *dz;
   qn_alloc(ctx, sizeof x, &dx);
   qn_alloc(ctx, sizeof x, &dy);
@@ -136,7 +183,7 @@ static void touches(void)
   if (!child) {
     void *d = NULL;
     dup2(pipe_of[1], 2);
-    qn_alloc(checking(), 64, &d);
+    qn_alloc(checking(NULL), 64, &d);
     *(volatile float *)d = 1;
     _exit(0);
   }
@@ -151,9 +198,10 @@ int main(void)
 {
   touches();                              /* before this process has threads */
   qn_set_log(keep, NULL);
-  qn_context *ctx = checking();
+  qn_context *ctx = checking(NULL);
   if (!ctx) return tap_skip(qn_last_error(), "the checking device"), tap_done();
   computes(ctx);
+  lanes();
   foreign(ctx);
   waiting(ctx);
   qn_context_destroy(ctx);

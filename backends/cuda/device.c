@@ -237,18 +237,6 @@ static qn_status stream_done(const qn_device *device, void *stream, int *yes)
   return *yes ? cuda_check(e, "cudaStreamQuery") : QN_OK;
 }
 
-static qn_status stream_wait(const qn_device *device, void *stream, void *other)
-{
-  cudaEvent_t event;
-  (void)device;
-  qn_status s = cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
-  if (s) return s;
-  s = cuda_check(cudaEventRecord(event, other), "cudaEventRecord");
-  if (!s) s = cuda_check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent");
-  (void)cudaEventDestroy(event);                            /* freed after it has completed */
-  return s;
-}
-
 /* ---- memory -------------------------------------------------------------------------------------- */
 
 static qn_status device_alloc(const qn_device *device, size_t bytes, void **p)
@@ -316,6 +304,18 @@ static qn_status event_record(const qn_device *device, void *event, void *stream
   return cuda_check(cudaEventRecord(event, stream), "cudaEventRecord");
 }
 
+static qn_status event_create_untimed(const qn_device *device, void **event)
+{
+  (void)device;
+  return cuda_check(cudaEventCreateWithFlags((cudaEvent_t *)event, cudaEventDisableTiming), "cudaEventCreate");
+}
+
+static qn_status event_wait(const qn_device *device, void *stream, void *event)
+{
+  (void)device;
+  return cuda_check(cudaStreamWaitEvent(stream, event, 0), "cudaStreamWaitEvent");
+}
+
 static qn_status event_elapsed(const qn_device *device, void *start, void *stop, double *ns)
 {
   float ms = 0;
@@ -323,6 +323,17 @@ static qn_status event_elapsed(const qn_device *device, void *start, void *stop,
   qn_status s = cuda_check(cudaEventSynchronize(stop), "cudaEventSynchronize");
   if (!s) s = cuda_check(cudaEventElapsedTime(&ms, start, stop), "cudaEventElapsedTime");
   *ns = (double)ms * 1e6;
+  return s;
+}
+
+static qn_status stream_wait(const qn_device *device, void *stream, void *other)
+{
+  void *event;
+  qn_status s = event_create_untimed(device, &event);
+  if (s) return s;
+  s = event_record(device, event, other);
+  if (!s) s = event_wait(device, stream, event);
+  (void)cudaEventDestroy(event);                            /* freed after it has completed */
   return s;
 }
 
@@ -393,6 +404,8 @@ const qn_device_ops cuda_device_ops = {
   .event_destroy = event_destroy,
   .event_record = event_record,
   .event_elapsed = event_elapsed,
+  .event_create_untimed = event_create_untimed,
+  .event_wait = event_wait,
   .capture_begin = capture_begin,
   .capture_end = capture_end,
   .recording_launch = recording_launch,

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 typedef struct range { uintptr_t begin, end; bool written; } range;
-typedef struct event { struct timespec at; struct stream *stream; } event;
+typedef struct event { struct timespec at; struct stream *stream; atomic_bool recorded; } event;      /* recorded: its last recording was run */
 typedef struct block { char *p; size_t bytes; struct block *next; } block;
 
 /* Kept work; the fields that its run function needs. */
@@ -187,8 +187,8 @@ static qn_status open_device(qn_device *dev)
 
 /* ---- kept work ----------------------------------------------------------------------------------------------------- */
 
-/* Runs all that a stream keeps; what fails is said, and returned by the next synchronisation. */
-static void drain(stream *s)
+/* Runs what a stream keeps, up to an event (NULL: all); what fails is said, and returned by the next synchronisation. */
+static void drain(stream *s, const event *until)
 {
   pthread_mutex_lock(&s->draining);
   open_memory();
@@ -196,7 +196,7 @@ static void drain(stream *s)
     pthread_mutex_lock(&lock);
     item *i = s->first;
     pthread_mutex_unlock(&lock);
-    if (!i) break;
+    if (!i || (until && until->recorded)) break;
     qn_status status = i->run(i);
     if (status) qn__log(QN_LOG_ERROR, "%s", qn_last_error());
     if (status && !s->status) {
@@ -216,7 +216,7 @@ static void drain(stream *s)
 static void wait_for_all(void)
 {
   for (stream *s = streams; s; s = s->next)
-    if (s->first) drain(s);
+    if (s->first) drain(s, NULL);
 }
 
 /* Does another stream keep work that meets these ranges, one of them writing? */
@@ -287,7 +287,7 @@ static qn_status stream_synchronize(const qn_device *dev, void *native)
 {
   stream *s = native;
   (void)dev;
-  drain(s);
+  drain(s, NULL);
   const qn_status status = s->status ? qn__fail(s->status, "%s", s->why ? s->why : "check: work failed") : QN_OK;
   qn__free(s->why);
   s->status = QN_OK;
@@ -312,7 +312,7 @@ static void stream_destroy(const qn_device *dev, void *native)
 static qn_status stream_wait(const qn_device *dev, void *native, void *other)
 {
   (void)dev, (void)native;
-  drain(other);
+  drain(other, NULL);
   return QN_OK;
 }
 
@@ -410,20 +410,42 @@ static void event_destroy(const qn_device *dev, void *e)
   qn__free(e);
 }
 
-static void read_clock(void *e) { clock_gettime(CLOCK_MONOTONIC, &((event *)e)->at); }
+static void read_clock(void *e)
+{
+  clock_gettime(CLOCK_MONOTONIC, &((event *)e)->at);
+  ((event *)e)->recorded = true;
+}
 
 static qn_status event_record(const qn_device *dev, void *e, void *native)
 {
   ((event *)e)->stream = native;
+  ((event *)e)->recorded = false;
   return host_call(dev, native, read_clock, e);
+}
+
+/* Runs at once what is waited for, and no more: what nobody waits for is still kept, where `keep` finds it. Its failure is the waiting
+ * stream's. */
+static qn_status event_wait(const qn_device *dev, void *native, void *e)
+{
+  const event *of = e;
+  stream *from = of->stream, *to = native;
+  (void)dev;
+  if (!from || from == to) return QN_OK;
+  drain(from, of);
+  if (!from->status || to->status) return QN_OK;
+  to->status = from->status;
+  to->why = from->why;
+  from->status = QN_OK;
+  from->why = NULL;
+  return QN_OK;
 }
 
 static qn_status event_elapsed(const qn_device *dev, void *start, void *stop, double *ns)
 {
   const event *from = start, *to = stop;
   (void)dev;
-  drain(to->stream);
-  if (from->stream != to->stream) drain(from->stream);
+  drain(to->stream, NULL);
+  if (from->stream != to->stream) drain(from->stream, NULL);
   *ns = (double)(to->at.tv_sec - from->at.tv_sec) * 1e9 + (double)(to->at.tv_nsec - from->at.tv_nsec);
   return QN_OK;
 }
@@ -459,7 +481,7 @@ static qn_status run(const qn_prepared *outer, const qn_launch *launch)
     const qn_value *value = &r->value[v];
     ptr[v] = launch->ptr[v];
     if (ptr[v] && value->flags & QN_VALUE_HOST) ptr[v] = memcpy(scalar + 8 * v, ptr[v], qn_dtype_bytes(value->dtype));
-    else add_range(i, ptr[v], (uint64_t)qn_extent_bytes(value), value->producer >= 0);
+    else add_range(i, ptr[v], (uint64_t)qn_extent_bytes(value), part->use[v] == QN_USE_WRITTEN);
   }
   add_range(i, launch->workspace, part->prepared.workspace, true);
   i->launch.ptr = ptr;
@@ -518,6 +540,8 @@ static void set_up(void)
   ops.event_destroy = event_destroy;
   ops.event_record = event_record;
   ops.event_elapsed = event_elapsed;
+  ops.event_create_untimed = event_create;
+  ops.event_wait = event_wait;
   ops.host_call = host_call;
   backend.device = &ops;
 }

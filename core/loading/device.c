@@ -353,11 +353,7 @@ void qn__terms_free(qn__terms *t)
 static qn_status copy_settings(qn__settings *to, const qn__settings *from)
 {
   qn_status status = QN_OK;
-  memset(to, 0, sizeof *to);
-  to->device = -1;
-  to->math = QN_MATH_F32;
-  to->tune = QN_TUNE_CACHED;
-  to->workspace_limit = UINT64_MAX;
+  qn__settings_default(to);
   for (int i = 0; i < QN_SET_COUNT && !status; i++)
     if (from->text[i] && i != QN_SET_LOG && i != QN_SET_OVERRIDE) status = qn__settings_set(to, qn__setting_key(i), from->text[i], from->origin[i]);
   return status;
@@ -374,11 +370,11 @@ qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backe
   t->demands = (qn_demands){ .struct_size = sizeof t->demands, .determinism = s->determinism, .math = s->math,
                              .workspace_limit = s->workspace_limit, .threads = threads_of(desc, s), .ranks = s->ranks };
   for (int i = 0; i < n; i++) qn__text_add(&key, "%s%s:%s", i ? "," : "", list[i]->name, list[i]->path);
-  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s r%s p%d g%d", s->determinism, s->math, (unsigned long long)s->workspace_limit,
+  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s r%s p%d g%d l%d", s->determinism, s->math, (unsigned long long)s->workspace_limit,
                t->demands.threads, s->tune, s->fallback, s->text[QN_SET_ENGINE] ? s->text[QN_SET_ENGINE] : "",
                s->text[QN_SET_TUNE_CACHE] ? s->text[QN_SET_TUNE_CACHE] : "",
                s->text[QN_SET_TRACE] ? s->text[QN_SET_TRACE] : "",              /* it decides where the plans' trace is written */
-               s->text[QN_SET_PROFILE] != NULL, s->ranks);
+               s->text[QN_SET_PROFILE] != NULL, s->ranks, s->lanes);
   t->key = key.s;
   if (key.failed) goto fail;
   if ((status = check_pins(t))) goto fail;

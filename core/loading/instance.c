@@ -34,8 +34,29 @@ qn_status qn__context_instance(qn_context *ctx, const qn__backend *b, void **ins
   *instance = NULL;
   if (b->instance < 0) return QN_OK;
   void **mine = &ctx->instance[b->instance];
-  qn_status status = *mine ? QN_OK : b->table->open(&qn__host, &ctx->dev->desc, ctx->stream, mine);
+  const qn_open with = { .struct_size = sizeof with, .host = &qn__host, .device = &ctx->dev->desc, .stream = ctx->stream,
+                         .ranks = qn__context_ranks(ctx) };
+  qn_status status = *mine ? QN_OK : b->table->open(&with, mine);
   if (!status) ctx->opened |= UINT64_C(1) << b->instance;
   *instance = *mine;
+  return status;
+}
+
+void qn__context_close(qn_context *ctx)
+{
+  for (const qn__backend *b = qn__backends_here(); b; b = b->next) {
+    void **mine = b->instance >= 0 ? &ctx->instance[b->instance] : NULL;
+    if (mine && *mine && b->table->close) b->table->close(*mine);
+    if (mine) *mine = NULL;
+  }
+  ctx->opened = 0;
+}
+
+qn_status qn__context_open(qn_context *ctx, uint64_t which)
+{
+  void *instance;
+  qn_status status = QN_OK;
+  for (const qn__backend *b = qn__backends_here(); b && !status; b = b->next)
+    if (b->instance >= 0 && which >> b->instance & 1) status = qn__context_instance(ctx, b, &instance);
   return status;
 }

@@ -109,6 +109,9 @@ static qn_status check_table(const char *path, const qn_backend *t)
                     t->engine_size, ENGINE_LEAST, _Alignof(qn_engine));
   if (!t->name || !*t->name || strpbrk(t->name, "/,: ") || !is_word(t->name))
     return qn__fail(QN_NO_BACKEND, "%s: its name is missing, too long, or has one of \"/,: \" in it", path);
+  if (t->open && t->abi_minor < 4)
+    return qn__fail(QN_NO_BACKEND, "%s: it opens instances as backends of minor %u do, and the form has changed: compile it anew", path,
+                    t->abi_minor);
   if (!t->version || !t->device_kind || !*t->device_kind || strlen(t->device_kind) > 15 || !t->engines)
     return qn__fail(QN_NO_BACKEND, "%s: its table lacks a version, a device kind or a list of engines", path);
   if (!is_word(t->version)) return qn__fail(QN_NO_BACKEND, "%s: its version has over 63 bytes, or control characters", path);
@@ -132,9 +135,10 @@ static qn_status adopt_device(qn__backend *b, const qn_device_ops *theirs)
                     b->path);
   int streams = !!d->stream_create + !!d->stream_destroy + !!d->stream_synchronize + !!d->stream_wait;
   int captures = !!d->capture_begin + !!d->capture_end + !!d->recording_launch + !!d->recording_destroy + !!d->capturing;
-  if (!d->enter != !d->leave || streams % 4 || captures % 5 || !d->alloc_host != !d->free_host || !d->models != !d->describe_model)
+  if (!d->enter != !d->leave || streams % 4 || captures % 5 || !d->alloc_host != !d->free_host || !d->models != !d->describe_model ||
+      !d->event_create_untimed != !d->event_wait || (d->event_wait && !streams))
     return qn__fail(QN_NO_BACKEND, "%s: its device table has a part only of: enter and leave, the four of streams, the five of captures, "
-                    "alloc_host and free_host, models and describe_model", b->path);
+                    "alloc_host and free_host, models and describe_model, event_create_untimed and event_wait (with streams)", b->path);
   return QN_OK;
 }
 

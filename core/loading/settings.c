@@ -62,6 +62,14 @@ static qn_status parse_threads(qn__settings *s, const char *key, const char *tex
   return status;
 }
 
+static qn_status parse_lanes(qn__settings *s, const char *key, const char *text)
+{
+  int64_t v = 0;
+  qn_status status = whole(key, text, 1, QN__LANES, &v);
+  if (!status) s->lanes = (int32_t)v;
+  return status;
+}
+
 static qn_status parse_tune(qn__settings *s, const char *key, const char *text)
 {
   static const char *const word[] = { "off", "cached", "measure" };
@@ -225,6 +233,8 @@ static const struct setting {
     "strict (the bound of a plain sum), f32 (adds Winograd, FFT, 3xTF32), tf32, fast (adds reduced accumulation, finite data only)" },
   [QN_SET_THREADS] = { "threads", "QUERN_THREADS", "", parse_threads,
     "threads of a CPU context; unset or empty: what OpenMP would use, 1 inside a parallel region" },
+  [QN_SET_LANES] = { "lanes", "QUERN_LANES", "4", parse_lanes,
+    "the most streams that a plan may spread over, where its parts depend on each other so little that it pays; 1: all in order" },
   [QN_SET_WORKSPACE_LIMIT] = { "workspace_limit", "QUERN_WORKSPACE_LIMIT", "", parse_bytes,
                                "bytes, with K, M or G (64M, 16MiB, 2g); unset or empty: no limit" },
   [QN_SET_FALLBACK] = { "fallback", "QUERN_FALLBACK", "none", parse_fallback,
@@ -304,15 +314,6 @@ void qn__settings_log(const qn__settings *s) { atomic_store(&qn__log_level, (int
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static char *read_value[QN_SET_COUNT];
 
-const char *qn__screened(const char *name)
-{
-#ifdef HAVE_SECURE_GETENV
-  return secure_getenv(name);
-#else
-  return getenv(name);
-#endif
-}
-
 static void read_environment(void)
 {
   for (int i = 0; i < QN_SET_COUNT; i++) {
@@ -383,14 +384,20 @@ static qn_status apply_override(qn__settings *s)
   return status ? qn__fail(status, "QUERN_OVERRIDE: %s", qn_last_error()) : QN_OK;
 }
 
-qn_status qn__settings_init(qn__settings *s)
+void qn__settings_default(qn__settings *s)
 {
   memset(s, 0, sizeof *s);
   s->device = -1;
   s->math = QN_MATH_F32;
+  s->lanes = QN__LANES;
   s->tune = QN_TUNE_CACHED;
   s->workspace_limit = UINT64_MAX;
+}
+
+qn_status qn__settings_init(qn__settings *s)
+{
   qn_status status = QN_OK;
+  qn__settings_default(s);
   for (int i = 0; i < QN_SET_COUNT && !status; i++) {
     const char *v = qn__environment(i);
     if (v) status = qn__settings_set(s, table[i].key, v, QN_FROM_ENVIRONMENT);

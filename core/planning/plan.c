@@ -5,9 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- workspace: each block is live for some steps; blocks live at the same time do not overlap -------------- */
+/* ---- workspace: blocks share memory if every step that uses one is done before any that uses the other begins ---- */
 
-typedef struct block { uint64_t bytes, offset; int first, last; } block;
+typedef struct block {
+  uint64_t bytes, offset;
+  int32_t  last[QN__LANES], since[QN__LANES];       /* of each lane: its last step that uses it; the last that is done before any does */
+  bool     used;
+} block;
+
+static void use_block(block *b, const qn_plan *p, uint32_t s)
+{
+  const qn__step *step = &p->step[s];
+  for (int l = 0; l < QN__LANES; l++) {
+    if (!b->used) b->last[l] = -1;
+    if (!b->used || step->before[l] < b->since[l]) b->since[l] = step->before[l];
+  }
+  b->last[step->lane] = (int32_t)s;
+  b->used = true;
+}
+
+static bool is_done(const block *a, const block *before, uint32_t lanes)
+{
+  uint32_t l = 0;
+  while (l < lanes && a->last[l] <= before->since[l]) l++;
+  return l == lanes;
+}
 
 static int larger(const void *a, const void *b)
 {
@@ -16,7 +38,7 @@ static int larger(const void *a, const void *b)
 }
 
 /* First fit, largest first: each at the lowest offset free of the blocks already placed. */
-static uint64_t place_blocks(block **by_size, int n)
+static uint64_t place_blocks(block **by_size, int n, uint32_t lanes)
 {
   uint64_t total = 0;
   qsort(by_size, (size_t)n, sizeof *by_size, larger);
@@ -27,7 +49,8 @@ static uint64_t place_blocks(block **by_size, int n)
       moved = false;
       for (int k = 0; k < i; k++) {
         const block *o = by_size[k];
-        if (o->first > b->last || b->first > o->last || o->offset >= b->offset + b->bytes || b->offset >= o->offset + o->bytes) continue;
+        if (o->offset >= b->offset + b->bytes || b->offset >= o->offset + o->bytes || is_done(o, b, lanes) || is_done(b, o, lanes))
+          continue;
         b->offset = o->offset + o->bytes;
         moved = true;
       }
@@ -37,83 +60,45 @@ static uint64_t place_blocks(block **by_size, int n)
   return total;
 }
 
-static bool made_by_part(const qn_part *part, uint32_t v) { return part->use[v] == QN_USE_WRITTEN; }
-static bool materialised(const qn_part *part, uint32_t v) { return part->use[v] == QN_USE_READ || part->use[v] == QN_USE_WRITTEN; }
-
-/* The graph's value in whose memory the part's value v is. */
-static int32_t place_of(const qn_plan *p, const qn_part *part, uint32_t v)
-{
-  return p->views ? p->views->of[part->value_of[v]] : part->value_of[v];
-}
-
-/* Finds the steps that a recording may run beside the following ones: those that no later step depends on, by reading a result or by
- * overwriting a value that they use. Not the last step; only where the device captures and the backend has no instance, which is tied
- * to one stream. until[v]: the last step that reads graph value v; over[v]: the step that overwrites it. */
-static qn_status set_aside(qn_plan *p)
-{
-  const qn_graph_view *g = &p->graph->view;
-  if (p->n_steps < 2 || !p->dev->ops->capture_begin || !p->dev->ops->stream_wait || p->staging || p->instances) return QN_OK;
-  uint32_t *until = qn__alloc(2 * g->n_values * sizeof *until);
-  if (!until) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
-  uint32_t *over = until + g->n_values;
-  for (uint32_t s = 0; s < p->n_steps; s++) {
-    const qn_part *part = p->step[s].part;
-    for (uint32_t v = 0; v < part->request.n_values; v++) {
-      int32_t at = place_of(p, part, v);
-      if (part->use[v] == QN_USE_READ) until[at] = s;
-      else if (part->use[v] == QN_USE_NONE) continue;
-      else if (g->value[at].over >= 0) over[g->value[at].over] = s;
-    }
-  }
-  for (uint32_t s = 0; s + 1 < p->n_steps; s++) {
-    const qn_part *part = p->step[s].part;
-    bool awaited = false;
-    for (uint32_t v = 0; v < part->request.n_values; v++)
-      if (materialised(part, v))
-        awaited = awaited || over[place_of(p, part, v)] > s || (made_by_part(part, v) && until[place_of(p, part, v)] > s);
-    awaited = awaited || part->request.op[0].family == QN_FAMILY_COLLECTIVE;      /* in order on all ranks */
-    p->branches |= p->step[s].aside = !awaited;
-  }
-  qn__free(until);
-  return QN_OK;
-}
-
-/* Places all blocks that are neither the caller's nor literals: intermediates by their graph index (at[]), and each step's
- * scratch. Blocks used by a step aside are live to the plan's end. */
+/* Places all blocks that are neither the caller's nor literals: intermediates by their graph index (at[]), each step's scratch, each
+ * lane's counters. */
 static qn_status lay_out(qn_plan *p, const int32_t *pointer_of, uint64_t *at)
 {
   uint32_t n_values = p->graph->view.n_values, n = n_values + p->n_steps;
   block *b = qn__alloc((n + 1) * sizeof *b), **order = qn__alloc((n + 1) * sizeof *order);
+  uint64_t counters[QN__LANES] = { 0 };
   int used = 0;
   if (!b || !order) {
     qn__free(b);
     qn__free(order);
     return qn__fail(QN_NO_MEMORY, "no memory for a plan");
   }
-  for (uint32_t i = 0; i < n; i++) b[i].first = -1;
-  uint64_t counters[2] = { 0, 0 };
   for (uint32_t s = 0; s < p->n_steps; s++) {
     const qn_part *part = p->step[s].part;
-    bool aside = p->step[s].aside;
-    int last = aside ? (int)p->n_steps : (int)s;
     for (uint32_t v = 0; v < part->request.n_values; v++) {
-      int32_t g = place_of(p, part, v);
-      if (pointer_of[g] >= 0 || p->graph->view.value[g].flags & QN_VALUE_HOST) continue;
-      if (!materialised(part, v)) continue;
-      if (b[g].first < 0) b[g].first = (int)s;
-      if (b[g].last < last) b[g].last = last;
+      int32_t g = qn__place_of(p, part, v);
+      if (pointer_of[g] >= 0 || p->graph->view.value[g].flags & QN_VALUE_HOST || !qn__in_memory(part, v)) continue;
+      use_block(&b[g], p, s);
       b[g].bytes = qn__round_up((uint64_t)qn_extent_bytes(&p->graph->view.value[g]));
     }
-    b[n_values + s] = (block){ qn__round_up(part->prepared.workspace), 0, (int)s, last };
-    if (part->prepared.counters > counters[aside]) counters[aside] = part->prepared.counters;
+    b[n_values + s].bytes = qn__round_up(part->prepared.workspace);
+    use_block(&b[n_values + s], p, s);
+    if (part->prepared.counters > counters[p->step[s].lane]) counters[p->step[s].lane] = part->prepared.counters;
   }
-  p->counters_aside = p->branches ? qn__round_up(counters[0]) : 0;
-  p->counters = counters[1] ? p->counters_aside + counters[1] : counters[0];
+  p->counters = 0;
+  for (int l = 0; l < QN__LANES; l++) {
+    const uint64_t begin = counters[l] ? qn__round_up(p->counters) : 0;
+    if (counters[l]) p->counters = begin + counters[l];
+    counters[l] = begin;
+  }
   for (uint32_t i = 0; i < n; i++)
-    if (b[i].first >= 0 && b[i].bytes) order[used++] = &b[i];
-  p->workspace = place_blocks(order, used);
+    if (b[i].used && b[i].bytes) order[used++] = &b[i];
+  p->workspace = place_blocks(order, used, p->n_lanes);
   for (uint32_t i = 0; i < n_values; i++) at[i] = b[i].offset;
-  for (uint32_t s = 0; s < p->n_steps; s++) p->step[s].workspace = b[n_values + s].offset;
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    p->step[s].workspace = b[n_values + s].offset;
+    p->step[s].counters = counters[p->step[s].lane];
+  }
   qn__free(b);
   qn__free(order);
   return QN_OK;
@@ -130,14 +115,14 @@ static qn_status place_values(qn_plan *p, qn__step *step, const int32_t *pointer
   if (!step->place) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
   step->direct = part->request.n_values == p->n_pointers;
   for (uint32_t v = 0; v < part->request.n_values; v++) {
-    int32_t g = place_of(p, part, v);
+    int32_t g = qn__place_of(p, part, v);
     const uint64_t offset = g == part->value_of[v] ? 0
                           : (uint64_t)p->views->offset[part->value_of[v]] * qn_dtype_bytes(p->graph->view.value[g].dtype);
     qn__place *place = &step->place[v];
     if (part->use[v] == QN_USE_NONE) *place = (qn__place){ QN_PLACE_NONE, 0, 0 };
     else if (pointer_of[g] >= 0) *place = (qn__place){ QN_PLACE_POINTER, pointer_of[g], offset };
     else if (p->graph->view.value[g].flags & QN_VALUE_HOST) *place = (qn__place){ QN_PLACE_LITERAL, g, 0 };
-    else if (materialised(part, v)) *place = (qn__place){ QN_PLACE_WORKSPACE, 0, at[g] + offset };
+    else if (qn__in_memory(part, v)) *place = (qn__place){ QN_PLACE_WORKSPACE, 0, at[g] + offset };
     step->direct = step->direct && place->kind == QN_PLACE_POINTER && place->index == (int32_t)v && !place->offset;
   }
   if (!step->direct && part->request.n_values > QN__MANY && part->request.n_values * sizeof(void *) > p->scratch)
@@ -179,10 +164,9 @@ static qn_status fill_plan(qn_plan *p)
     uint64_t staging = qn__fallback_staging(p->step[s].part);
     if (staging > p->staging) p->staging = staging;
   }
-  if (!(status = set_aside(p))) status = lay_out(p, pointer_of, at);
-  if (!status && p->branches && p->workspace > p->terms->demands.workspace_limit) {     /* they need more: run in line */
-    for (uint32_t s = 0; s < p->n_steps; s++) p->step[s].aside = false;
-    p->branches = false;
+  if (!(status = qn__lanes_assign(p))) status = lay_out(p, pointer_of, at);
+  if (!status && p->n_lanes > 1 && p->workspace > p->terms->demands.workspace_limit) {  /* they need more */
+    qn__lanes_one(p);
     status = lay_out(p, pointer_of, at);
   }
   for (uint32_t s = 0; s < p->n_steps && !status; s++) status = place_values(p, &p->step[s], pointer_of, at);
@@ -192,21 +176,44 @@ done:
   return status;
 }
 
+/* Binds the plan to parts; step NULL: there was no memory, and the caller keeps them. */
+static qn_status set_steps(qn_plan *p, qn_part *const *part, int n)
+{
+  if (!(p->step = qn__alloc((size_t)(n + 1) * sizeof *p->step))) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  p->n_steps = (uint32_t)n;
+  for (int i = 0; i < n; i++)
+    p->step[i] = (qn__step){ .run = part[i]->engine->run, .prepared = &part[i]->prepared, .part = part[i],
+                             .instance = part[i]->backend->instance };
+  return fill_plan(p);
+}
+
+static void free_steps(qn_plan *p)
+{
+  for (uint32_t s = 0; s < p->n_steps; s++) qn__free(p->step[s].place);
+  qn__free(p->step);
+  qn__free(p->bounds);
+  qn__free(p->literal);
+}
+
+void qn__plan_log(const qn__asker *who, const qn_device_ops *ops, const qn_graph *g, qn_part *const *part, int n, qn__views *views)
+{
+  qn__device dev = { .ops = ops, .desc = *who->device };
+  qn_plan p = { .dev = &dev, .terms = who->terms, .graph = (qn_graph *)(uintptr_t)g, .views = views };
+  if (!qn__logs(QN_LOG_PLAN)) return;
+  if (!set_steps(&p, part, n)) log_plan(&p);
+  free_steps(&p);
+}
+
 void qn__plan_release(qn_plan *p)
 {
   if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
   qn__profile_free(p);
   qn__trace_free(p);
   qn__check_free(p);
-  for (uint32_t s = 0; s < p->n_steps; s++) {
-    qn__part_free(p->step[s].part);
-    qn__free(p->step[s].place);
-  }
+  for (uint32_t s = 0; s < p->n_steps; s++) qn__part_free(p->step[s].part);
+  free_steps(p);
   qn_graph_destroy(p->graph);
   qn__views_free(p->views);
-  qn__free(p->step);
-  qn__free(p->bounds);
-  qn__free(p->literal);
   qn__free(p->why);
   qn__free(p->key);
   p->dev = NULL;
@@ -252,17 +259,11 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   status = qn__partition(&who, g, &part, &n, &p->views);
   qn__leave(ctx->dev, saved);
   if (status) goto fail;
-  if (!(p->step = qn__alloc((size_t)(n + 1) * sizeof *p->step))) {
-    for (int i = 0; i < n; i++) qn__part_free(part[i]);
-    status = qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  p->instances = uses;
+  if ((status = set_steps(p, part, n))) {
+    for (int i = 0; i < n && !p->step; i++) qn__part_free(part[i]);
     goto fail;
   }
-  p->n_steps = (uint32_t)n;
-  p->instances = uses;
-  for (int i = 0; i < n; i++)
-    p->step[i] = (qn__step){ .run = part[i]->engine->run, .prepared = &part[i]->prepared, .part = part[i],
-                            .instance = part[i]->backend->instance };
-  if ((status = fill_plan(p))) goto fail;
   if (p->workspace > ctx->terms->demands.workspace_limit) {
     status = qn__fail(QN_UNSUPPORTED, "the graph needs %llu bytes of workspace for its intermediates, over the limit of %llu",
                       (unsigned long long)p->workspace, (unsigned long long)ctx->terms->demands.workspace_limit);
@@ -315,15 +316,17 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
   uint64_t saved = 0;
   qn_status status = QN_OK;
   const qn_device_ops *ops = ctx->dev->ops;
-  bool branches = p->branches && ctx->recording && ctx->aside, forked = false;
+  const bool lanes = p->n_lanes > 1 && p->n_events <= ctx->n_events;    /* else in order, as the steps come */
+  uint32_t s = 0;
   if (ops->enter && (status = ops->enter(&ctx->dev->desc, &saved))) return status;
-  for (uint32_t s = 0; s < p->n_steps; s++) {
+  if (lanes) status = qn__lanes_begin(ctx, p);
+  for (; s < p->n_steps && !status; s++) {
     const qn__step *step = &p->step[s];
-    bool aside = branches && step->aside;
-    launch.stream = aside ? ctx->aside : ctx->stream;
-    launch.counters = aside ? (char *)counters + p->counters_aside : counters;
-    if (aside && (status = ops->stream_wait(&ctx->dev->desc, ctx->aside, ctx->stream))) break;
-    forked |= aside;
+    if (lanes) {
+      launch.stream = qn__lane_stream(ctx, step);
+      if ((status = qn__lanes_wait(ctx, p, step))) continue;
+    }
+    launch.counters = (char *)counters + step->counters;
     launch.instance = step->instance >= 0 ? ctx->instance[step->instance] : NULL;
     launch.workspace = (char *)workspace + step->workspace;
     launch.threads = step->part->demands.threads;
@@ -331,12 +334,9 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
       launch.ptr = ptr;
       status = step->run(step->prepared, &launch);
     } else status = run_step(p, step, &launch, ptr, workspace, ctx->scratch);
-    if (status) break;
+    if (lanes && step->event && !status) status = ops->event_record(&ctx->dev->desc, ctx->event[step->event], launch.stream);
   }
-  if (forked) {                                                 /* even after a failure: a capture must end on one stream */
-    qn_status joined = ops->stream_wait(&ctx->dev->desc, ctx->stream, ctx->aside);
-    if (!status) status = joined;
-  }
+  if (lanes) status = qn__lanes_end(ctx, p, s, status);         /* after a failure too: a capture must end on one stream */
   if (ops->enter) ops->leave(&ctx->dev->desc, saved);
   return status;
 }
@@ -391,8 +391,10 @@ static const char *const class_name[] = { "tuned", "generic", "host" };
 static const char *const accumulator_name[] = { "native", "f32_tc", "tf32", "f16", "f8_fast", "3xtf32", "bf16x3", "double" };
 static const char *const trait_name[] = { "deterministic", "batch_invariant", "portable", "tensor_cores", "reduced", "finite_only" };
 
-static void print_step(qn_text *t, const qn_plan *plan, const qn_part *part)
+static void print_step(qn_text *t, const qn_plan *plan, uint32_t s)
 {
+  const qn__step *step = &plan->step[s];
+  const qn_part *part = step->part;
   const qn_prepared *a = &part->prepared;
   const char *sep = "";
   qn__part_engine(t, part);
@@ -406,7 +408,11 @@ static void print_step(qn_text *t, const qn_plan *plan, const qn_part *part)
       qn__text_add(t, "%s%s", sep, trait_name[i]);
       sep = ",";
     }
-  qn__text_add(t, " workspace=%llu : ", (unsigned long long)a->workspace);
+  qn__text_add(t, " workspace=%llu", (unsigned long long)a->workspace);
+  if (plan->n_lanes > 1) qn__text_add(t, " lane=%d", (int)step->lane);
+  for (uint32_t i = 0; i < step->n_waits; i++)
+    if (step->wait[i] != QN__START) qn__text_add(t, "%s%d", i ? "," : " after=", (int)step->wait[i]);
+  qn__text_add(t, " : ");
   qn__part_print(t, plan, part);
 }
 
@@ -414,7 +420,7 @@ size_t qn_plan_print(const qn_plan *plan, char *text, size_t bytes)
 {
   qn_text t = {0};
   for (uint32_t s = 0; is_there(plan) && s < plan->n_steps; s++) {
-    print_step(&t, plan, plan->step[s].part);
+    print_step(&t, plan, s);
     qn__text_add(&t, "\n");
   }
   return qn__text_out(&t, text, bytes);
@@ -426,7 +432,7 @@ static void log_plan(const qn_plan *p)
   qn__log(QN_LOG_PLAN, "of %u part%s, %llu bytes of workspace:", p->n_steps, p->n_steps == 1 ? "" : "s", (unsigned long long)p->workspace);
   for (uint32_t s = 0; s < p->n_steps; s++) {
     qn_text t = {0};
-    print_step(&t, p, p->step[s].part);
+    print_step(&t, p, s);
     qn__log(QN_LOG_PLAN, "  %s", t.s ? t.s : "");
     qn__free(t.s);
   }

@@ -149,16 +149,18 @@ void qn_context_destroy(qn_context *ctx)
     qn__context_forget(ctx);
     if (!qn__enter(ctx->dev, &saved)) {
       qn__profile_end(ctx);
-      for (const qn__backend *b = qn__backends_here(); b; b = b->next)
-        if (b->instance >= 0 && ctx->instance[b->instance] && b->table->close) b->table->close(ctx->instance[b->instance]);
+      qn__context_close(ctx);
       free_arena(ctx);
       if (ctx->own_stream && ctx->dev->ops->stream_destroy) ctx->dev->ops->stream_destroy(&ctx->dev->desc, ctx->own_stream);
-      if (ctx->aside && ctx->dev->ops->stream_destroy) ctx->dev->ops->stream_destroy(&ctx->dev->desc, ctx->aside);
+      for (int l = 1; l < QN__LANES; l++)
+        if (ctx->lane[l]) ctx->dev->ops->stream_destroy(&ctx->dev->desc, ctx->lane[l]);
+      for (uint32_t i = 0; i < ctx->n_events; i++) ctx->dev->ops->event_destroy(&ctx->dev->desc, ctx->event[i]);
       qn__leave(ctx->dev, saved);
     }
   }
   qn__profile_end(ctx);
   qn__settings_free(&ctx->settings);
+  qn__free(ctx->event);
   qn__free(ctx->staging);
   qn__free(ctx->scratch);
   qn__free(ctx->call);
@@ -309,21 +311,35 @@ static qn_status grow_staging(qn_context *ctx, uint64_t need)
   return qn__context_room(&ctx->staging, &ctx->staging_bytes, need);
 }
 
+/* Streams and events for p's lanes. */
+static qn_status make_lanes(qn_context *ctx, const qn_plan *p)
+{
+  const qn_device *dev = &ctx->dev->desc;
+  qn_status status = QN_OK;
+  if (!ctx->n_lanes) ctx->n_lanes = 1;
+  while (ctx->n_lanes < p->n_lanes && !(status = ctx->dev->ops->stream_create(dev, &ctx->lane[ctx->n_lanes]))) ctx->n_lanes++;
+  void **event = status || p->n_events <= ctx->n_events ? ctx->event
+               : qn__realloc(ctx->event, ctx->n_events * sizeof *event, p->n_events * sizeof *event);
+  if (!event) return status ? status : qn__fail(QN_NO_MEMORY, "no memory for a context's events");
+  ctx->event = event;
+  for (; ctx->n_events < p->n_events && !status; ctx->n_events += !status)
+    status = ctx->dev->ops->event_create_untimed(dev, &event[ctx->n_events]);
+  return status;
+}
+
 qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
 {
   uint64_t saved, missing = p->instances & ~ctx->opened;
-  void *instance;
   bool grows = p->workspace > ctx->workspace_bytes || p->counters > ctx->counters_bytes || p->staging > ctx->staging_bytes ||
                p->scratch > ctx->scratch_bytes;
   qn_status status;
-  bool branches = p->branches && !ctx->aside, unclean = p->counters && ctx->counters_unclean;
-  if (!missing && !grows && !branches && !unclean) return QN_OK;
+  bool lanes = p->n_lanes > 1 && (p->n_lanes > ctx->n_lanes || p->n_events > ctx->n_events), unclean = p->counters && ctx->counters_unclean;
+  if (!missing && !grows && !lanes && !unclean) return QN_OK;
   if (qn__context_capturing(ctx))
     return qn__fail(QN_NOT_READY, "the workspace would have to grow to %llu bytes while a recording captures; run the step once first",
                     (unsigned long long)p->workspace);
   if ((status = qn__enter(ctx->dev, &saved))) return status;
-  for (const qn__backend *b = qn__backends_here(); b && !status; b = b->next)
-    if (b->instance >= 0 && missing >> b->instance & 1) status = qn__context_instance(ctx, b, &instance);
+  status = qn__context_open(ctx, missing);
   if (!status && p->workspace > ctx->workspace_bytes) status = grow(ctx, &ctx->workspace, &ctx->workspace_bytes, p->workspace);
   if (!status && p->counters > ctx->counters_bytes) {
     status = grow(ctx, &ctx->counters, &ctx->counters_bytes, p->counters);
@@ -335,7 +351,7 @@ qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
   }
   if (!status && p->staging > ctx->staging_bytes) status = grow_staging(ctx, p->staging);
   if (!status) status = qn__context_room(&ctx->scratch, &ctx->scratch_bytes, p->scratch);
-  if (!status && branches) status = ctx->dev->ops->stream_create(&ctx->dev->desc, &ctx->aside);
+  if (!status && lanes) status = make_lanes(ctx, p);
   qn__leave(ctx->dev, saved);
   return status;
 }

@@ -3,12 +3,13 @@
 #include "core.h"
 #include <string.h>
 
-static qn_status ask_everyone(const qn__asker *who, const qn_graph *graph)
+static qn_status ask_everyone(const qn__asker *who, const qn_device_ops *ops, const qn_graph *graph)
 {
   qn_part **part = NULL;
   qn__views *views = NULL;
   int n = 0;
   qn_status status = qn__partition(who, graph, &part, &n, &views);
+  if (!status) qn__plan_log(who, ops, graph, part, n, views);
   for (int i = 0; i < n && !status; i++) qn__part_free(part[i]);
   if (!status) qn__free(part);
   qn__views_free(views);
@@ -30,7 +31,7 @@ static qn_status explain_model(const char *const options[], const char *model, c
   if (!status) status = qn__terms_make(&desc, &s, list, n, &terms);
   if (!status) {
     qn__asker who = { .device = &desc, .terms = terms, .verdict = row, .user = user };
-    status = ask_everyone(&who, graph);
+    status = ask_everyone(&who, provider->device, graph);
   }
   qn__terms_free(terms);
   qn__free(list);
@@ -50,7 +51,7 @@ qn_status qn_explain(const char *const options[], const char *model, const qn_gr
   if ((status = qn_context_create(options, &ctx))) return status;
   qn__asker who = { .device = &ctx->dev->desc, .terms = ctx->terms, .ctx = ctx, .verdict = row, .user = user };
   if (!(status = qn__enter(ctx->dev, &saved))) {
-    status = ask_everyone(&who, graph);
+    status = ask_everyone(&who, ctx->dev->ops, graph);
     qn__leave(ctx->dev, saved);
   }
   qn_context_destroy(ctx);

@@ -1,6 +1,6 @@
 /* join.c -- contexts that join a group, and wait for work in which other ranks take part. */
 #include "config.h"
-#include "loading/group.h"
+#include "ranks/group.h"
 #include <stdio.h>
 #include <time.h>
 
@@ -23,14 +23,17 @@ qn_status qn_context_join(qn_context *ctx, qn_group *group)
   }
   if (terms != ctx->terms) qn__context_forget(ctx);
   ctx->terms = terms;
+  uint64_t saved;
+  const uint64_t were = ctx->recorded ? 0 : ctx->opened;        /* recordings use what the instances have */
+  const bool entered = !qn__enter(ctx->dev, &saved);
+  if (entered && were) qn__context_close(ctx);
   if (ctx->group) {
-    uint64_t saved;
-    const bool entered = !qn__enter(ctx->dev, &saved);
     qn__group_empty(ctx->group, waited != QN_OK);
-    if (entered) qn__leave(ctx->dev, saved);
     ctx->group->ctx = NULL;
   }
   ctx->group = group;
+  if (entered && qn__context_open(ctx, were)) qn__log(QN_LOG_WARN, "%s", qn_last_error());      /* plans that need it will say so too */
+  if (entered) qn__leave(ctx->dev, saved);
   if (group) {
     group->ctx = ctx;
     group->leave = qn_context_join;

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 #define QN_ABI_MAJOR 1                /* part of the entry's name: another major version is another symbol */
-#define QN_ABI_MINOR 3                /* grows by additions only */
+#define QN_ABI_MINOR 4                /* grows by additions only */
 
 typedef struct qn_host     qn_host;
 typedef struct qn_backend  qn_backend;
@@ -184,7 +184,7 @@ struct qn_prepared {                      /* zeroed by core before prepare */
 
 struct qn_launch {
   uint64_t     struct_size;
-  void        *stream;                    /* the device's native stream */
+  void        *stream;                    /* the device's native stream: the context's, or one that waits for it and is waited for */
   void        *instance;                  /* of this backend, for the executing context */
   void *const *ptr;                       /* one for each value of the request; NULL: a value that the engine need not write */
   void        *workspace;                 /* 256-byte aligned */
@@ -227,6 +227,17 @@ struct qn_engine {                        /* one row; fields that its initialize
 
 typedef struct qn_engine_list { const qn_engine *row; uint32_t n; } qn_engine_list;
 
+/* What a backend's instance for a context is opened with. (Before minor 4 open had another form; a backend that has that one is not
+ * loaded.) */
+typedef struct qn_open {
+  uint64_t         struct_size;
+  const qn_host   *host;
+  const qn_device *device;
+  void            *stream;                /* the context's own. A launch may be on any other of its device, and names it */
+  const qn_ranks  *ranks;                 /* the context's place in its group; NULL: none. A context that joins or leaves a group closes
+                                             its instances and opens others, unless it has made recordings */
+} qn_open;
+
 struct qn_backend {
   uint32_t    struct_size, abi_minor;
   uint32_t    engine_size;                /* sizeof(qn_engine) as compiled */
@@ -234,8 +245,8 @@ struct qn_backend {
   const char *name, *version, *device_kind;
   const struct qn_device_ops *device;     /* NULL: uses the device of its kind's provider */
   const qn_engine_list *const *engines;   /* one list per engine file, NULL-terminated; best first for each op */
-  qn_status (*open)(const qn_host *, const qn_device *, void *stream, void **instance);   /* (optional) per context */
-  void      (*close)(void *instance);                                                     /* (optional) */
+  qn_status (*open)(const qn_open *, void **instance);      /* (optional) per context */
+  void      (*close)(void *instance);                       /* (optional) */
   const char *const *variables;           /* (minor 1) NULL, or pairs ended by NULL: an environment variable "QUERN_..." that
                                              the backend reads through host->option, and its meaning */
 };
@@ -243,8 +254,8 @@ struct qn_backend {
 enum { QN_COPY_TO_DEVICE = 0, QN_COPY_TO_HOST = 1, QN_COPY_ON_DEVICE = 2 };
 
 /* A device provider. All but count and describe need a live device, which core has made current. Functions that a device does not
- * need are NULL, in whole groups: models and describe_model; open; enter and leave; the five of streams; the five of capture
- * and recording; host_call; the two of host memory. */
+ * need are NULL, in whole groups: models and describe_model; open; enter and leave; the four of streams, and stream_done; the five
+ * of capture and recording; host_call; the two of host memory; the two of waits, without which plans run in order on one stream. */
 typedef struct qn_device_ops {
   uint64_t struct_size;
   qn_status (*count)(int32_t *n);                                         /* cheap: creates no context on the device */
@@ -275,6 +286,8 @@ typedef struct qn_device_ops {
   qn_status (*alloc_host)(const qn_device *, size_t bytes, void **p);     /* (minor 2) pinned: copies need no staging */
   void      (*free_host)(const qn_device *, void *p);                     /* (minor 2) */
   qn_status (*stream_done)(const qn_device *, void *stream, int *yes);    /* (minor 3) does not wait */
+  qn_status (*event_create_untimed)(const qn_device *, void **event);     /* (minor 4) for waits: recorded and destroyed as the others */
+  qn_status (*event_wait)(const qn_device *, void *stream, void *event);  /* (minor 4) stream waits for the event's last recording */
 } qn_device_ops;
 
 /* What a backend may call. Valid for the life of the process. */

@@ -4,10 +4,10 @@
 
 const qn_host *peer_host;
 
-static qn_status open_handle(const qn_host *host, const qn_device *device, void *stream, void **instance)
+static qn_status open_handle(const qn_open *with, void **instance)
 {
   cudnnHandle_t handle;
-  (void)host, (void)device, (void)stream;
+  (void)with;
   qn_status s = peer_load();
   if (s) return s;
   cudnnStatus_t e = peer.cudnnCreate(&handle);

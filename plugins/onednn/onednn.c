@@ -286,9 +286,9 @@ void onednn_release(qn_prepared *p)
 
 /* ---- the backend: each context has a stream ---------------------------------------------------- */
 
-static qn_status open_stream(const qn_host *h, const qn_device *device, void *stream, void **instance)
+static qn_status open_stream(const qn_open *with, void **instance)
 {
-  (void)h, (void)device, (void)stream;
+  (void)with;
   dnnl_stream_t own = NULL;
   pthread_once(&once, make_engine);
   if (!engine || dnnl_stream_create(&own, engine, dnnl_stream_default_flags) != dnnl_success)
