@@ -47,7 +47,7 @@ typedef struct qn_program_step {
 
 typedef struct qn_program {
   uint32_t first, n, n_inputs;            /* step k is op first + k of the region */
-  int32_t  rank, before;                  /* before: 1: a prologue, whose step k is op first + n - 1 - k, nearest the anchor first */
+  int32_t  rank, before;                  /* before: 1: a prologue, whose step k is op first + n - 1 - k: the last makes the operand */
   qn_program_input input[QN_PROGRAM_INPUTS];        /* in the order of first use; the given one is the first */
   qn_program_step  step[QN_PROGRAM_STEPS];
 } qn_program;
@@ -68,6 +68,7 @@ static inline uint32_t qn_program_dtype(const qn_program *p, int operand)
   return operand < 0 ? p->input[~operand].dtype : p->step[operand].to;
 }
 
+/* The op of the region that is step k. */
 static inline uint32_t qn_program_op_of(const qn_program *p, uint32_t k) { return p->before ? p->first + p->n - 1 - k : p->first + k; }
 
 /* ---- from a region ------------------------------------------------------------------------- */
