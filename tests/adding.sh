@@ -1,9 +1,9 @@
 #!/bin/sh
 # adding.sh -- docs/adding-an-op.md says as many files as its tables list, and those are there; a schema with a family more is taken, and
 # mistakes in it are sentences. Speaks TAP.
-src=${srcdir:-.}
+src=${top_srcdir-.}
 page=$src/docs/adding-an-op.md
-awk_=${AWK:-awk}
+awk_=${AWK-awk}
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 n=0
