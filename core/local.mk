@@ -63,6 +63,7 @@ core_libcore_la_SOURCES = \
   core/language/infer_recurrent.c \
   core/language/infer_collective.c \
   core/language/infer_pool.c \
+  core/language/infer_patches.c \
   core/language/infer_selection.c \
   core/language/infer_transform.c \
   core/language/graph.c \

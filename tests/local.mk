@@ -97,6 +97,10 @@ tests_t_calls_LDADD = $(LDADD) $(LIBM)
 TESTS += tests/install.sh
 EXTRA_DIST += tests/install.sh tests/foreign.c
 
+# What docs/adding-an-op.md says of the schema.
+TESTS += tests/adding.sh
+EXTRA_DIST += tests/adding.sh
+
 # Core's folders use each other in one direction.
 TESTS += tests/floors.sh
 EXTRA_DIST += tests/floors.sh

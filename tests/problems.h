@@ -249,6 +249,25 @@ static inline void problem_pooling(rng *r, problem *p)
   p->first[p->op->n_roles] = p->n;
 }
 
+static inline void problem_patches(rng *r, problem *p)
+{
+  int spatial = rng_in(r, 1, 3), back = p->op->forward != 0;
+  int64_t x[5] = { rng_in(r, 0, 3), rng_in(r, 1, 3) }, y[5] = { x[0], x[1] }, *window = problem_attr(p, "window");
+  uint32_t dtype = problem_floats[rng_below(r, 4)];
+  qn_patches *a = (qn_patches *)p->attr.bytes;
+  problem_windowed(r, p, spatial, x + 2, window);
+  for (int i = 0; i < spatial; i++) {
+    int64_t room = x[i + 2] + a->pad_before[i] + a->pad_after[i] - a->dilation[i] * (window[i] - 1) - 1;
+    y[1] *= window[i];
+    y[i + 2] = room < 0 ? 0 : room / a->stride[i] + 1;
+  }
+  problem_input(r, p, dtype, spatial + 2, back ? y : x);
+  p->first[1] = p->n;
+  if (!back) return;
+  problem_strides(r, problem_add(p, dtype, spatial + 2, x), 0);
+  p->first[2] = p->n;
+}
+
 static inline void problem_pointwise(rng *r, problem *p)
 {
   static const uint32_t integers[] = { QN_I8, QN_U8, QN_I32, QN_I64 }, any[] = { QN_F32, QN_E4M3, QN_I8, QN_BOOL, QN_BF16 };

@@ -93,6 +93,8 @@ bool cv_winograd(struct mut_kept *);
 bool sm_last_axis_always(struct mut_kept *);
 bool pl_padding_miscounted(struct mut_kept *);
 bool pl_stride_is_window(struct mut_kept *);
+bool pl_pads_swapped(struct mut_kept *);
+bool pl_dilation_ignored(struct mut_kept *);
 bool pw_tanh_form(struct mut_kept *);
 bool pw_beta_ignored(struct mut_kept *);
 bool tr_step_ignored(struct mut_kept *);

@@ -56,6 +56,9 @@ BUG(POOL_ADAPTIVE_AVERAGE_BACKWARD, divided_by_the_first, 0, 0, pl_divided_by_th
 BUG(POOL_LP, p_is_2,                      pl_p_is_2, 0, 0, 0)
 BUG(POOL_LP_BACKWARD, sign_lost,          0, 0, pl_sign_lost, 0)
 BUG(POOL_AVERAGE_BACKWARD, stride_is_window, pl_stride_is_window, 0, 0, 0)
+BUG(UNFOLD, pads_swapped,                 pl_pads_swapped, 0, 0, 0)
+BUG(UNFOLD_BACKWARD, dilation_ignored,    pl_dilation_ignored, 0, 0, 0)
+BUG(CUMMIN, direction_ignored,            sl_direction_ignored, 0, 0, 0)
 /* resampling (mutants_resample.c) */
 BUG(RESAMPLE, half_pixel_ignored,         rs_half_pixel_ignored, 0, 0, 0)
 BUG(RESAMPLE, corners_not_aligned,        rs_corners_not_aligned, 0, 0, 0)

@@ -189,6 +189,30 @@ bool pl_padding_miscounted(struct mut_kept *k)
   return shows;
 }
 
+bool pl_pads_swapped(struct mut_kept *k)
+{
+  qn_patches *a = (qn_patches *)(void *)k->attr;
+  bool shows = false;
+  for (int d = 0; d < 3; d++) {
+    const int64_t before = a->pad_before[d];
+    shows |= before != a->pad_after[d];
+    a->pad_before[d] = a->pad_after[d];
+    a->pad_after[d] = before;
+  }
+  return shows;
+}
+
+bool pl_dilation_ignored(struct mut_kept *k)
+{
+  qn_patches *a = (qn_patches *)(void *)k->attr;
+  bool shows = false;
+  for (int d = 0; d < 3; d++) {
+    shows |= a->dilation[d] > 1 && a->window[d] > 1;
+    a->dilation[d] = 1;
+  }
+  return shows;
+}
+
 bool pl_stride_is_window(struct mut_kept *k)
 {
   qn_pool *pool = (qn_pool *)(void *)k->attr;

@@ -593,6 +593,18 @@ qn_status qn_pool_lp(qn_context *ctx, const qn_pool *pool, const qn_tensor *x, c
 qn_status qn_pool_lp_backward(qn_context *ctx, const qn_pool *pool, const qn_tensor *dy, const qn_tensor *x, const qn_tensor *y,
                               const qn_tensor *dx);
 
+typedef struct qn_patches {
+  uint64_t struct_size;
+  int64_t  window[3], stride[3], dilation[3];   /* >= 1 */
+  int64_t  pad_before[3], pad_after[3];         /* >= 0 */
+} qn_patches;
+#define QN_PATCHES_INIT { sizeof(qn_patches), {1,1,1}, {1,1,1}, {1,1,1}, {0,0,0}, {0,0,0} }
+/* x [N, C, X]   y [N, C taps, P], 1 to 3 spatial dims, P as in convolution; f64 f32 f16 bf16, y of x's dtype.
+ * y[n, c taps + r, p] = tap r (row-major) of window p of channel c; 0 in padding: im2col, so that a convolution is a product of
+ * w [K, C taps] and y. Where y is packed its P are one dim of a matrix. The gradient is col2im: it needs dx's dims given. */
+qn_status qn_unfold(qn_context *ctx, const qn_patches *patches, const qn_tensor *x, const qn_tensor *y);
+qn_status qn_unfold_backward(qn_context *ctx, const qn_patches *patches, const qn_tensor *dy, const qn_tensor *dx);
+
 typedef struct qn_adaptive {
   uint64_t struct_size;
   int64_t  size[3];                   /* P, in each spatial dim; 0: take it from y (for a gradient: from dy) */
