@@ -273,7 +273,7 @@ static const launched tests[] = {
   { "other_message", other_message, "f32/11]", "f32/12]", 4 },
   { "other_ops", other_ops, "all_reduce x=[f32/12]", "recv x=[f32/12]", 1 },
   { "too_slow", too_slow, "for rank 1", "its deadline", 1 },
-  { "killed", until_failure, "ended without leaving", "", 4 },
+  { "killed", until_failure, "ended without leaving", "", 20 },
 };
 
 int main(int argc, char **argv)

@@ -166,10 +166,10 @@ static void reduce(const shm *s, const state *k, int64_t b0, int64_t b1, int64_t
 
 static qn_status all_reduce(shm *s, const state *k, const qn_launch *l, double scale)
 {
-  const int64_t size = s->size;
+  const int64_t size = s->size, slot = shm_slot_bytes(size);
   qn_status status = QN_OK;
-  for (int64_t b0 = 0; b0 < k->total && !status; b0 += SHM_SLOT) {
-    const int64_t n = qn_min_i64(SHM_SLOT, k->total - b0), part = qn_round_up(qn_ceil_div(n, size), 64);
+  for (int64_t b0 = 0; b0 < k->total && !status; b0 += slot) {
+    const int64_t n = qn_min_i64(slot, k->total - b0), part = qn_round_up(qn_ceil_div(n, size), 64);
     copy(k, l, 0, b0, b0 + n, shm_mine(s), false);
     if ((status = cpu_shm_step(s, b0 == 0, scale))) break;
     if (n <= SHORT) {
@@ -191,7 +191,7 @@ static qn_status all_reduce(shm *s, const state *k, const qn_launch *l, double s
 /* reduce_scatter and all_to_all: a chunk of each share. */
 static qn_status by_shares(shm *s, const state *k, const qn_launch *l, double scale)
 {
-  const int64_t room = SHM_SLOT / s->size / 64 * 64;
+  const int64_t room = shm_slot_bytes(s->size) / s->size / 64 * 64;
   qn_status status = QN_OK;
   for (int64_t b0 = 0; b0 < k->total && !status; b0 += room) {
     const int64_t b1 = qn_min_i64(k->total, b0 + room);
@@ -210,9 +210,10 @@ static qn_status by_shares(shm *s, const state *k, const qn_launch *l, double sc
 static qn_status whole_chunks(shm *s, const state *k, const qn_launch *l)
 {
   const bool gathers = k->op == QN_OP_ALL_GATHER;
+  const int64_t slot = shm_slot_bytes(s->size);
   qn_status status = QN_OK;
-  for (int64_t b0 = 0; b0 < k->total && !status; b0 += SHM_SLOT) {
-    const int64_t b1 = qn_min_i64(k->total, b0 + SHM_SLOT);
+  for (int64_t b0 = 0; b0 < k->total && !status; b0 += slot) {
+    const int64_t b1 = qn_min_i64(k->total, b0 + slot);
     if (gathers || s->rank == k->root) copy(k, l, 0, b0, b1, shm_mine(s), false);
     if ((status = cpu_shm_step(s, b0 == 0, 0))) break;
     for (int q = 0; q < s->size && gathers; q++) copy_out(k, l, q, b0, b1, shm_theirs(s, q));
@@ -299,7 +300,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     k->total += qn_round_up(p->elements * p->bytes, 16);
   }
   qn_collective_line_of(request, &k->line);
-  prepared->workspace = (uint64_t)qn_min_i64(k->total, SHM_SLOT);
+  prepared->workspace = (uint64_t)qn_min_i64(k->total, shm_slot_bytes(size));
   return QN_OK;
 }
 

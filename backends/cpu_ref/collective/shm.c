@@ -201,7 +201,7 @@ static size_t up(size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 static size_t lay_out(shm *s, char *at)
 {
   const size_t n = (size_t)s->size, lanes = up(sizeof(shm_head)), boxes = lanes + up(n * sizeof(shm_lane));
-  const size_t slots = boxes + up(n * n * sizeof(shm_box)), chunks = slots + 2 * n * SHM_SLOT;
+  const size_t slots = boxes + up(n * n * sizeof(shm_box)), chunks = slots + 2 * n * (size_t)shm_slot_bytes(s->size);
   if (at) {
     s->head = (shm_head *)at;
     s->lane = (shm_lane *)(at + lanes);

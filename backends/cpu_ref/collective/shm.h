@@ -6,9 +6,12 @@
 #include <quern/collective.h>
 #include "cpu_ref.h"
 
-enum { SHM_SLOT = 1 << 18,                /* bytes of a slot: two of them and what they hold fit a core's cache */
-       SHM_BOX = 1 << 15,                 /* of each half of a box */
+enum { SHM_BOX = 1 << 15,                 /* bytes of each half of a box */
        SHM_MOST = 256 };                  /* ranks */
+
+/* Of a slot. Two of many ranks' fit a core's own cache, with what they hold; those of few ranks do not, since between cores that share no
+ * cache what the other one has just written is slower to read there than in memory. */
+static inline int64_t shm_slot_bytes(int64_t ranks) { return ranks <= 4 ? 1 << 20 : 1 << 18; }
 
 /* What a rank shows the others. */
 typedef struct shm_lane {
@@ -39,7 +42,7 @@ typedef struct shm {
   shm_head *head;
   shm_lane *lane;                         /* of each rank */
   shm_box  *box;                          /* [from * size + to] */
-  char     *slot, *chunk;                 /* [rank][parity][SHM_SLOT]; [box][half][SHM_BOX] */
+  char     *slot, *chunk;                 /* [rank][parity][shm_slot_bytes(size)]; [box][half][SHM_BOX] */
   const qn_collective_line *line;         /* of the collective that runs */
 } shm;
 
@@ -50,8 +53,9 @@ qn_status cpu_shm_of(const qn_ranks *ranks, shm **out);
 qn_status cpu_shm_begin(shm *s, const qn_collective_line *line);
 void      cpu_shm_end(shm *s);
 /* Where this rank writes before the next step, and what each rank has written before the last one: valid until the next but one. */
-static inline char *shm_mine(const shm *s) { return s->slot + (2 * (size_t)s->rank + ((s->step + 1) & 1)) * SHM_SLOT; }
-static inline const char *shm_theirs(const shm *s, int rank) { return s->slot + (2 * (size_t)rank + (s->step & 1)) * SHM_SLOT; }
+static inline char *shm_slot(const shm *s, int rank, uint32_t step) { return s->slot + (2 * rank + (step & 1)) * shm_slot_bytes(s->size); }
+static inline char *shm_mine(const shm *s) { return shm_slot(s, s->rank, s->step + 1); }
+static inline const char *shm_theirs(const shm *s, int rank) { return shm_slot(s, rank, s->step); }
 static inline double shm_scale(const shm *s, int rank) { return s->lane[rank].scale[s->step & 1]; }
 /* One step: all ranks reach it. first: of a collective, whose problem and scale are compared and told. */
 qn_status cpu_shm_step(shm *s, bool first, double scale);
