@@ -183,12 +183,16 @@ struct qc_node {
   double    n_terms;                    /* of each sum */
 };
 
+enum { QC_MAX_POINTERS = 128, QC_MAX_OPS = 64 };      /* of a problem; more are refused */
+
 struct qc_problem {
   qn_graph *graph;
   const qn_graph_view *view;
   struct qc_value *value;
   struct qc_node  *node;
   bool      random, special, integers;  /* of the current fill */
+  qn_numerics bounded[QC_MAX_OPS];      /* the numerics that e is for; n_bounded -1: none yet */
+  int       n_bounded;
 };
 
 struct qc_problem *qc_problem_make(const char *lines, char *why, size_t bytes);
@@ -201,7 +205,7 @@ bool               qc_is_moderate(const struct qc_problem *p);     /* are the in
 
 /* ---- bound*.c ------------------------------------------------------------------------------ */
 
-/* Sets e and exact of every computed value, for a plan whose parts declare these numerics. */
+/* Sets e and exact of every computed value, for a plan whose parts declare these numerics; once for engines that declare the same. */
 void   qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts);
 struct qc_numerics { const qn_numerics *part; int n; bool random; };
 double qc_roundings(double n);                                  /* that reach one term of a sum of n */
@@ -263,7 +267,6 @@ bool   qc_buffer_check(struct qc_buffer *b, void *raw, bool writable, char *why,
 
 /* ---- execute.c ----------------------------------------------------------------------------- */
 
-enum { QC_MAX_POINTERS = 128, QC_MAX_OPS = 64 };      /* of a problem; more are refused */
 /* Packed results, one for each output pointer of the problem; NULL for inputs. */
 void        qc_results_make(const struct qc_problem *p, void **raw);
 void        qc_results_free(void **raw);
