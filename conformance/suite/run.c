@@ -408,6 +408,12 @@ static bool fits_some_op(const struct qc_engine *e, const struct qc_problem *p)
   return false;
 }
 
+/* Is e still to be judged on problems like p? */
+static bool in_turn(const struct qc_engine *e, const struct qc_problem *p)
+{
+  return fits_some_op(e, p) && !(qc_opt.kills && e->kills >= qc_opt.kills);
+}
+
 /* All outputs empty: no engine is asked, so any answer of the planner will do. */
 static bool settled_by_core(const struct qc_problem *p)
 {
@@ -453,6 +459,11 @@ int qc_run_case(const struct qc_item *item)
     next = strchr(fill, ',');
     if (next)
       *next++ = 0;
+    bool any = planner_too;
+    for (int i = 0; i < qc_w.n_engines && !any; i++)
+      any = in_turn(&qc_w.engine[i], p);
+    if (!any && qc_opt.kills)             /* all are retired: nothing needs the reference */
+      break;
     if (!qc_problem_fill(p, item->settings, fill, seed, why, sizeof why)) {
       qc_say_fail("why", "\"%s\"", why);
       failed = true;
@@ -460,7 +471,7 @@ int qc_run_case(const struct qc_item *item)
     }
     for (int i = 0; i <= qc_w.n_engines; i++) {
       struct qc_engine *e = i < qc_w.n_engines ? &qc_w.engine[i] : NULL;
-      if (e ? !fits_some_op(e, p) || (qc_opt.kills && e->kills >= qc_opt.kills) : !planner_too || (rungs && fill != fills))
+      if (e ? !in_turn(e, p) : !planner_too || (rungs && fill != fills))
         continue;
       if (step++ < qc_w.skip_engines)
         continue;
