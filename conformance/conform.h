@@ -31,8 +31,8 @@ struct qc_options {
   const char *cases;                    /* folder of .q files */
   uint64_t    seed;
   /* runs: repetitions for deterministic engines; kills: retire an engine after that many failed cases, 0: never;
-   * jobs: workers side by side */
-  int         tier, random, runs, kills, jobs;
+   * jobs: workers side by side; variants: a problem meets one in that many of an engine's variants, 0 or 1: all */
+  int         tier, random, runs, kills, jobs, variants;
   int         ranks, device;            /* --ranks: of a group, 0: none; and a rank's device, -1: as ever */
   int         stack;                    /* bytes of stack for the library's calls; 0: the worker's own */
   double      time_limit;               /* seconds for one case */
@@ -280,6 +280,7 @@ struct qc_engine {                      /* a row, or one variant of it, of the b
   const qn_engine *row;
   const char *variant;
   char name[96];                        /* "conv_forward/direct", "pointwise/loops", "matmul/wgmma:128x256" */
+  int  number;                          /* of the variant, from 1; 0: the engine's own choice */
   int  reached, kills;                  /* kills: failed cases */
   uint32_t claimed, compared;           /* traits that it claims and that can be compared; and those that were */
   const struct qc_item *failed_in;

@@ -8,8 +8,9 @@
  *
  *   EMULATED_UNITS   number of SMs, default 4; engines divide their work by it
  *   EMULATED_ARCH    compute capability, 75 to 90, default 80, with such a device's shared memory
- *   EMULATED_ORDER   order of a block's threads between barriers, and of a launch's blocks: forward (default), backward, or chance;
- *                    a result that depends on it reveals a race
+ *   EMULATED_ORDER   order of a block's threads between barriers, and of a launch's blocks: forward (default), backward, alternate
+ *                    (each in turn: one for all launches between copies to the device, as the suite makes before each execution), or
+ *                    chance; a result that depends on it reveals a race
  *   EMULATED_SEED    for chance
  *
  * Blocks that wait for one another (a cooperative launch) run concurrently, each in a process of its own, with device memory
@@ -286,10 +287,13 @@ static bool deadlock()
 
 enum order { FORWARD, BACKWARD, CHANCE };
 
+static bool copied, backward;           /* copied: to the device, since the last launch; backward: in whose turn it is */
+
 static order run_order()
 {
   const char *s = getenv("EMULATED_ORDER");
-  return s && !strcmp(s, "backward") ? BACKWARD : s && !strcmp(s, "chance") ? CHANCE : FORWARD;
+  if (s && !strcmp(s, "alternate") && std::exchange(copied, false)) backward = !backward;
+  return s && !strcmp(s, "backward") ? BACKWARD : s && !strcmp(s, "chance") ? CHANCE : backward ? BACKWARD : FORWARD;
 }
 
 static uint64_t chance(uint64_t n)      /* below n */
@@ -368,6 +372,7 @@ static void run_together(dim3 grid, dim3 block, size_t shared, const std::functi
 {
   const int64_t blocks = (int64_t)grid.x * grid.y * grid.z;
   std::vector<pid_t> processes;
+  run_order();                          /* whose turn it is, for all of them */
   for (int64_t b = 0; b < blocks; b++) {
     const pid_t process = fork();
     if (!process) {
@@ -508,9 +513,9 @@ API cudaFree(void *p)
 }
 API cudaHostAlloc(void **p, size_t n, unsigned) { return cudaMalloc(p, n); }
 API cudaFreeHost(void *p) { return cudaFree(p); }
-API cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind, cudaStream_t stream)
+API cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind kind, cudaStream_t stream)
 {
-  return enqueue(stream, [=] { memcpy(to, from, n); }), cudaSuccess;
+  return enqueue(stream, [=] { memcpy(to, from, n), copied |= kind == cudaMemcpyHostToDevice; }), cudaSuccess;
 }
 API cudaMemsetAsync(void *to, int byte, size_t n, cudaStream_t stream)
 {
