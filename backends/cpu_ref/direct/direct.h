@@ -69,8 +69,9 @@ static inline void cpu_put(const cpu_tensor *t, int64_t offset, double x) { qn_s
 static inline void cpu_place(int64_t i, int32_t rank, const int64_t *dim, int64_t *index)
 {
   for (int32_t d = rank - 1; d >= 0; d--) {
-    index[d] = i % dim[d];
-    i /= dim[d];
+    const int64_t outer = i < dim[d] ? 0 : dim[d] == 1 ? i : i / dim[d];     /* divisions take long */
+    index[d] = i - outer * dim[d];
+    i = outer;
   }
 }
 /* The next one's; after the last the first's. */
