@@ -68,6 +68,8 @@ typedef struct fiber {
   unsigned mask;                        /* AT_WARP */
   int      id, threads, any;            /* AT_NAMED; any: the outcome of its vote */
   char     gives[16], given[16];        /* gives: to its warp while it waits; given: to be read once all have arrived */
+  unsigned products;                    /* so far */
+  emulated_fragment part[2];            /* its part of this product, and of the one before, which others may still read */
 } fiber;
 
 uint3 threadIdx, blockIdx;
@@ -214,6 +216,30 @@ const void *emulated_given(int lane)
   return lane < 0 || lane >= warpSize || of >= fibers + threads || !(now->mask >> lane & 1) ? (const void *)none : of->given;
 }
 
+/* Lane 4g + q has words q and q + 4 of rows g and g + 8 of a, and of column g of b. */
+template <int each> static void product(int of, double sum[4])
+{
+  static emulated_fragment none;          /* of a lane that is not there */
+  if (!none.a[0]) std::fill(none.a, none.a + 16, NAN), std::fill(none.b, none.b + 8, NAN);
+  const fiber *warp = now - now->lane;
+  const auto part = [&](int lane) { return warp + lane < fibers + threads ? &warp[lane].part[of] : &none; };
+  for (int c = 0; c < 2; c++)
+    for (int q = 0; q < 4; q++) {
+      const float *a = part(now->lane / 4 * 4 + q)->a, *b = part((now->lane % 4 * 2 + c) * 4 + q)->b;
+      for (int i = 0; i < 2; i++)
+        for (int e = 0; e < each; e++)
+          for (int h = 0; h < 2; h++) sum[2 * h + c] += (double)a[(2 * i + h) * each + e] * b[i * each + e];
+    }
+}
+
+void emulated_product(const emulated_fragment &own, int each, double sum[4])
+{
+  const int of = now->products++ % 2;
+  now->part[of] = own;
+  emulated_give(~0u, "", 1);
+  each == 1 ? product<1>(of, sum) : each == 2 ? product<2>(of, sum) : product<4>(of, sum);
+}
+
 void emulated_let_others()
 {
   if (only_block >= 0) sched_yield();
@@ -316,7 +342,7 @@ static bool run_block()
   memset(arrivals, 0, sizeof arrivals);
   for (int i = 0; i < threads; i++) {
     fiber *f = &fibers[i];
-    f->is = READY;
+    f->is = READY, f->products = 0;
     f->index = make_uint3((unsigned)i % blockDim.x, (unsigned)i / blockDim.x % blockDim.y, (unsigned)i / (blockDim.x * blockDim.y));
     f->lane = i % warpSize;
   }
