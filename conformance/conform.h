@@ -31,8 +31,8 @@ struct qc_options {
   const char *cases;                    /* folder of .q files */
   uint64_t    seed;
   /* runs: repetitions for deterministic engines; kills: retire an engine after that many failed cases, 0: never;
-   * jobs: workers side by side */
-  int         tier, random, runs, kills, jobs;
+   * jobs: workers side by side; variants: a problem meets one in that many of an engine's variants, 0 or 1: all */
+  int         tier, random, runs, kills, jobs, variants;
   int         ranks, device;            /* --ranks: of a group, 0: none; and a rank's device, -1: as ever */
   int         stack;                    /* bytes of stack for the library's calls; 0: the worker's own */
   double      time_limit;               /* seconds for one case */
@@ -183,12 +183,16 @@ struct qc_node {
   double    n_terms;                    /* of each sum */
 };
 
+enum { QC_MAX_POINTERS = 128, QC_MAX_OPS = 64 };      /* of a problem; more are refused */
+
 struct qc_problem {
   qn_graph *graph;
   const qn_graph_view *view;
   struct qc_value *value;
   struct qc_node  *node;
   bool      random, special, integers;  /* of the current fill */
+  qn_numerics bounded[QC_MAX_OPS];      /* the numerics that e is for; n_bounded -1: none yet */
+  int       n_bounded;
 };
 
 struct qc_problem *qc_problem_make(const char *lines, char *why, size_t bytes);
@@ -201,7 +205,7 @@ bool               qc_is_moderate(const struct qc_problem *p);     /* are the in
 
 /* ---- bound*.c ------------------------------------------------------------------------------ */
 
-/* Sets e and exact of every computed value, for a plan whose parts declare these numerics. */
+/* Sets e and exact of every computed value, for a plan whose parts declare these numerics; once for engines that declare the same. */
 void   qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts);
 struct qc_numerics { const qn_numerics *part; int n; bool random, special; };      /* the parts'; the fill's */
 double qc_roundings(double n);                                  /* that reach one term of a sum of n */
@@ -246,7 +250,6 @@ bool   qc_buffer_check(struct qc_buffer *b, void *raw, bool writable, char *why,
 
 /* ---- execute.c ----------------------------------------------------------------------------- */
 
-enum { QC_MAX_POINTERS = 128, QC_MAX_OPS = 64 };      /* of a problem; more are refused */
 /* Packed results, one for each output pointer of the problem; NULL for inputs. */
 void        qc_results_make(const struct qc_problem *p, void **raw);
 void        qc_results_free(void **raw);
@@ -260,6 +263,7 @@ struct qc_engine {                      /* a row, or one variant of it, of the b
   const qn_engine *row;
   const char *variant;
   char name[96];                        /* "conv_forward/direct", "pointwise/loops", "matmul/wgmma:128x256" */
+  int  number;                          /* of the variant, from 1; 0: the engine's own choice */
   int  reached, kills;                  /* kills: failed cases */
   uint32_t claimed, compared;           /* traits that it claims and that can be compared; and those that were */
   const struct qc_item *failed_in;

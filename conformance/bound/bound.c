@@ -50,6 +50,10 @@ static void bound_overflow(struct qc_node *n)
 void qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts)
 {
   struct qc_numerics k = {parts, n_parts, p->random, p->special};
+  if (n_parts == p->n_bounded && !memcmp(parts, p->bounded, (size_t)n_parts * sizeof *parts))
+    return;
+  p->n_bounded = n_parts;
+  memcpy(p->bounded, parts, (size_t)n_parts * sizeof *parts);
   for (uint32_t i = 0; i < p->view->n_ops; i++) {
     struct qc_node *n = &p->node[i];
     for (int o = 0; o < n->n_out; o++) {

@@ -44,14 +44,12 @@ double qc_sum_error(const struct qc_numerics *k, uint32_t compute, double n)
 int qc_fraction_bits(const double *v, int64_t n)
 {
   int most = 0;
-  for (int64_t i = 0; i < n; i++) {
+  double power = 1;                     /* 2^most */
+  for (int64_t i = 0; i < n && most < QC_MANY_BITS; i++) {
     if (!isfinite(v[i]))
       return QC_MANY_BITS;
-    int bits = 0;
-    for (double x = v[i]; x != floor(x) && bits < QC_MANY_BITS; x *= 2)
-      bits++;
-    if (bits > most)
-      most = bits;
+    for (; v[i] * power != floor(v[i] * power) && most < QC_MANY_BITS; power *= 2)
+      most++;
   }
   return most;
 }

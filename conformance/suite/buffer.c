@@ -117,34 +117,70 @@ void *qc_buffer_pointer(struct qc_buffer *b)
   return b->base + b->before;
 }
 
-/* From the offset of one element to the next one's, in row-major order; index: of that element. */
-static int64_t next_offset(const qn_value *q, int64_t *index, int64_t offset)
+/* A tensor's elements as lines of equal steps: dims that continue each other are taken together. The last one is the line. */
+struct lines { int rank; int64_t dim[QN_MAX_RANK], stride[QN_MAX_RANK], index[QN_MAX_RANK], offset; };
+
+static struct lines lines_of(const qn_value *q)
 {
-  for (int d = q->rank - 1; d >= 0; d--) {
-    if (index[d] + 1 < q->dim[d]) {
-      index[d]++;
-      return offset + q->stride[d];
-    }
-    offset -= index[d] * q->stride[d];
-    index[d] = 0;
+  struct lines l = {.rank = 1, .dim = {1}};
+  for (int k = 0; k < q->rank; k++) {
+    int last = l.rank - 1;
+    if (q->dim[k] == 1)
+      continue;
+    if (l.dim[last] == 1 || l.stride[last] == q->dim[k] * q->stride[k])
+      l.dim[last] *= q->dim[k];
+    else
+      l.dim[last = l.rank++] = q->dim[k];
+    l.stride[last] = q->stride[k];
   }
-  return offset;
+  return l;
+}
+
+/* To the next line; after the last to the first. */
+static void next_line(struct lines *l)
+{
+  for (int d = l->rank - 2; d >= 0; d--) {
+    if (l->index[d] + 1 < l->dim[d]) {
+      l->index[d]++;
+      l->offset += l->stride[d];
+      return;
+    }
+    l->offset -= l->index[d] * l->stride[d];
+    l->index[d] = 0;
+  }
+}
+
+/* n elements of `size` bytes, from these places in these steps. */
+static void copy_line(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n, size_t size)
+{
+  if (to_step == (int64_t)size && from_step == (int64_t)size) {
+    memcpy(to, from, (size_t)n * size);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++, to += to_step, from += from_step)
+    switch (size) {
+    case 1: *to = *from; break;
+    case 2: memcpy(to, from, 2); break;
+    case 4: memcpy(to, from, 4); break;
+    default: memcpy(to, from, size);
+    }
 }
 
 void qc_buffer_write(struct qc_buffer *b, const void *raw)
 {
-  size_t size = qn_dtype_bytes(b->q.dtype);
-  int64_t n = qc_elements(&b->q);
+  const int64_t size = (int64_t)qn_dtype_bytes(b->q.dtype), n = raw ? qc_elements(&b->q) : 0;
   char *at = b->image ? b->image + b->before : b->base + b->before;
-  int64_t index[QN_MAX_RANK] = {0}, offset = 0;
-  if (raw)
-    for (int64_t i = 0; i < n; i++, offset = next_offset(&b->q, index, offset)) {
-      char *to = at + offset * (int64_t)size;
-      if (b->image || qc_w.cpu)
-        memcpy(to, (const char *)raw + (size_t)i * size, size);
-      else
-        qn_copy_to_device(b->ctx, to, (const char *)raw + (size_t)i * size, size);
-    }
+  struct lines l = lines_of(&b->q);
+  const int64_t line = l.dim[l.rank - 1], step = l.stride[l.rank - 1] * size;
+  for (int64_t i = 0; i < n; i += line, next_line(&l)) {
+    char *to = at + l.offset * size;
+    const char *from = (const char *)raw + i * size;
+    if (b->image || qc_w.cpu)
+      copy_line(to, step, from, size, line, (size_t)size);
+    else
+      for (int64_t k = 0; k < line; k++)
+        qn_copy_to_device(b->ctx, to + k * step, from + k * size, (size_t)size);
+  }
   if (b->image && qc_w.cpu)
     memcpy(b->base, b->image, b->total);
   else if (b->image)
@@ -176,30 +212,28 @@ static bool differs(const struct qc_buffer *b, const char *now, char *why, size_
 
 bool qc_buffer_check(struct qc_buffer *b, void *raw, bool writable, char *why, size_t bytes)
 {
-  size_t size = qn_dtype_bytes(b->q.dtype);
-  int64_t n = qc_elements(&b->q);
+  const int64_t size = (int64_t)qn_dtype_bytes(b->q.dtype), n = qc_elements(&b->q);
   char *now = b->base;
   if (!qc_w.cpu && b->image) {
     now = qc_alloc(b->total);
     qn_copy_to_host(b->ctx, now, b->base, b->total);
   }
-  int64_t index[QN_MAX_RANK] = {0}, offset = 0;
-  for (int64_t i = 0; i < n && raw; i++, offset = next_offset(&b->q, index, offset)) {
-    size_t at = b->before + (size_t)(offset * (int64_t)size);
+  struct lines l = lines_of(&b->q);
+  const int64_t line = l.dim[l.rank - 1], step = l.stride[l.rank - 1] * size;
+  for (int64_t i = 0; i < n && raw; i += line, next_line(&l)) {
+    char *to = (char *)raw + i * size, *from = now + b->before + l.offset * size;
     if (b->image || qc_w.cpu)
-      memcpy((char *)raw + (size_t)i * size, now + at, size);
+      copy_line(to, size, from, step, line, (size_t)size);
     else
-      qn_copy_to_host(b->ctx, (char *)raw + (size_t)i * size, b->base + at, size);
+      for (int64_t k = 0; k < line; k++)
+        qn_copy_to_host(b->ctx, to + k * size, from + k * step, (size_t)size);
   }
   bool ok = true;
   if (b->image) {
-    if (writable && n) {                /* an output's elements may change: put the expected ones back, then compare */
-      memset(index, 0, sizeof index);
-      offset = 0;
-      for (int64_t i = 0; i < n; i++, offset = next_offset(&b->q, index, offset)) {
-        size_t at = b->before + (size_t)(offset * (int64_t)size);
-        memcpy(now + at, b->image + at, size);
-      }
+    l = lines_of(&b->q);                /* an output's elements may change: put the expected ones back, then compare */
+    for (int64_t i = 0; i < n && writable; i += line, next_line(&l)) {
+      int64_t at = (int64_t)b->before + l.offset * size;
+      copy_line(now + at, step, b->image + at, step, line, (size_t)size);
     }
     ok = !memcmp(now, b->image, b->total) || !differs(b, now, why, bytes);
   }

@@ -16,9 +16,9 @@ static bool engine_wanted(const char *name)
   return !strcmp(asked, name) || !strcmp(asked, tail);
 }
 
-static void add_engine(const qn_engine *row, const char *variant)
+static void add_engine(const qn_engine *row, const char *variant, int number)
 {
-  struct qc_engine e = {.row = row, .variant = variant};
+  struct qc_engine e = {.row = row, .variant = variant, .number = number};
   const qn_op_info *op = row->op & QN_ANCHOR_FAMILY ? NULL : qn_op_find(row->op);
   if (!(row->op & QN_ANCHOR_FAMILY) && !op)
     return;                             /* an op unknown to this library */
@@ -34,9 +34,9 @@ void qc_engines_list(void)
 {
   const qn_engine *row;
   for (int i = 0; (row = qn_backend_engine(qc_w.table, i)); i++) {
-    add_engine(row, NULL);
+    add_engine(row, NULL, 0);
     for (const char *const *v = row->variants; v && *v; v++)
-      add_engine(row, *v);
+      add_engine(row, *v, (int)(v - row->variants) + 1);
   }
 }
 

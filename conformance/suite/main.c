@@ -9,8 +9,8 @@ struct qc_options qc_opt = {.cases = QC_CASES_DIR, .seed = 1, .tier = QC_DEFAULT
 
 static const char *worker;
 
-enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_RUNS, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_SKIPS, KEY_STACK,
-       KEY_RANKS, KEY_WORKER };
+enum { KEY_CASE = 1000, KEY_SEED, KEY_TIER, KEY_LIST, KEY_RANDOM, KEY_RUNS, KEY_TIME, KEY_CASES, KEY_MODEL, KEY_KILLS, KEY_VARIANTS,
+       KEY_SKIPS, KEY_STACK, KEY_RANKS, KEY_WORKER };
 
 static const struct argp_option options[] = {
   {"backend", 'b', "NAME,...", 0,
@@ -28,6 +28,7 @@ static const struct argp_option options[] = {
   {"runs", KEY_RUNS, "N", 0, "in which a deterministic engine must give the same bits (default 2)", 0},
   {"time-limit", KEY_TIME, "S", 0, "seconds that a step may take (default 60; 0: no limit)", 0},
   {"kills", KEY_KILLS, "N", 0, "retire an engine after it failed N points of a worker", 0},
+  {"variants", KEY_VARIANTS, "N", 0, "of an engine's variants a problem meets one in N, the next problem others (default 1: all)", 0},
   {"stack", KEY_STACK, "BYTES", 0, "plan and execute on a stack of that size", 0},
   {"ranks", KEY_RANKS, "N", 0, "the collectives instead (cases/ranks), by N processes that are a group; on GPUs rank r is on device r. "
    "0: as one of the ranks that mpirun, torchrun or srun started", 0},
@@ -77,6 +78,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
   case KEY_RANDOM: qc_opt.random = (int)whole("--random", arg, 0, 1000000, state); break;
   case KEY_RUNS: qc_opt.runs = (int)whole("--runs", arg, 2, 1000000, state); break;
   case KEY_KILLS: qc_opt.kills = (int)whole("--kills", arg, 1, 1000000, state); break;
+  case KEY_VARIANTS: qc_opt.variants = (int)whole("--variants", arg, 1, 1000, state); break;
   case KEY_STACK: qc_opt.stack = (int)whole("--stack", arg, 16384, 1 << 30, state); break;
   case KEY_TIME:
     qc_opt.time_limit = strtod(arg, &end);

@@ -14,6 +14,17 @@ static const struct format { int p, emin, mantissa, bias; double max; bool inf; 
   [QN_E5M2] = {3, -14, 2, 15, 57344, true},
 };
 
+/* 2^e, from a table that ldexp filled. */
+static double power(int e)
+{
+  enum { MOST = 1100 };
+  static double table[2 * MOST + 1];
+  if (!table[MOST])
+    for (int k = -MOST; k <= MOST; k++)
+      table[MOST + k] = ldexp(1, k);
+  return table[MOST + e];
+}
+
 bool qc_is_float(uint32_t dtype)
 {
   return dtype < QN_DTYPE_COUNT && formats[dtype].p;
@@ -21,7 +32,7 @@ bool qc_is_float(uint32_t dtype)
 
 double qc_unit(uint32_t dtype)
 {
-  return qc_is_float(dtype) ? ldexp(1, -formats[dtype].p) : 0;
+  return qc_is_float(dtype) ? power(-formats[dtype].p) : 0;
 }
 
 double qc_half_ulp(uint32_t dtype, double v)
@@ -29,7 +40,7 @@ double qc_half_ulp(uint32_t dtype, double v)
   if (!qc_is_float(dtype))
     return 0;
   const struct format *f = &formats[dtype];
-  return fmax(ldexp(fabs(v), -f->p), ldexp(1, f->emin - f->p));
+  return fmax(fabs(v) * power(-f->p), power(f->emin - f->p));
 }
 
 double qc_largest(uint32_t dtype)
@@ -44,7 +55,7 @@ double qc_overflow(uint32_t dtype)
     return INFINITY;
   int e;
   frexp(f->max, &e);
-  return f->max + ldexp(1, e - f->p - 1);
+  return f->max + power(e - f->p - 1);
 }
 
 bool qc_overflows(uint32_t dtype, double v)
@@ -54,7 +65,7 @@ bool qc_overflows(uint32_t dtype, double v)
 
 double qc_least_normal(uint32_t dtype)
 {
-  return ldexp(1, formats[dtype].emin);
+  return power(formats[dtype].emin);
 }
 
 static double decode_bits(const struct format *f, uint64_t bits)
@@ -66,8 +77,8 @@ static double decode_bits(const struct format *f, uint64_t bits)
     return m ? NAN : sign * INFINITY;
   if (!f->inf && e == 15 && m == 7)
     return NAN;
-  return sign * (e ? ldexp((double)(m + (1ull << f->mantissa)), (int)e - f->bias - f->mantissa)
-                   : ldexp((double)m, f->emin - f->mantissa));
+  return sign * (e ? (double)(m + (1ull << f->mantissa)) * power((int)e - f->bias - f->mantissa)
+                   : (double)m * power(f->emin - f->mantissa));
 }
 
 static uint64_t encode_bits(uint32_t dtype, double v)
@@ -82,7 +93,7 @@ static uint64_t encode_bits(uint32_t dtype, double v)
   frexp(a, &e);
   e = a == 0 || e - 1 < f->emin ? f->emin : e - 1;
   if (!isinf(a)) {
-    double quantum = ldexp(1, e - f->mantissa);
+    double quantum = power(e - f->mantissa);
     a = nearbyint(a / quantum) * quantum;
   }
   if (a > f->max) {                     /* 8-bit floats saturate, wider ones overflow */
@@ -90,10 +101,10 @@ static uint64_t encode_bits(uint32_t dtype, double v)
       return sign | top;
     a = f->max;
   }
-  if (a < ldexp(1, f->emin))
-    return sign | (uint64_t)ldexp(a, f->mantissa - f->emin);
+  if (a < power(f->emin))
+    return sign | (uint64_t)(a * power(f->mantissa - f->emin));
   frexp(a, &e);
-  uint64_t m = (uint64_t)ldexp(a, f->mantissa - (e - 1));
+  uint64_t m = (uint64_t)(a * power(f->mantissa - (e - 1)));
   return sign | (uint64_t)(e - 1 + f->bias) << f->mantissa | (m & ((1ull << f->mantissa) - 1));
 }
 

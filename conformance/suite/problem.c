@@ -340,6 +340,7 @@ bool qc_problem_fill(struct qc_problem *p, const char *settings, const char *how
 {
   p->random = true;
   p->special = false;
+  p->n_bounded = -1;
   for (uint32_t k = 0; k < p->view->n_ops; k++) {
     free(p->node[k].s);
     p->node[k].s = NULL;

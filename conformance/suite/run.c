@@ -325,6 +325,14 @@ static void default_fills(const struct qc_problem *p, char *fills, size_t bytes,
   }
 }
 
+static uint64_t line_hash(const char *line)
+{
+  uint64_t h = 0;
+  for (const char *s = line; *s; s++)
+    h = qc_hash(h, 31, (uint64_t)*s);
+  return h;
+}
+
 /* What few inputs hold and every engine must bear: the largest numbers, squares at the edge of f32, subnormals, no variation at all.
  * One for every other case or so, by its line, so that each family meets all of them. NULL: none for this case. */
 static const char *rare_fill(const struct qc_item *item, const struct qc_problem *p, bool closed)
@@ -333,16 +341,13 @@ static const char *rare_fill(const struct qc_item *item, const struct qc_problem
   enum { FILLS = sizeof fills / sizeof *fills, TURNS = 2 * FILLS };
   const struct qc_node *n = &p->node[0];
   bool floats = false, wide = false;
-  uint64_t h = 0;
   for (int i = 0; i < n->n_in; i++) {
     floats |= qc_is_float(n->in[i]->q.dtype) && n->in[i]->q.rank > 0;
     wide |= n->in[i]->q.dtype == QN_F64;
   }
   if (p->view->n_ops > 1 || qc_opt.tier == QC_QUICK || !floats || closed)
     return NULL;                        /* closed: it has all bits, or takes only some values */
-  for (const char *s = item->line; *s; s++)
-    h = qc_hash(h, 31, (uint64_t)*s);
-  h %= TURNS;
+  const uint64_t h = line_hash(item->line) % TURNS;
   if (h == 0 && wide && n->op->family != QN_FAMILY_POINTWISE)
     return "large:75";                  /* the reference has no wider range: products of four must be finite */
   return h < FILLS ? fills[h] : NULL;
@@ -386,6 +391,13 @@ static bool fits_some_op(const struct qc_engine *e, const struct qc_problem *p)
   return false;
 }
 
+/* Is e to be judged on this case? turn: decides between variants, see --variants. */
+static bool in_turn(const struct qc_engine *e, const struct qc_problem *p, uint64_t turn)
+{
+  const bool met = qc_opt.variants < 2 || !e->number || (turn + (uint64_t)e->number) % (uint64_t)qc_opt.variants == 0;
+  return fits_some_op(e, p) && met && !(qc_opt.kills && e->kills >= qc_opt.kills);
+}
+
 /* All outputs empty: no engine is asked, so any answer of the planner will do. */
 static bool settled_by_core(const struct qc_problem *p)
 {
@@ -426,6 +438,7 @@ int qc_run_case(const struct qc_item *item)
   uint64_t seed = qc_setting(item->settings, "seed", text, sizeof text) ? strtoull(text, NULL, 10) : qc_opt.seed;
   const bool rungs = p->view->n_ops == 1 && !settled_by_core(p);       /* for a single op the planner's choice is run only for this check */
   const bool planner_too = qc_w.table->device && !qc_opt.engine && !(rungs && qc_opt.kills);
+  const uint64_t turn = line_hash(item->line);
   int step = 0;
   struct trust { int runs, excluding; } *trust = qc_alloc((size_t)(qc_w.n_engines + 1) * sizeof *trust);
   bool took = false, judged = false, failed = false;
@@ -433,6 +446,11 @@ int qc_run_case(const struct qc_item *item)
     next = strchr(fill, ',');
     if (next)
       *next++ = 0;
+    bool any = planner_too;
+    for (int i = 0; i < qc_w.n_engines && !any; i++)
+      any = in_turn(&qc_w.engine[i], p, turn);
+    if (!any && qc_opt.kills)             /* all are retired: nothing needs the reference */
+      break;
     if (!qc_problem_fill(p, item->settings, fill, seed, why, sizeof why)) {
       qc_say_fail("why", "\"%s\"", why);
       failed = true;
@@ -440,7 +458,7 @@ int qc_run_case(const struct qc_item *item)
     }
     for (int i = 0; i <= qc_w.n_engines; i++) {
       struct qc_engine *e = i < qc_w.n_engines ? &qc_w.engine[i] : NULL;
-      if (e ? !fits_some_op(e, p) || (qc_opt.kills && e->kills >= qc_opt.kills) : !planner_too || (rungs && fill != fills))
+      if (e ? !in_turn(e, p, turn) : !planner_too || (rungs && fill != fills))
         continue;
       if (step++ < qc_w.skip_engines)
         continue;

@@ -40,7 +40,7 @@ built/%.c.o: $(CUDA)/%.c | $(generated)
 engines.o: generated/engines.c | $(generated)
 	$(CC) -std=gnu11 $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c -o $@ $<
 emulated.o: $(HERE)/emulated.cpp
-	$(CXX) $(CXXFLAGS_ALL) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c -o $@ $<
+	$(CXX) $(CXXFLAGS_ALL) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -O2 -c -o $@ $<
 
 .SECONDARY:
 -include $(wildcard *.d built/*.d built/*/*.d)

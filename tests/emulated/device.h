@@ -117,6 +117,10 @@ inline void __threadfence_block() {}
 void emulated_give(unsigned mask, const void *word, size_t bytes);
 const void *emulated_given(int lane);   /* of a lane that gave none: all bits one */
 
+/* What a lane holds of an mma's operands, as numbers: `each` of every word. Adds the lane's sums, once all lanes have come. */
+struct emulated_fragment { float a[16], b[8]; };
+void emulated_product(const emulated_fragment &own, int each, double sum[4]);
+
 inline void __syncwarp(unsigned mask = ~0u) { emulated_give(mask, "", 1); }
 
 template <class T> T emulated_take(int lane)

@@ -8,8 +8,9 @@
  *
  *   EMULATED_UNITS   number of SMs, default 4; engines divide their work by it
  *   EMULATED_ARCH    compute capability, 75 to 90, default 80, with such a device's shared memory
- *   EMULATED_ORDER   order of a block's threads between barriers, and of a launch's blocks: forward (default), backward, or chance;
- *                    a result that depends on it reveals a race
+ *   EMULATED_ORDER   order of a block's threads between barriers, and of a launch's blocks: forward (default), backward, alternate
+ *                    (each in turn: one for all launches between copies to the device, as the suite makes before each execution), or
+ *                    chance; a result that depends on it reveals a race
  *   EMULATED_SEED    for chance
  *
  * Blocks that wait for one another (a cooperative launch) run concurrently, each in a process of its own, with device memory
@@ -67,6 +68,8 @@ typedef struct fiber {
   unsigned mask;                        /* AT_WARP */
   int      id, threads, any;            /* AT_NAMED; any: the outcome of its vote */
   char     gives[16], given[16];        /* gives: to its warp while it waits; given: to be read once all have arrived */
+  unsigned products;                    /* so far */
+  emulated_fragment part[2];            /* its part of this product, and of the one before, which others may still read */
 } fiber;
 
 uint3 threadIdx, blockIdx;
@@ -213,6 +216,30 @@ const void *emulated_given(int lane)
   return lane < 0 || lane >= warpSize || of >= fibers + threads || !(now->mask >> lane & 1) ? (const void *)none : of->given;
 }
 
+/* Lane 4g + q has words q and q + 4 of rows g and g + 8 of a, and of column g of b. */
+template <int each> static void product(int of, double sum[4])
+{
+  static emulated_fragment none;          /* of a lane that is not there */
+  if (!none.a[0]) std::fill(none.a, none.a + 16, NAN), std::fill(none.b, none.b + 8, NAN);
+  const fiber *warp = now - now->lane;
+  const auto part = [&](int lane) { return warp + lane < fibers + threads ? &warp[lane].part[of] : &none; };
+  for (int c = 0; c < 2; c++)
+    for (int q = 0; q < 4; q++) {
+      const float *a = part(now->lane / 4 * 4 + q)->a, *b = part((now->lane % 4 * 2 + c) * 4 + q)->b;
+      for (int i = 0; i < 2; i++)
+        for (int e = 0; e < each; e++)
+          for (int h = 0; h < 2; h++) sum[2 * h + c] += (double)a[(2 * i + h) * each + e] * b[i * each + e];
+    }
+}
+
+void emulated_product(const emulated_fragment &own, int each, double sum[4])
+{
+  const int of = now->products++ % 2;
+  now->part[of] = own;
+  emulated_give(~0u, "", 1);
+  each == 1 ? product<1>(of, sum) : each == 2 ? product<2>(of, sum) : product<4>(of, sum);
+}
+
 void emulated_let_others()
 {
   if (only_block >= 0) sched_yield();
@@ -286,10 +313,13 @@ static bool deadlock()
 
 enum order { FORWARD, BACKWARD, CHANCE };
 
+static bool copied, backward;           /* copied: to the device, since the last launch; backward: in whose turn it is */
+
 static order run_order()
 {
   const char *s = getenv("EMULATED_ORDER");
-  return s && !strcmp(s, "backward") ? BACKWARD : s && !strcmp(s, "chance") ? CHANCE : FORWARD;
+  if (s && !strcmp(s, "alternate") && std::exchange(copied, false)) backward = !backward;
+  return s && !strcmp(s, "backward") ? BACKWARD : s && !strcmp(s, "chance") ? CHANCE : backward ? BACKWARD : FORWARD;
 }
 
 static uint64_t chance(uint64_t n)      /* below n */
@@ -312,7 +342,7 @@ static bool run_block()
   memset(arrivals, 0, sizeof arrivals);
   for (int i = 0; i < threads; i++) {
     fiber *f = &fibers[i];
-    f->is = READY;
+    f->is = READY, f->products = 0;
     f->index = make_uint3((unsigned)i % blockDim.x, (unsigned)i / blockDim.x % blockDim.y, (unsigned)i / (blockDim.x * blockDim.y));
     f->lane = i % warpSize;
   }
@@ -368,6 +398,7 @@ static void run_together(dim3 grid, dim3 block, size_t shared, const std::functi
 {
   const int64_t blocks = (int64_t)grid.x * grid.y * grid.z;
   std::vector<pid_t> processes;
+  run_order();                          /* whose turn it is, for all of them */
   for (int64_t b = 0; b < blocks; b++) {
     const pid_t process = fork();
     if (!process) {
@@ -508,9 +539,9 @@ API cudaFree(void *p)
 }
 API cudaHostAlloc(void **p, size_t n, unsigned) { return cudaMalloc(p, n); }
 API cudaFreeHost(void *p) { return cudaFree(p); }
-API cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind, cudaStream_t stream)
+API cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind kind, cudaStream_t stream)
 {
-  return enqueue(stream, [=] { memcpy(to, from, n); }), cudaSuccess;
+  return enqueue(stream, [=] { memcpy(to, from, n), copied |= kind == cudaMemcpyHostToDevice; }), cudaSuccess;
 }
 API cudaMemsetAsync(void *to, int byte, size_t n, cudaStream_t stream)
 {

@@ -180,19 +180,11 @@ void emulated_mma(T &d0, T &d1, T &d2, T &d3, uint32_t a0, uint32_t a1, uint32_t
 {
   constexpr int size = type == EMULATED_TF32 ? 4 : type == EMULATED_S8 ? 1 : 2, each = 4 / size;
   const uint32_t a[4] = { a0, a1, a2, a3 }, b[2] = { b0, b1 };
-  double rows[2][32], sum[4] = { (double)c0, (double)c1, (double)c2, (double)c3 };
-  emulated_rows<type>(rows, a);
-  emulated_give(~0u, b, 8);
-  for (int c = 0; c < 2; c++)
-    for (int q = 0; q < 4; q++) {
-      const uint2 v = emulated_take<uint2>((emulated_lane % 4 * 2 + c) * 4 + q);
-      const uint32_t word[2] = { v.x, v.y };
-      for (int i = 0; i < 2; i++)
-        for (int e = 0; e < each; e++) {
-          const double by = emulated_value<type>((const char *)&word[i] + e * size);
-          for (int h = 0; h < 2; h++) sum[2 * h + c] += rows[h][(4 * i + q) * each + e] * by;
-        }
-    }
+  double sum[4] = { (double)c0, (double)c1, (double)c2, (double)c3 };
+  emulated_fragment own;
+  for (int i = 0; i < 4 * each; i++) own.a[i] = (float)emulated_value<type>((const char *)a + i * size);
+  for (int i = 0; i < 2 * each; i++) own.b[i] = (float)emulated_value<type>((const char *)b + i * size);
+  emulated_product(own, each, sum);
   d0 = (T)sum[0], d1 = (T)sum[1], d2 = (T)sum[2], d3 = (T)sum[3];
 }
 template <class... A> void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(A &&...a) { emulated_mma<EMULATED_BF16>(a...); }

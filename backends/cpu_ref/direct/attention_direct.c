@@ -1,5 +1,5 @@
-/* attention_direct.c -- attention and its gradient, query by query and key by key. Nothing is kept: each score is computed again for
- * whoever wants it, a row's and a key's outputs in strips of columns.
+/* attention_direct.c -- attention and its gradient, query by query and key by key. Little is kept: a score is computed again for
+ * whoever wants it, but for the first ones of a row; a row's and a key's outputs in strips of columns.
  *
  *   s_j = softcap(scale q k_j) + bias - slope |i + shift - j| over the keys that i sees; others are never read
  *   y = sum w_j n_j v_j / (sum w_j + exp(sink - m)), w_j = exp(s_j - m), n_j the keep factor of dropout       lse = m + ln of the divisor
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include "direct.h"
 
-enum { STRIP = 128 };                        /* columns of one row summed together */
+enum { STRIP = 128, KEPT = 512 };            /* columns of one row summed together; scores that are kept */
 
 typedef struct problem {
   cpu_tensor q, k, v, bias, mask, blocks, slopes, sink, q_lengths, kv_lengths, q_starts, kv_starts, pages;
@@ -121,6 +121,14 @@ static long double slope_of(const problem *p, const sequence *s, int64_t h)
   return cpu_get(t, (t->dim[0] == 1 ? 0 : s->b * t->stride[0]) + (t->dim[1] == 1 ? 0 : h * t->stride[1]));
 }
 
+/* The sum of products of two rows: of n elements along the last dim, from these places. */
+static long double dot(const cpu_tensor *a, const int64_t at_a[4], const cpu_tensor *b, const int64_t at_b[4], int64_t n)
+{
+  cpu_sum sum = { 0 };
+  cpu_sum_products(&sum, n, a, cpu_offset(3, at_a, a->stride), a->stride[3], b, cpu_offset(3, at_b, b->stride), b->stride[3]);
+  return cpu_sum_total(&sum);
+}
+
 /* The final score of a key that is seen, and the derivative of its softcap. */
 static long double score(const problem *p, const sequence *s, int64_t h, int64_t i, int64_t j, long double *slope)
 {
@@ -128,11 +136,11 @@ static long double score(const problem *p, const sequence *s, int64_t h, int64_t
   cpu_sum sum = { 0 };
   query_place(p, s, h, i, at_q);
   key_place(p, s, h, j, at_k);
-  for (int64_t d = 0; d < p->d; d++) {
+  for (int64_t d = 0; d < p->d && (p->q_scale.p || p->k_scale.p); d++) {
     at_q[3] = at_k[3] = d;
     cpu_sum_add_product(&sum, value(&p->q, &p->q_scale, at_q), value(&p->k, &p->k_scale, at_k));
   }
-  long double x = p->scale * cpu_sum_total(&sum);
+  long double x = p->scale * (p->q_scale.p || p->k_scale.p ? cpu_sum_total(&sum) : dot(&p->q, at_q, &p->k, at_k, p->d));
   *slope = 1;
   if (p->a->softcap > 0) {
     const long double t = tanhl(x / p->a->softcap), c = coshl(x / p->a->softcap);
@@ -144,25 +152,41 @@ static long double score(const problem *p, const sequence *s, int64_t h, int64_t
   return x;
 }
 
-static double value_of_key(const problem *p, const sequence *s, int64_t h, int64_t j, int64_t column)
+/* Products of one weight with each of n columns of a row that begins at `index`. */
+static void add_row(cpu_sum *sum, double weight, const cpu_tensor *t, const cpu_tensor *scale, int64_t index[4], int64_t first, int64_t n)
 {
-  int64_t index[4];
-  key_place(p, s, h, j, index);
-  index[3] = column;
-  return p->v.p ? value(&p->v, &p->v_scale, index) : value(&p->k, &p->k_scale, index);
+  double x[STRIP];
+  index[3] = first;
+  if (!scale || !scale->p) cpu_load_run(x, n, cpu_at(t, cpu_offset(4, index, t->stride)), t->stride[3] * t->bytes, t->dtype);
+  else
+    for (int64_t c = 0; c < n; c++, index[3]++) x[c] = value(t, scale, index);
+  uint64_t digits = 0;
+  for (int64_t c = 0; c < n; c++) digits |= qn_bits_of_f64(x[c]);
+  if (digits & 0x7ffffff || !(fabs(weight) < 0x1p900)) {
+    for (int64_t c = 0; c < n; c++) cpu_sum_add_product(&sum[c], weight, x[c]);
+    return;
+  }
+  /* columns of at most 26 digits: their products with either half of the weight are exact, which tells what the whole loses */
+  const double most = 134217729.0 * weight, high = most - (most - weight), low = weight - high;
+  for (int64_t c = 0; c < n; c++) {
+    const double product = weight * x[c];
+    cpu_sum_add(&sum[c], product);
+    sum[c].low += (high * x[c] - product) + low * x[c];
+  }
 }
 
 static long double sink_of(const problem *p, int64_t h) { return p->sink.p ? cpu_get(&p->sink, h * p->sink.stride[0]) : -INFINITY; }
 
 /* ---- forward ----------------------------------------------------------------------------------- */
 
-/* The largest score of a row; NaN if one is, -Inf if it sees nothing. */
-static long double row_max(const problem *p, const sequence *s, int64_t h, int64_t i)
+/* The largest score of a row; NaN if one is, -Inf if it sees nothing. The first scores are kept. */
+static long double row_max(const problem *p, const sequence *s, int64_t h, int64_t i, long double kept[KEPT])
 {
   long double most = -INFINITY, slope;
   for (int64_t j = 0; j < s->nk; j++) {
     if (!seen(p, s, h, i, j)) continue;
     const long double x = score(p, s, h, i, j, &slope);
+    if (j < KEPT) kept[j] = x;
     most = isnan(x) || isnan(most) ? NAN : fmaxl(most, x);
   }
   return most;
@@ -171,7 +195,8 @@ static long double row_max(const problem *p, const sequence *s, int64_t h, int64
 /* One token of one head; i -1: it belongs to no sequence. Returns max |y|. */
 static double one_row(const problem *p, const sequence *s, int64_t h, int64_t i, int64_t index[4])
 {
-  const long double most = i >= 0 ? row_max(p, s, h, i) : -INFINITY, sink = i >= 0 ? sink_of(p, h) : -INFINITY;
+  long double kept[KEPT];
+  const long double most = i >= 0 ? row_max(p, s, h, i, kept) : -INFINITY, sink = i >= 0 ? sink_of(p, h) : -INFINITY;
   const long double m = isnan(sink) || isnan(most) ? NAN : fmaxl(most, sink);
   long double divisor = 0, slope;
   double amax = 0, multiplier = p->y_scale.p ? cpu_get(&p->y_scale, 0) : 1;
@@ -180,10 +205,12 @@ static double one_row(const problem *p, const sequence *s, int64_t h, int64_t i,
     cpu_sum sum[STRIP] = { { 0 } }, weights = { 0 };
     for (int64_t j = 0; isfinite(most) && isfinite(m) && j < s->nk; j++) {
       if (!seen(p, s, h, i, j)) continue;
-      const double w = (double)expl(score(p, s, h, i, j, &slope) - m);
+      const double w = (double)expl((j < KEPT ? kept[j] : score(p, s, h, i, j, &slope)) - m);
+      int64_t at[4];
       cpu_sum_add(&weights, w);
       if (dropped(p, s, h, i, j)) continue;
-      for (int64_t c = 0; c < n; c++) cpu_sum_add_product(&sum[c], w, value_of_key(p, s, h, j, first + c));
+      key_place(p, s, h, j, at);
+      add_row(sum, w, p->v.p ? &p->v : &p->k, p->v.p ? &p->v_scale : &p->k_scale, at, first, n);
     }
     divisor = !isfinite(m) && m != -INFINITY ? NAN : m == -INFINITY ? 0 : cpu_sum_total(&weights) + expl(sink - m);
     for (int64_t c = 0; c < n; c++) {
@@ -237,11 +264,8 @@ typedef struct pair { long double p, ds, inner; } pair;       /* n P; dS; and th
 static long double row_d(const problem *p, const sequence *s, int64_t h, int64_t i)
 {
   int64_t at[4];
-  cpu_sum sum = { 0 };
   query_place(p, s, h, i, at);
-  for (at[3] = 0; at[3] < p->dv_size; at[3]++)
-    cpu_sum_add_product(&sum, cpu_get(&p->dy, cpu_offset(4, at, p->dy.stride)), cpu_get(&p->y, cpu_offset(4, at, p->y.stride)));
-  return cpu_sum_total(&sum) - (p->dlse.p ? cpu_get(&p->dlse, cpu_offset(3, at, p->dlse.stride)) : 0);
+  return dot(&p->dy, at, &p->y, at, p->dv_size) - (p->dlse.p ? cpu_get(&p->dlse, cpu_offset(3, at, p->dlse.stride)) : 0);
 }
 static double row_lse(const problem *p, const sequence *s, int64_t h, int64_t i)
 {
@@ -253,17 +277,14 @@ static double row_lse(const problem *p, const sequence *s, int64_t h, int64_t i)
 static pair pair_of(const problem *p, const sequence *s, int64_t h, int64_t i, int64_t j, long double d)
 {
   long double slope;
-  int64_t at[4];
-  cpu_sum sum = { 0 };
+  int64_t at[4], at_v[4];
   const double lse = row_lse(p, s, h, i);
   if (lse == -INFINITY) return (pair){ 0, 0, 0 };
   const long double weight = expl(score(p, s, h, i, j, &slope) - lse), keep = dropped(p, s, h, i, j) ? 0 : p->kept;
   query_place(p, s, h, i, at);
-  for (int64_t c = 0; c < p->dv_size && keep > 0; c++) {
-    at[3] = c;
-    cpu_sum_add_product(&sum, cpu_get(&p->dy, cpu_offset(4, at, p->dy.stride)), value_of_key(p, s, h, j, c));
-  }
-  const long double ds = weight * (keep * cpu_sum_total(&sum) - d);
+  key_place(p, s, h, j, at_v);
+  const long double dp = keep > 0 ? dot(&p->dy, at, p->v.p ? &p->v : &p->k, at_v, p->dv_size) : 0;
+  const long double ds = weight * (keep * dp - d);
   return (pair){ keep * weight, ds, p->scale * ds * slope };
 }
 
@@ -281,10 +302,7 @@ static void query_gradient(const problem *p, int64_t row)
       if (!seen(p, &s, h, i, j)) continue;
       const double ds = (double)pair_of(p, &s, h, i, j, d).inner;
       key_place(p, &s, h, j, at);
-      for (int64_t c = 0; c < n; c++) {
-        at[3] = first + c;
-        cpu_sum_add_product(&sum[c], ds, cpu_get(&p->k, cpu_offset(4, at, p->k.stride)));
-      }
+      add_row(sum, ds, &p->k, NULL, at, first, n);
     }
     for (int64_t c = 0; c < n; c++) {
       index[3] = first + c;
@@ -293,27 +311,27 @@ static void query_gradient(const problem *p, int64_t row)
   }
 }
 
-/* Columns first .. first + n - 1 of a key's gradient, of its value's, or of both where there is no v. */
-static void key_strip(const problem *p, const sequence *s, int64_t g, int64_t j, bool values, int64_t first, int64_t n, int64_t index[4])
+/* Columns first .. of a key's gradient, and the same of its value's; where there is no v, both are k's. */
+static void key_strip(const problem *p, const sequence *s, int64_t g, int64_t j, int64_t first, int64_t index[4])
 {
-  cpu_sum sum[STRIP] = { { 0 } };
-  const cpu_tensor *to = values ? &p->dv : &p->dk;
+  const int64_t n = qn_min_i64(STRIP, p->d - first), n_v = qn_min_i64(STRIP, p->dv_size - first);
+  cpu_sum sum[STRIP] = { { 0 } }, of_v[STRIP] = { { 0 } };
   for (int64_t h = g * p->group; h < (g + 1) * p->group && j >= 0; h++)
     for (int64_t i = 0; i < s->nq; i++) {
       int64_t at[4];
       if (!seen(p, s, h, i, j)) continue;
       const pair pair = pair_of(p, s, h, i, j, row_d(p, s, h, i));
       query_place(p, s, h, i, at);
-      for (int64_t c = 0; c < n; c++) {
-        at[3] = first + c;
-        if (!values) cpu_sum_add_product(&sum[c], (double)pair.inner, cpu_get(&p->q, cpu_offset(4, at, p->q.stride)));
-        if (values || (!p->v.p && at[3] < p->dv_size))
-          cpu_sum_add_product(&sum[c], (double)pair.p, cpu_get(&p->dy, cpu_offset(4, at, p->dy.stride)));
-      }
+      if (n > 0) add_row(sum, (double)pair.inner, &p->q, NULL, at, first, n);
+      if (n_v > 0) add_row(p->v.p ? of_v : sum, (double)pair.p, &p->dy, NULL, at, first, n_v);
     }
   for (int64_t c = 0; c < n; c++) {
     index[3] = first + c;
-    cpu_put(to, cpu_offset(4, index, to->stride), cpu_sum_value(&sum[c]));
+    cpu_put(&p->dk, cpu_offset(4, index, p->dk.stride), cpu_sum_value(&sum[c]));
+  }
+  for (int64_t c = 0; c < n_v && p->v.p; c++) {
+    index[3] = first + c;
+    cpu_put(&p->dv, cpu_offset(4, index, p->dv.stride), cpu_sum_value(&of_v[c]));
   }
 }
 
@@ -323,9 +341,7 @@ static void key_gradient(const problem *p, int64_t row)
   sequence s;
   cpu_place(row, 3, p->k.dim, index);
   const int64_t g = index[1], j = owner(p, true, index[0], index[2], &s);
-  for (int64_t first = 0; first < p->d; first += STRIP) key_strip(p, &s, g, j, false, first, qn_min_i64(STRIP, p->d - first), index);
-  for (int64_t first = 0; first < p->dv_size && p->v.p; first += STRIP)
-    key_strip(p, &s, g, j, true, first, qn_min_i64(STRIP, p->dv_size - first), index);
+  for (int64_t first = 0; first < qn_max_i64(p->d, p->dv_size); first += STRIP) key_strip(p, &s, g, j, first, index);
 }
 
 static void bias_gradient(const problem *p, int64_t element)

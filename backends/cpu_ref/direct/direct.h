@@ -69,8 +69,9 @@ static inline void cpu_put(const cpu_tensor *t, int64_t offset, double x) { qn_s
 static inline void cpu_place(int64_t i, int32_t rank, const int64_t *dim, int64_t *index)
 {
   for (int32_t d = rank - 1; d >= 0; d--) {
-    index[d] = i % dim[d];
-    i /= dim[d];
+    const int64_t outer = i < dim[d] ? 0 : dim[d] == 1 ? i : i / dim[d];     /* divisions take long */
+    index[d] = i - outer * dim[d];
+    i = outer;
   }
 }
 /* The next one's; after the last the first's. */
@@ -140,8 +141,9 @@ static inline int cpu_window(const cpu_windows *w, const int64_t x[3], const int
 {
   for (int d = 0; d < 3; d++) {
     const int64_t start = x[d] + w->before[d] - r[d] * w->dilation[d];
+    if (start < 0) return 0;
     p[d] = w->step[d] == 1 ? start : start / w->step[d];
-    if (start < 0 || p[d] * w->step[d] != start || p[d] >= w->outputs[d]) return 0;
+    if (p[d] * w->step[d] != start || p[d] >= w->outputs[d]) return 0;
   }
   return 1;
 }
@@ -189,24 +191,46 @@ static inline void cpu_load_run(double *to, int64_t n, const unsigned char *from
   }
 }
 
-/* s += the sum of n products of elements of a and b, from these offsets in these steps, in the arithmetic of the dtypes. */
-static inline void cpu_sum_products(cpu_sum *s, int64_t n, const cpu_tensor *a, int64_t a_at, int64_t a_step,
+/* s += the sum of x[i] y[i]: four sums side by side, then added up in order (direct.c). */
+void cpu_sum_run(cpu_sum *s, int64_t n, const double *x, const double *y);
+
+/* Products on their way to one sum, which they reach many at a time. */
+enum { CPU_RUN = 64 };
+typedef struct cpu_run { int64_t n; double x[CPU_RUN], y[CPU_RUN]; } cpu_run;
+
+static inline void cpu_run_end(cpu_run *run, cpu_sum *s)
+{
+  cpu_sum_run(s, run->n, run->x, run->y);
+  run->n = 0;
+}
+
+/* s += the sum of n products of elements of a and b, from these offsets in these steps, in the arithmetic of the dtypes; of floats the
+ * last ones wait in `run`. */
+static inline void cpu_run_products(cpu_run *run, cpu_sum *s, int64_t n, const cpu_tensor *a, int64_t a_at, int64_t a_step,
                                     const cpu_tensor *b, int64_t b_at, int64_t b_step)
 {
   if (qn_is_integer(a->dtype)) {
     for (int64_t i = 0; i < n; i++)
       s->integer += (uint64_t)(qn_load_i64(cpu_at(a, a_at + i * a_step), a->dtype)
                                * qn_load_i64(cpu_at(b, b_at + i * b_step), b->dtype));
-  } else {
-    enum { RUN = 64 };
-    double x[RUN], y[RUN];
-    for (int64_t i = 0; i < n; i += RUN) {
-      const int64_t few = qn_min_i64(n - i, RUN);
-      cpu_load_run(x, few, cpu_at(a, a_at + i * a_step), a_step * a->bytes, a->dtype);
-      cpu_load_run(y, few, cpu_at(b, b_at + i * b_step), b_step * b->bytes, b->dtype);
-      for (int64_t k = 0; k < few; k++) cpu_sum_add_product(s, x[k], y[k]);
-    }
+    return;
   }
+  for (int64_t i = 0, few; i < n; i += few) {
+    if (run->n == CPU_RUN) cpu_run_end(run, s);
+    few = qn_min_i64(n - i, CPU_RUN - run->n);
+    cpu_load_run(run->x + run->n, few, cpu_at(a, a_at + i * a_step), a_step * a->bytes, a->dtype);
+    cpu_load_run(run->y + run->n, few, cpu_at(b, b_at + i * b_step), b_step * b->bytes, b->dtype);
+    run->n += few;
+  }
+}
+
+static inline void cpu_sum_products(cpu_sum *s, int64_t n, const cpu_tensor *a, int64_t a_at, int64_t a_step,
+                                    const cpu_tensor *b, int64_t b_at, int64_t b_step)
+{
+  cpu_run run;
+  run.n = 0;
+  cpu_run_products(&run, s, n, a, a_at, a_step, b, b_at, b_step);
+  cpu_run_end(&run, s);
 }
 
 static inline void cpu_sum_store(const cpu_sum *s, const cpu_tensor *y, int64_t offset)

@@ -27,13 +27,12 @@ static norm norm_of(const qn_prepared *p, cpu_tensor x, cpu_tensor means)
   return s;
 }
 
-/* Tap k of the window at `at`, or (backward) the k-th position whose window holds it; false: outside. */
-static bool neighbour(const norm *s, const int64_t at[5], int64_t k, bool backward, int64_t to[5])
+/* The tap numbered k in each dim of the window at `at`, or (backward) the position in whose window it is that tap; false: outside. */
+static bool neighbour(const norm *s, const int64_t at[5], const int64_t k[5], bool backward, int64_t to[5])
 {
   bool inside = true;
-  for (int d = 4; d >= 0; d--) {
-    const int64_t offset = s->first[d] + k % s->count[d];
-    k /= s->count[d];
+  for (int d = 0; d < 5; d++) {
+    const int64_t offset = s->first[d] + k[d];
     to[d] = backward ? at[d] - offset : at[d] + offset;
     inside &= to[d] >= 0 && to[d] < s->x.dim[d];
   }
@@ -59,9 +58,12 @@ static long double distances(const norm *s, const int64_t at[5], bool squared)
 {
   const long double m = mean(s, at);
   long double sum = 0;
-  int64_t to[5];
-  for (int64_t k = 0; k < window(s); k++)
-    if (neighbour(s, at, k, false, to)) sum += (value(s, to) - m) * (squared ? value(s, to) - m : 1);
+  int64_t to[5], k[5] = { 0 };
+  for (int64_t n = window(s); n > 0; n--, cpu_next(5, s->count, k)) {
+    if (!neighbour(s, at, k, false, to)) continue;
+    const long double away = value(s, to) - m;
+    sum += away * (squared ? away : 1);
+  }
   return sum;
 }
 
@@ -95,10 +97,10 @@ static qn_status backward(const qn_prepared *p, const qn_launch *launch)
   const long double by = 2 * s.alpha * s.a->beta;
 #pragma omp parallel for num_threads(cpu_team(launch, dx.t.elements, 10 * window(&s) * window(&s)))
   for (int64_t i = 0; i < dx.t.elements; i++) {
-    int64_t at[5], from[5];
+    int64_t at[5], from[5], k[5] = { 0 };
     long double sum = 0;
     cpu_place(i, 5, dx.dim, at);
-    for (int64_t k = 0; k < window(&s); k++)
+    for (int64_t n = window(&s); n > 0; n--, cpu_next(5, s.count, k))
       if (neighbour(&s, at, k, true, from)) sum += share(&s, &dy, from) * (value(&s, at) - mean(&s, from));
     const long double own = cpu_get(&dy.t, cpu_offset(5, at, dy.stride)) * powl(base(&s, at), -s.a->beta);
     cpu_put(&dx.t, cpu_offset(5, at, dx.stride), (double)(own - by * sum));

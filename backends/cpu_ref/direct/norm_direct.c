@@ -46,13 +46,15 @@ static group group_of(const cpu_tensor *x, uint64_t mask)
   return g;
 }
 
-/* The index of the j-th element of group i. */
-static void place(const group *g, int64_t i, int64_t j, int64_t *index)
+/* The index of the first element of group i; that of the next one, after the last the first's. */
+static void begin(const group *g, int64_t i, int64_t *index) { cpu_place(i, g->x->rank, g->kept, index); }
+static void next(const group *g, int64_t *index)
 {
-  int64_t inner[QN_MAX_RANK];
-  cpu_place(i, g->x->rank, g->kept, index);
-  cpu_place(j, g->x->rank, g->walked, inner);
-  for (int32_t d = 0; d < g->x->rank; d++) index[d] += inner[d];
+  for (int32_t d = g->x->rank - 1; d >= 0; d--) {
+    if (!(g->mask >> d & 1)) continue;
+    if (++index[d] < g->walked[d]) return;
+    index[d] = 0;
+  }
 }
 
 /* ---- forward ---------------------------------------------------------------------------------------------------- */
@@ -62,14 +64,11 @@ static void statistics(const group *g, int64_t i, int centred, long double *mean
   int64_t index[QN_MAX_RANK];
   cpu_sum sum = { 0 };
   *mean = 0;
-  for (int64_t j = 0; centred && j < g->n; j++) {
-    place(g, i, j, index);
-    cpu_sum_add(&sum, cpu_get(g->x, broadcast(g->x, index)));
-  }
+  begin(g, i, index);
+  for (int64_t j = 0; centred && j < g->n; j++, next(g, index)) cpu_sum_add(&sum, cpu_get(g->x, broadcast(g->x, index)));
   if (centred) *mean = cpu_sum_total(&sum) / g->n;
   long double squares = 0;
-  for (int64_t j = 0; j < g->n; j++) {
-    place(g, i, j, index);
+  for (int64_t j = 0; j < g->n; j++, next(g, index)) {
     const long double d = cpu_get(g->x, broadcast(g->x, index)) - *mean;
     squares += d * d;
   }
@@ -98,8 +97,8 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch)
       var = value(&given_var, home, 0);
     } else statistics(&g, i, kept->op != QN_OP_RMS_NORM, &mean, &var);
     const long double rstd = 1 / sqrtl(var + norm->eps), m = norm->momentum;
-    for (int64_t j = 0; j < g.n; j++) {
-      place(&g, i, j, index);
+    begin(&g, i, index);
+    for (int64_t j = 0; j < g.n; j++, next(&g, index)) {
       const long double h = (cpu_get(&x, broadcast(&x, index)) - mean) * rstd;
       cpu_put(&y, broadcast(&y, index), (double)(h * value(&scale, index, 1) + value(&shift, index, 0)));
     }
@@ -134,8 +133,8 @@ static void by_parameter(const gradient *s, const cpu_tensor *out, int products,
   for (int64_t i = 0; i < g.groups; i++) {
     int64_t index[QN_MAX_RANK];
     long double sum = 0;
-    for (int64_t j = 0; j < g.n; j++) {
-      place(&g, i, j, index);
+    begin(&g, i, index);
+    for (int64_t j = 0; j < g.n; j++, next(&g, index)) {
       const long double dy = cpu_get(&s->dy, broadcast(&s->dy, index));
       sum += products ? dy * h_at(s, index) : dy;
     }
@@ -158,14 +157,14 @@ static qn_status backward(const qn_prepared *p, const qn_launch *launch)
   for (int64_t i = 0; i < g.groups; i++) {
     int64_t index[QN_MAX_RANK];
     long double sum = 0, along = 0;
-    for (int64_t j = 0; j < g.n; j++) {
-      place(&g, i, j, index);
+    begin(&g, i, index);
+    for (int64_t j = 0; j < g.n; j++, next(&g, index)) {
       const long double t = cpu_get(&s.dy, broadcast(&s.dy, index)) * value(&s.scale, index, 1);
       sum += t;
       along += t * h_at(&s, index);
     }
-    for (int64_t j = 0; j < g.n; j++) {
-      place(&g, i, j, index);
+    begin(&g, i, index);
+    for (int64_t j = 0; j < g.n; j++, next(&g, index)) {
       const long double t = cpu_get(&s.dy, broadcast(&s.dy, index)) * value(&s.scale, index, 1);
       const long double away = (centred ? sum / g.n : 0) + h_at(&s, index) * (along / g.n);
       cpu_put(&dx, broadcast(&dx, index), (double)(value(&s.rstd, index, 1) * (t - away)));
