@@ -174,6 +174,8 @@ attention_merge y1=f32/2x3x5x8 lse1=f32/2x3x5 y2=f32/2x3x5x8 lse2=f32/2x3x5 lse=
 attention_merge y1=bf16/2x3x5x70 lse1=f32/2x3x5 y2=f32/2x3x5x70 lse2=f32/2x3x5 y=y1 lse=lse1 ; lse1.fill=signed:50 lse2.fill=signed:50
 attention_merge y1=f32/2x3x5x8/120:8:24:1 lse1=f32/2x3x5/15:1:3 y2=f32/2x3x5x8 lse2=f32/2x3x5 lse=? ; lse2.is=-inf,1,2
 attention_merge y1=f64/7 lse1=f64 y2=f64/7 lse2=f64 lse=? ; lse1.fill=signed lse2.fill=signed
+attention_merge y1=bf16/3x300 lse1=f32/3 y2=f32/3x300 lse2=f32/3 y=f16/3x300 ; lse1.fill=signed:50 lse2.fill=signed:50
+attention_merge y1=bf16/2x3x2x13/312:104:39:3 lse1=f32/2x3x2 y2=bf16/2x3x2x13 lse2=f32/2x3x2 lse=? ; lse1.fill=signed:90 lse2.fill=signed:90
 
 # rotary: pairs of halves or neighbours; part of a row; positions, one set for all, outside the table; in place
 rotary x=f32/1x1x1x4 cos=f32/2x2 sin=f32/2x2 positions=i32/1x1 ; x.is=1,2,3,4 cos.is=9,9,0,1 sin.is=9,9,1,0 positions.is=1 y.is=-3,2,1,4
@@ -184,6 +186,10 @@ rotary x=bf16/2x3x5x8 cos=f32/16x3 sin=f32/16x3 positions=i32/1x5 interleaved=1 
 rotary x=bf16/2x3x5x64/960:64:192:1 cos=bf16/5x32 sin=f32/5x32 y=f32/2x3x5x64
 rotary x=bf16/2x3x129x128 cos=f32/129x64 sin=f32/129x64 positions=i32/2x129 ; as=f32
 rotary x=f32/2x3x5x7 cos=f32/5x0 sin=f32/5x0
+# pieces of eight in part: pairs, elements beyond them, neighbours, gaps
+rotary x=f32/2x3x5x41 cos=f32/7x13 sin=f32/7x13 positions=i64/1x5 y=f32/2x3x5x41 ; as=bf16
+rotary x=f16/2x3x5x41 cos=f32/7x13 sin=f32/7x13 positions=i32/2x5 interleaved=1
+rotary x=f32/2x3x5x24/1440:480:96:4 cos=f32/5x12/24:2 sin=bf16/5x12 interleaved=1 y=f32/2x3x5x24/360:24:72:1
 rotary_backward dy=f32/1x1x1x4 cos=f32/1x2 sin=f32/1x2 ; dy.is=1,2,3,4 cos.is=0,1 sin.is=1,0 dx.is=3,2,-1,4
 rotary_backward dy=f32/2x3x5x8 cos=f32/6x3 sin=f32/6x3 positions=i32/1x5 interleaved=1 ; as=bf16,f64
 rotary_backward dy=bf16/2x3x5x8 cos=f32/6x4 sin=f32/6x4 positions=i32/2x5 dx=dy
@@ -198,6 +204,8 @@ cache_write cache=i8/5x2x4x8 x=f32/2x2x5x8 slots=i32/2x5 scale=f32/5x2x1x4 ; sca
 cache_write cache=f16/5x2x4x8 x=f32/2x2x5x8 slots=i32/2x5 ; fill=signed
 cache_write cache=bool/3x2x16x70 x=bool/1x2x30x70 slots=i32/1x30
 cache_write cache=f32/3x2x4x8 x=f32/0x2x3x8 slots=i32/0x3
+cache_write cache=f16/3x2x7x37 x=f16/2x2x5x37 slots=i32/2x5
+cache_write cache=f64/3x2x7x6/126:63:9:1 x=f64/1x2x5x6/200:6:40:1 slots=i64/1x5 new_cache=cache
 
 # a chain: the new keys turned and written, then read from their pages
 in q f32/1x2x1x8
