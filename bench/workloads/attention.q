@@ -113,6 +113,8 @@ attention_forward q=bf16/16x32x1x128 k=bf16/16x32x32768x128 v=bf16/16x32x32768x1
 attention_forward q=bf16/16x64x1x128 k=bf16/16x8x32768x128 v=bf16/16x8x32768x128 lse=? ; name=decode.h64_8.kv32768
 attention_forward q=bf16/16x128x1x576 k=bf16/1024x1x64x576 pages=i32/16x64 kv_lengths=i32/16 value_size=512 lse=? ; name=decode.latent.b16.kv4096
 attention_forward q=bf16/128x128x1x576 k=bf16/8192x1x64x576 pages=i32/128x64 kv_lengths=i32/128 value_size=512 lse=? ; name=decode.latent.b128.kv4096
+attention_forward q=bf16/1x128x1024x576 k=bf16/1x1x4096x576 value_size=512 right=0 lse=? ; name=latent.prefill.kv4096
+attention_forward q=bf16/1x1x4096x512 k=bf16/1x1x4096x512 v=bf16/1x1x4096x512 ; name=vae.d512.s4096
 attention_forward q=bf16/16x64x1x128 k=bf16/1024x8x64x128/65536:128:1024:1 v=bf16/1024x8x64x128/65536:128:1024:1 pages=i32/16x64 kv_lengths=i32/16 ; name=decode.paged.h64_8.kv4096
 
 # ragged sequences; 8-bit operands with a scale for each key head

@@ -115,6 +115,18 @@ attention_forward q=f32/3x4x1x8 k=f32/7x2x4x8/64:8:16:1 v=f32/7x2x4x8/64:8:16:1 
 attention_forward q=f32/1x4x9x8 k=f32/7x1x4x8 pages=i32/2x4 kv_lengths=i32/2 q_starts=i32/3 value_size=6 lse=? right=0 mask=bool/2x1x1x16 ; pages.is=3,1,6,2,0,0,2,5 kv_lengths.is=11,16 q_starts.is=0,3,9
 attention_forward q=bf16/2x16x1x64 k=bf16/9x1x16x64 pages=i32/2x4 kv_lengths=i32/2 value_size=48 scale=0.2 ; pages.is=3,1,6,2,0,8,7,5 kv_lengths.is=64,33
 
+# rows beyond 256 elements, values the first 512 of a key's 576: many heads, few; parts of keys; several queries, pages, ragged sequences
+attention_forward q=bf16/2x128x1x576 k=bf16/2x1x70x576 kv_lengths=i32/2 value_size=512 lse=? max=? ; kv_lengths.is=67,1 as=f16
+attention_forward q=bf16/2x16x3x576 k=bf16/9x1x64x576 pages=i32/2x5 kv_lengths=i32/2 value_size=512 lse=? right=0 ; pages.is=3,1,8,0,5,7,7,-1,2,6 kv_lengths.is=300,170
+attention_forward q=f16/1x20x9x576 k=f16/7x1x16x576 pages=i64/3x4 kv_lengths=i32/3 q_starts=i32/4 sink=f32/20 value_size=512 lse=? right=0 ; pages.is=3,1,6,2,0,0,2,5,-1,4,4,4 kv_lengths.is=53,33,0 q_starts.is=0,3,8,9
+attention_forward q=bf16/1x3x40x576 k=bf16/1x1x150x576 y=f32/1x3x40x512 value_size=512 left=30 right=2 max=?
+attention_forward q=bf16/2x5x3x576/8640:1728:576:1 k=bf16/2x1x131x576 bias=f32/1x5x1x131 mask=bool/2x1x3x131 slopes=f32/5 sink=f32/5 blocks=u8/1x1x1x3 block_q=4 block_kv=6 softcap=8 value_size=512 lse=? ; blocks.fill=bits as=f16
+# values of their own, or of other sizes
+attention_forward q=bf16/1x2x70x512 k=bf16/1x1x99x512 v=bf16/1x1x99x512 right=0 lse=? ; as=f16
+attention_forward q=f16/2x3x5x264 k=f16/2x3x40x264 v=f16/2x3x40x40 kv_lengths=i32/2 ; kv_lengths.is=40,9
+attention_forward q=bf16/1x2x5x72 k=bf16/1x2x75x72 v=bf16/1x2x75x328 left=3 right=5 lse=?
+attention_forward q=bf16/1x9x2x296 k=bf16/1x1x65x296 value_size=200
+
 # 8-bit operands and their scales: one, of each head, of each block of tokens or of elements; 8-bit results
 attention_forward q=e4m3/2x4x9x32 k=e4m3/2x2x17x32 v=e4m3/2x2x17x32 q_scale=f32 k_scale=f32 v_scale=f32 y=bf16/2x4x9x32 lse=? ; fill=signed q_scale.is=0.5 k_scale.is=2 v_scale.is=0.25
 attention_forward q=e4m3/2x4x8x32 k=e5m2/2x2x16x32 v=e4m3/2x2x16x32 q_scale=f32/2x4x1x1 k_scale=f32/2x2x1x1 v_scale=f32/1x2x1x1 right=0 ; fill=signed q_scale.fill=near k_scale.fill=near v_scale.fill=signed
@@ -162,6 +174,8 @@ attention_merge y1=f32/2x3x5x8 lse1=f32/2x3x5 y2=f32/2x3x5x8 lse2=f32/2x3x5 lse=
 attention_merge y1=bf16/2x3x5x70 lse1=f32/2x3x5 y2=f32/2x3x5x70 lse2=f32/2x3x5 y=y1 lse=lse1 ; lse1.fill=signed:50 lse2.fill=signed:50
 attention_merge y1=f32/2x3x5x8/120:8:24:1 lse1=f32/2x3x5/15:1:3 y2=f32/2x3x5x8 lse2=f32/2x3x5 lse=? ; lse2.is=-inf,1,2
 attention_merge y1=f64/7 lse1=f64 y2=f64/7 lse2=f64 lse=? ; lse1.fill=signed lse2.fill=signed
+attention_merge y1=bf16/3x300 lse1=f32/3 y2=f32/3x300 lse2=f32/3 y=f16/3x300 ; lse1.fill=signed:50 lse2.fill=signed:50
+attention_merge y1=bf16/2x3x2x13/312:104:39:3 lse1=f32/2x3x2 y2=bf16/2x3x2x13 lse2=f32/2x3x2 lse=? ; lse1.fill=signed:90 lse2.fill=signed:90
 
 # rotary: pairs of halves or neighbours; part of a row; positions, one set for all, outside the table; in place
 rotary x=f32/1x1x1x4 cos=f32/2x2 sin=f32/2x2 positions=i32/1x1 ; x.is=1,2,3,4 cos.is=9,9,0,1 sin.is=9,9,1,0 positions.is=1 y.is=-3,2,1,4
@@ -172,6 +186,10 @@ rotary x=bf16/2x3x5x8 cos=f32/16x3 sin=f32/16x3 positions=i32/1x5 interleaved=1 
 rotary x=bf16/2x3x5x64/960:64:192:1 cos=bf16/5x32 sin=f32/5x32 y=f32/2x3x5x64
 rotary x=bf16/2x3x129x128 cos=f32/129x64 sin=f32/129x64 positions=i32/2x129 ; as=f32
 rotary x=f32/2x3x5x7 cos=f32/5x0 sin=f32/5x0
+# pieces of eight in part: pairs, elements beyond them, neighbours, gaps
+rotary x=f32/2x3x5x41 cos=f32/7x13 sin=f32/7x13 positions=i64/1x5 y=f32/2x3x5x41 ; as=bf16
+rotary x=f16/2x3x5x41 cos=f32/7x13 sin=f32/7x13 positions=i32/2x5 interleaved=1
+rotary x=f32/2x3x5x24/1440:480:96:4 cos=f32/5x12/24:2 sin=bf16/5x12 interleaved=1 y=f32/2x3x5x24/360:24:72:1
 rotary_backward dy=f32/1x1x1x4 cos=f32/1x2 sin=f32/1x2 ; dy.is=1,2,3,4 cos.is=0,1 sin.is=1,0 dx.is=3,2,-1,4
 rotary_backward dy=f32/2x3x5x8 cos=f32/6x3 sin=f32/6x3 positions=i32/1x5 interleaved=1 ; as=bf16,f64
 rotary_backward dy=bf16/2x3x5x8 cos=f32/6x4 sin=f32/6x4 positions=i32/2x5 dx=dy
@@ -186,6 +204,8 @@ cache_write cache=i8/5x2x4x8 x=f32/2x2x5x8 slots=i32/2x5 scale=f32/5x2x1x4 ; sca
 cache_write cache=f16/5x2x4x8 x=f32/2x2x5x8 slots=i32/2x5 ; fill=signed
 cache_write cache=bool/3x2x16x70 x=bool/1x2x30x70 slots=i32/1x30
 cache_write cache=f32/3x2x4x8 x=f32/0x2x3x8 slots=i32/0x3
+cache_write cache=f16/3x2x7x37 x=f16/2x2x5x37 slots=i32/2x5
+cache_write cache=f64/3x2x7x6/126:63:9:1 x=f64/1x2x5x6/200:6:40:1 slots=i64/1x5 new_cache=cache
 
 # a chain: the new keys turned and written, then read from their pages
 in q f32/1x2x1x8

@@ -114,6 +114,13 @@ matmul a=f32/9x17 b=f32/17x10 alpha=0 ; a.fill=nan fill=int
 # Under `deterministic=batch` a long sum is split for no number of rows.
 matmul a=f32/64x4096 b=f32/4096x64 ; fill=signed
 
+# f64: tiles in part and several, parts of k, every order of the operands' dims, scalars and c
+matmul a=f64/3x9000 b=f64/9000x5
+matmul a=f64/150x40 b=f64/40x270/t alpha=0.5
+matmul a=f64/2x70x600/t b=f64/1x600x130 c=f64/2x70x130 bias=f64/130 beta=3
+matmul a=f64/17x19 b=f64/19x23 c=f64/17x23 alpha=f64 beta=f64 y=f64/17x23/t
+matmul a=f64/2x3x33x21 b=f64/2x1x21x40
+
 # c in y's memory
 matmul a=f32/17x19 b=f32/19x23 c=f32/17x23 beta=2 y=c ; as=f16,bf16,f64
 matmul a=f32/17x19 b=f32/19x23 c=f32/17x23 y=c ; as=bf16

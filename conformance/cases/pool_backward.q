@@ -108,6 +108,14 @@ pool_max_backward dy=f32/3x24x40x14/nhwc x=f32/3x24x40x14/nhwc window=3 stride=1
 pool_max_backward dy=f32/1x40x19x17/nhwc indices=u8/1x40x19x17/nhwc dx=f32/1x40x19x17/nhwc window=3 stride=1 pad=1 ; as=f16,bf16
 pool_max_backward dy=f32/1x8x17x16/nhwc indices=i64/1x8x17x16/nhwc dx=f32/1x8x33x31/nhwc window=3 stride=2 pad=1 ; as=f16,bf16
 pool_max_backward dy=f32/2x2x20x20 indices=i64/2x2x20x20 dx=f32/2x2x20x20 window=5 stride=1 pad=2 ; as=bf16
+# more than nine taps, recomputed from x: overlapping windows in every layout, more taps than u8 counts, whole planes, NaN, padding alone
+pool_max_backward dy=f32/2x3x7x7 x=f32/2x3x7x7 window=5 stride=1 pad=2 ; as=bf16,f16
+pool_max_backward dy=bf16/2x8x2x2/nhwc x=bf16/2x8x7x7/nhwc window=5 stride=2 ; as=f32
+pool_max_backward dy=f32/1x2x9x8/144:1:16:2 x=f32/1x2x13x15/400:200:15:1 dx=f32/1x2x13x15 window=4,6 stride=1,2 dilation=2,1 pad=1,3 ; as=bf16
+pool_max_backward dy=f32/1x2x7x7 x=f32/1x2x19x19 window=17 stride=1 pad=2 ; as=f16
+pool_max_backward dy=f32/2x3x1x1 x=f32/2x3x13x11 window=0 ; as=bf16
+pool_max_backward dy=f32/1x1x3x3 x=f32/1x1x4x4 window=4 stride=2 pad=2 ; x.is=1,5,5,2,nan,0,5,nan,3,3,3,3,9,1,9,-inf dy.is=1,2,4,8,16,32,64,128,256
+pool_max_backward dy=f32/1x1x2x2 x=f32/1x1x1x1 window=4 stride=4 pad=4 ; x.is=3 dy.is=7
 pool_max_backward dy=f32/2x2x700 indices=u8/2x2x700 dx=f32/2x2x1400 window=3 stride=2 pad=1 ; as=bf16
 pool_max_backward dy=f32/1x2x17x110 x=f32/1x2x34x220 window=3 stride=2 pad=1 ; fill=int x.fill=special as=bf16
 pool_max_backward dy=f32/1x2x31x130 x=f32/1x2x31x130 window=3 stride=1 pad=1 ; as=f16,bf16

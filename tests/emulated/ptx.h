@@ -191,6 +191,20 @@ template <class... A> void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f
 template <class... A> void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(A &&...a) { emulated_mma<EMULATED_F16>(a...); }
 template <class... A> void ptx_mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32(A &&...a) { emulated_mma<EMULATED_TF32>(a...); }
 template <class... A> void ptx_mma_sync_aligned_m16n8k32_row_col_s32_s8_s8_s32(A &&...a) { emulated_mma<EMULATED_S8>(a...); }
+/* 8 x 8 sums over 4 of k, one fused operation after another: lane 4g + q has a[g][q], b[q][g], d[g][2q] and the next. */
+inline void ptx_mma_sync_aligned_m8n8k4_row_col_f64_f64_f64_f64(double &d0, double &d1, double a, double b, double c0, double c1)
+{
+  const double own[2] = { a, b };
+  double sum[2] = { c0, c1 };
+  emulated_give(~0u, own, sizeof own);
+  for (int k = 0; k < 4; k++)
+    for (int c = 0; c < 2; c++) {
+      const double x = emulated_take<double2>(emulated_lane / 4 * 4 + k).x, y = emulated_take<double2>((emulated_lane % 4 * 2 + c) * 4 + k).y;
+      sum[c] = std::fma(x, y, sum[c]);
+    }
+  __syncwarp();                           /* all have read */
+  d0 = sum[0], d1 = sum[1];
+}
 inline void ptx_cvt_rna_tf32_f32(uint32_t &d, float x) { d = emulated_bits<uint32_t>(x) + (std::isfinite(x) ? 0x1000 : 0) & ~0x1fffu; }
 
 /* Lane l's row l % 8 of matrix l / 8 is at `at`; r[i]: two elements of row l / 4 of matrix i, or of column l / 4. */

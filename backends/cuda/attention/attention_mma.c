@@ -1,8 +1,9 @@
-/* attention_mma.c -- attention by mma.sync, from compute capability 8.0 on: what the kernels of attention_mma.cuh take, their launch.
+/* attention_mma.c -- attention by mma.sync, from compute capability 8.0 on: what the kernels of attention_mma.cuh and attention_wide.cuh
+ * take, their launch.
  *
- * bf16, f16 and, by 3xTF32, f32 up to 256 elements, and whatever changes scores or says where keys lie: bias, masks, blocks, slopes,
- * softcap, lengths, ragged sequences, pages. Not taken: dropout, scales. Where there are fewer tiles than the device has room for, keys
- * are split. */
+ * bf16, f16 and, by 3xTF32, f32 up to 256 elements, bf16 and f16 up to 576 of a key and 512 of a value, and whatever changes scores or
+ * says where keys lie: bias, masks, blocks, slopes, softcap, lengths, ragged sequences, pages. Not taken: dropout, scales. Where there
+ * are fewer tiles than the device has room for, keys are split. */
 #include "attention_mma.h"
 #include "engines.h"
 
@@ -10,7 +11,7 @@ typedef struct state {
   cuda_attention_many a;                  /* all but addresses */
   const void *kernel;
   int64_t    grid;
-  int32_t    shared;
+  int32_t    shared, threads;
   int32_t    q, k, v, y, lse, max, sink, slopes, bias, mask, blocks, q_lengths, kv_lengths, q_starts, kv_starts, pages;     /* -1: absent */
 } state;
 
@@ -83,6 +84,14 @@ static int32_t splits_for(const qn_request *r, int64_t room, int64_t tiles, int6
   return (int32_t)qn_max_i64(1, n);
 }
 
+static const cuda_attention_many_kernel *kernels_for(const qn_request *r, uint32_t dtype, bool wide)
+{
+  const bool hopper = r->device->arch_major == 9 && r->device->arch_minor == 0;
+  if (dtype == QN_F32) return cuda_attention_many_f32;
+  if (dtype == QN_BF16) return !wide ? cuda_attention_many_bf16 : hopper ? cuda_attention_wide_wgmma_bf16 : cuda_attention_wide_bf16;
+  return !wide ? cuda_attention_many_f16 : hopper ? cuda_attention_wide_wgmma_f16 : cuda_attention_wide_f16;
+}
+
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_attention *attr = r->op[0].attr;
@@ -108,11 +117,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t d = q->dim[3], dv = y->dim[3], most = 1 << 29,
                 keys = st.pages >= 0 ? r->value[st.pages].dim[1] * k->dim[2] : k->dim[2],
                 batch = st.q_starts >= 0 ? r->value[st.q_starts].dim[0] - 1 : q->dim[0];
-  const cuda_attention_many_kernel *kernel = q->dtype == QN_BF16 ? cuda_attention_many_bf16 : q->dtype == QN_F16 ? cuda_attention_many_f16
-                                          : cuda_attention_many_f32;
   const int64_t group = q->dim[1] / k->dim[1];
-  while (kernel->d && (kernel->d < qn_max_i64(d, dv) || (kernel->rows < q->dim[2] * group && kernel[1].d == kernel->d))) kernel++;
-  if (!kernel->d) return qn_refuse(out, "at most 256 elements of a key and of a value", "q", "256", "%lld", (long long)qn_max_i64(d, dv));
+  const cuda_attention_many_kernel *kernel = kernels_for(r, q->dtype, qn_max_i64(d, dv) > 256);
+  while (kernel->d && (kernel->d < d || kernel->dv < dv || (!kernel->own && st.v != st.k) ||
+                       (kernel->rows < q->dim[2] * group && kernel[1].rows > kernel->rows)))
+    kernel++;
+  if (!kernel->d)
+    return qn_refuse(out, "at most 256 elements of a key and of a value, or in 16 bits 576 and 512", "q", "that many", "%lld and %lld",
+                     (long long)d, (long long)dv);
   if (dv % piece(q))
     return qn_refuse(out, "values in pieces of 16 bytes", "v", piece(q) == 8 ? "a multiple of 8" : "a multiple of 4", "%lld",
                      (long long)dv);
@@ -151,10 +163,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale), a->softcap = (float)attr->softcap;
   a->unit = (float)(plain ? a->scale * log2e : log2e);
   a->tiles = (int32_t)tiles;
-  const int64_t part = (kernel->d / 2 + 4) * kernel->rows * 2 * 4;         /* two threads a row */
+  const int64_t part = (kernel->dv * kernel->rows + 4 * kernel->threads) * 4;
   const int64_t room = (kernel->d > 128 ? 1 : kernel->rows == 16 ? 3 : 2) * (int64_t)r->device->units;        /* blocks at once */
   a->splits = splits_for(r, room, all, qn_ceil_div(keys, kernel->bn), part);
-  st.kernel = plain ? kernel->plain : kernel->any, st.shared = kernel->shared, st.grid = all * a->splits;
+  st.kernel = plain ? kernel->plain : kernel->any, st.shared = kernel->shared, st.threads = kernel->threads,
+  st.grid = all * a->splits;
 
   if (a->splits > 1) {
     out->workspace = (uint64_t)(all * a->splits * part), out->counters = (uint64_t)all * 4;
@@ -165,8 +178,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->math = f32 ? QN_MATH_F32 : QN_MATH_STRICT;
   /* About half of what the device multiplies by mma.sync; a third of that where scores are changed one by one. Keys are read once. */
   const double seen = a->right < 0 || a->queries == 1 ? (double)keys : 0.5 * (double)keys,
-               products = (double)all * kernel->rows * seen * 4 * kernel->d,
-               bytes = (double)batch * (double)k->dim[1] * seen * (double)(d + dv) * (f32 ? 4 : 2);
+               products = (double)all * kernel->rows * seen * 2 * (kernel->d + kernel->dv),
+               bytes = (double)batch * (double)k->dim[1] * seen * (double)(st.v == st.k ? d : d + dv) * (f32 ? 4 : 2);
   out->estimate = 5000 + products / (plain ? f32 ? 40e3 : 110e3 : f32 ? 30e3 : 60e3) + bytes / 2500 + (a->splits > 1 ? 3000 : 0);
   return cuda_keep(out, &st, sizeof st);
 }
@@ -198,7 +211,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   }
   if (!st->grid) return QN_OK;
   void *args[] = { &a };
-  return cuda_check(cudaLaunchKernel(st->kernel, (dim3){ (unsigned)st->grid, 1, 1 }, (dim3){ CUDA_ATTENTION_THREADS, 1, 1 }, args,
+  return cuda_check(cudaLaunchKernel(st->kernel, (dim3){ (unsigned)st->grid, 1, 1 }, (dim3){ (unsigned)st->threads, 1, 1 }, args,
                                      (size_t)st->shared, launch->stream), "attention_mma");
 }
 

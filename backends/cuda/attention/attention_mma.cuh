@@ -391,6 +391,6 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
 }
 
 #define ATTENTION_MANY(kind, d, bn, rows) \
-  { d, bn, rows, attention_many_shape<kind, d, bn, rows, true>::shared, \
+  { d, d, bn, rows, CUDA_ATTENTION_THREADS, true, attention_many_shape<kind, d, bn, rows, true>::shared, \
     (const void *)attention_mma<attention_many_shape<kind, d, bn, rows, true>>, \
     (const void *)attention_mma<attention_many_shape<kind, d, bn, rows, false>> },

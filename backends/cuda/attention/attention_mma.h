@@ -27,16 +27,22 @@ typedef struct cuda_attention_many {
 } cuda_attention_many;
 
 typedef struct cuda_attention_many_kernel {
-  int32_t d, bn, rows, shared;
+  int32_t d, dv, bn, rows, threads, own, shared;            /* own: values need not be within keys */
   const void *plain, *any;                /* any: with what changes single scores */
 } cuda_attention_many_kernel;
 extern const cuda_attention_many_kernel cuda_attention_many_bf16[], cuda_attention_many_f16[],
                                         cuda_attention_many_f32[];        /* ended by d 0 */
+/* Longer rows (attention_wide.cuh), by mma.sync and, on 9.0, by wgmma. */
+extern const cuda_attention_many_kernel cuda_attention_wide_bf16[], cuda_attention_wide_f16[],
+                                        cuda_attention_wide_wgmma_bf16[], cuda_attention_wide_wgmma_f16[];
 enum { CUDA_ATTENTION_THREADS = 128 };
 
 /* Elements of a key and a value, keys of a block, rows of a tile: of two for the same elements the fewer rows first. */
 #define CUDA_ATTENTION_MANY_SHAPES(X) X(64, 64, 16) X(64, 64, 64) X(128, 64, 16) X(128, 64, 64) X(256, 32, 64)
 #define CUDA_ATTENTION_MANY_SHAPES_F32(X) X(64, 64, 64) X(128, 32, 64) X(256, 16, 64)
+/* Keys of a block, stages, values of their own: what 163 KB of shared memory have room for, and 227. */
+#define CUDA_ATTENTION_WIDE_SHAPES(X) X(32, 2, false) X(32, 1, true)
+#define CUDA_ATTENTION_WIDE_WGMMA_SHAPES(X) X(64, 2, false) X(32, 2, true)
 
 #ifdef __cplusplus
 extern "C"

@@ -1,0 +1,128 @@
+/* pool_by_indices.c -- gradient of max pooling recomputed from x, as two parts: the maxima's indices by the best engine for the pooling
+ * itself, into workspace, then the gradient by the best engine for indices.
+ *
+ *   y, indices = pool_max(x)     dx[x] = the sum of dy over the windows whose index is x
+ *
+ * An engine that recomputes each window for each of the places below it reads taps x taps elements a place, 625 for windows of 5 x 5 with
+ * stride 1; so they are 25 to find the indices and 25 to use them. Refused: windows of up to nine taps, which others recompute. */
+#include <string.h>
+#include "cuda_backend.h"
+#include "engines.h"
+
+typedef struct part {                     /* stays in the state: the delegated part keeps pointers into it */
+  qn_value value[3];
+  int32_t  arg[3], first[5];
+  qn_node  node;
+  qn_part *part;
+} part;
+
+typedef struct state {
+  part    maxima, gradient;               /* x -> y, indices; dy, indices -> dx */
+  int32_t x, dy, dx;                      /* values of the request */
+  uint64_t indices, scratch;              /* offsets in the workspace, where y comes first */
+} state;
+
+static void release(qn_prepared *p)
+{
+  state *st = p->state;
+  if (st && st->maxima.part) cuda_host->part_release(st->maxima.part);
+  if (st && st->gradient.part) cuda_host->part_release(st->gradient.part);
+  cuda_release(p);
+}
+
+/* Value i of a part, read or written by it. */
+static void put(part *p, int i, const qn_value *like, bool written)
+{
+  qn_value *v = &p->value[i];
+  *v = *like;
+  v->flags = written ? QN_VALUE_ESCAPE : 0, v->producer = written ? 0 : -1, v->last_user = written ? -1 : 0, v->over = -1;
+  p->arg[i] = i;
+}
+
+/* dy's dims without gaps, channels last if dy has them so. */
+static qn_value dense_like(const qn_value *dy, uint32_t dtype)
+{
+  qn_value v = *dy;
+  const bool last = dy->dim[1] > 1 && dy->stride[1] == 1;
+  int64_t stride = last ? dy->dim[1] : 1;
+  for (int d = v.rank - 1; d >= 0; d--) {
+    if (last && d == 1) continue;
+    v.stride[d] = stride, stride *= v.dim[d];
+  }
+  if (last) v.stride[1] = 1;
+  v.dtype = dtype, v.align = 256;
+  return v;
+}
+
+static const qn_prepared *delegate(const qn_request *r, part *p, uint32_t op, uint32_t n_roles, uint32_t n_inputs)
+{
+  p->node = r->op[0];
+  p->node.op = op, p->node.n_roles = n_roles, p->node.n_inputs = n_inputs, p->node.first = p->first, p->node.arg = p->arg;
+  const qn_request of = {
+    .struct_size = sizeof of, .instance = r->instance, .op = &p->node, .n_ops = 1, .n_values = 3, .value = p->value
+  };
+  const qn_prepared *answer = r->host->part_prepare(r, &of, NULL, &p->part) ? NULL : r->host->part_answer(p->part);
+  return answer && answer->class_ == QN_CLASS_TUNED ? answer : NULL;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const qn_pool *attr = op->attr;
+  const int32_t x = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X), dy = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_DY),
+                dx = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_DX);
+  if (x < 0 || qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) >= 0)
+    return qn_refuse(out, "maxima recomputed from x", "x", "no indices", "%s", "indices");
+  const qn_value *of_x = &r->value[x], *of_dy = &r->value[dy];
+  int64_t taps = 1;
+  for (int d = 0; d < of_x->rank - 2; d++) {
+    const int64_t n = attr->window[d] ? attr->window[d] : of_x->dim[2 + d];
+    taps = n > INT32_MAX / taps ? INT32_MAX : taps * n;
+  }
+  if (taps <= 9) return qn_refuse(out, "windows of more than nine taps", "x", "ten", "%lld", (long long)taps);
+  state *st = cuda_state(out, sizeof *st);
+  if (!st) return QN_NO_MEMORY;
+  st->x = x, st->dy = dy, st->dx = dx;
+  const qn_value y = dense_like(of_dy, of_x->dtype), indices = dense_like(of_dy, taps <= 255 ? QN_U8 : QN_I32);
+  part *m = &st->maxima, *g = &st->gradient;
+  put(m, 0, of_x, false), put(m, 1, &y, true), put(m, 2, &indices, true);
+  memcpy(m->first, (int32_t[]){ 0, 1, 2, 3 }, 4 * sizeof *m->first);
+  put(g, 0, of_dy, false), put(g, 1, &indices, false), put(g, 2, &r->value[dx], true);
+  memcpy(g->first, (int32_t[]){ 0, 1, 2, 2, 3 }, 5 * sizeof *g->first);
+  const qn_prepared *one = delegate(r, m, QN_OP_POOL_MAX, 3, 1), *two = one ? delegate(r, g, op->op, 4, 3) : NULL;
+  if (!two) {
+    release(out);
+    return qn_refuse(out, "tuned engines for the pooling with indices, and for its gradient from them", "x", "what they take", "%s",
+                     "another");
+  }
+  const int64_t n = qn_elements(of_dy);
+  st->indices = (uint64_t)qn_round_up(n * qn_kit_bytes(y.dtype), 256);
+  st->scratch = st->indices + (uint64_t)qn_round_up(n * qn_kit_bytes(indices.dtype), 256);
+  out->workspace = st->scratch + (one->workspace > two->workspace ? one->workspace : two->workspace);
+  out->counters = one->counters > two->counters ? one->counters : two->counters;
+  out->math = two->math, out->numerics = two->numerics;
+  out->traits &= one->traits & two->traits;
+  return QN_OK;
+}
+
+static qn_status build(const qn_request *r, qn_prepared *out)
+{
+  const state *st = out->state;
+  (void)r;
+  const qn_status s = cuda_host->part_build(st->maxima.part);
+  return s ? s : cuda_host->part_build(st->gradient.part);
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *st = prepared->state;
+  char *room = launch->workspace;
+  void *first[] = { launch->ptr[st->x], room, room + st->indices }, *then[] = { launch->ptr[st->dy], room + st->indices, launch->ptr[st->dx] };
+  const qn_status s = cuda_host->part_run(st->maxima.part, launch, first, room + st->scratch, launch->counters);
+  return s ? s : cuda_host->part_run(st->gradient.part, launch, then, room + st->scratch, launch->counters);
+}
+
+static const qn_engine row = { .name = "by_indices", .op = QN_OP_POOL_MAX_BACKWARD, .class_ = QN_CLASS_TUNED,
+                               .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .prepare = prepare,
+                               .build = build, .run = run, .release = release };
+CUDA_ENGINES(pool_by_indices) = { &row, 1 };
