@@ -403,7 +403,7 @@ def quantization(op, a, t):
 def loss(op, a, t):
     x, reduction = t["x"], {"mean": 1, "sum": 2}.get(a.get("reduction"), 0)
     if op.startswith("cross_entropy"):
-        if x.dim() != 2 or a.get("axis", "-1") not in ("-1", "1"):
+        if x.dim() != 2 or a.get("axis", "-1") not in ("-1", "1") or "labels" not in t or "weights" in t or "input" in a:
             return None
         labels = t["labels"].flatten().long()
         if op == "cross_entropy":

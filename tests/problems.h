@@ -534,13 +534,19 @@ static inline void problem_loss(rng *r, problem *p)
   a->axis = axis;
   a->ignore = rng_in(r, -3, 3);
   a->reduction = rng_below(r, 3);
+  a->input = rng_below(r, 2);
+  const char *absent = rng_below(r, 2) ? "labels" : "probabilities";
+  int64_t classes = dim[axis < 0 ? rank - 1 : axis];
   for (int i = 0; i < rank; i++) row[i] = i == (axis < 0 ? rank - 1 : axis) ? 1 : dim[i];
   for (uint32_t i = 0; i < p->op->n_inputs; i++) {
     const char *name = p->op->role[i].name;
-    const int64_t *own = !strcmp(name, "x") ? dim : !strcmp(name, "count") || (!strcmp(name, "dy") && a->reduction) ? one : row;
+    const int64_t *own = !strcmp(name, "x") || !strcmp(name, "probabilities") ? dim
+                       : !strcmp(name, "count") || (!strcmp(name, "dy") && a->reduction) ? one : row;
     uint32_t dtype = p->op->role[i].class_ == 'i' ? (rng_below(r, 2) ? QN_I32 : QN_I64)
                    : f64 ? QN_F64 : own == dim ? problem_floats[rng_in(r, 1, 3)] : QN_F32;
-    if (strcmp(name, "count") || a->reduction == QN_REDUCTION_MEAN || rng_below(r, 2)) problem_input(r, p, dtype, rank, own);
+    if (!strcmp(name, "weights")) { if (rng_below(r, 2)) problem_input(r, p, dtype, 1, &classes); }
+    else if (!strcmp(name, absent) || (!strcmp(name, "lse") && a->input)) {}
+    else if (strcmp(name, "count") || a->reduction == QN_REDUCTION_MEAN || rng_below(r, 2)) problem_input(r, p, dtype, rank, own);
     p->first[i + 1] = p->n;
   }
 }
@@ -787,6 +793,7 @@ static inline void problem_collective(rng *r, problem *p)
 static inline int problem_wants(rng *r, const problem *p, uint32_t output)
 {
   if (output == p->op->n_inputs) return 1;
+  if (p->op->kind == QN_OP_CROSS_ENTROPY && output == QN_ROLE_CROSS_ENTROPY_LSE && ((const qn_entropy *)p->attr.bytes)->input) return 0;
   for (uint32_t i = 0; i < p->op->n_inputs; i++)
     if (p->op->role[i].paired == (int32_t)output) return p->first[i] < p->first[i + 1];
   return rng_below(r, 2);

@@ -142,7 +142,7 @@ static void local(struct line *l)
 static void cross_entropy(struct line *l)
 {
   static const char *const reductions[] = {"none", "mean", "sum"};
-  bool back = roll(l, 2);
+  bool back = roll(l, 2), soft = roll(l, 3) == 0, likelihoods = roll(l, 4) == 0;
   int rank = 1 + roll(l, 3), axis = roll(l, rank), reduction = roll(l, 3);
   int64_t x[3], row[3], loss[3], one[3] = {1, 1, 1};
   extents(l, rank, x);
@@ -154,19 +154,28 @@ static void cross_entropy(struct line *l)
   if (back)
     tensor(l, "dy", l->exact, rank, loss);
   tensor(l, "x", l->dtype, rank, x);
-  tensor(l, "labels", roll(l, 2) ? "i32" : "i64", rank, row);
+  if (soft)
+    tensor(l, "probabilities", l->dtype, rank, x);
+  else
+    tensor(l, "labels", roll(l, 2) ? "i32" : "i64", rank, row);
+  if (roll(l, 2))
+    tensor(l, "weights", l->exact, 1, &x[axis]);
   if (back) {
-    tensor(l, "lse", l->exact, rank, row);
+    if (!likelihoods)
+      tensor(l, "lse", l->exact, rank, row);
     if (reduction == 1)
       tensor(l, "count", l->exact, rank, one);
   } else
-    put(l, "%s%s", roll(l, 2) ? " lse=?" : "", roll(l, 2) ? " count=?" : "");
+    put(l, "%s%s", roll(l, 2) && !likelihoods ? " lse=?" : "", roll(l, 2) ? " count=?" : "");
+  if (likelihoods)
+    put(l, " input=log_probabilities");
   put(l, " axis=%d reduction=%s", axis, reductions[reduction]);
   if (roll(l, 2))
     put(l, " smoothing=0.1");
   if (roll(l, 2))
     put(l, " ignore=0");
-  put(l, " ; labels=%d..%lld", -roll(l, 2), (long long)x[axis]);
+  if (!soft)
+    put(l, " ; labels=%d..%lld", -roll(l, 2), (long long)x[axis]);
 }
 
 static void ctc(struct line *l)

@@ -250,28 +250,39 @@ qn_status qn_cache_write(qn_context *ctx, const qn_tensor *cache, const qn_tenso
 /* ---- losses ------------------------------------------------------------------------------- */
 
 enum { QN_REDUCTION_NONE = 0, QN_REDUCTION_MEAN = 1, QN_REDUCTION_SUM = 2 };
+enum { QN_LOGITS = 0, QN_LOG_PROBABILITIES = 1 };
 typedef struct qn_entropy {
   uint64_t struct_size;
   int64_t  axis;                      /* the dim of classes; -1: the last */
   int64_t  ignore;                    /* the label that marks rows to leave out */
   double   smoothing;                 /* 0 to 1: the share of a label that is spread over all classes */
   int64_t  reduction;                 /* QN_REDUCTION_...: a loss per row, their mean over the rows that count, or their sum */
+  int64_t  input;                     /* QN_LOGITS or QN_LOG_PROBABILITIES: what x is */
 } qn_entropy;
-#define QN_ENTROPY_INIT { sizeof(qn_entropy), -1, -100, 0, QN_REDUCTION_NONE }
+#define QN_ENTROPY_INIT { sizeof(qn_entropy), -1, -100, 0, QN_REDUCTION_NONE, QN_LOGITS }
 
-/* From logits x, a row of C classes along `axis` for each label:
- *   lse = ln sum exp x      loss = lse - (1 - smoothing) x[label] - smoothing mean x
- * x [dims]   labels i32 or i64, lse [dims, 1 along axis]   loss [labels' dims; reduced: all dims 1]   count [all dims 1]
- * dtypes: x f32 f16 bf16, results f32; or all f64. count: the number of rows not ignored; needed by the backward of a mean.
- * A row whose label is `ignore` is not read; its loss and lse are 0. For any other label outside 0..C-1, x[label] is taken as 0.
- * Terms of weight 0 are not added: with smoothing 1, x[label] may be -Inf.
- * lse is NaN for a row with NaN or +Inf, -Inf for one of all -Inf. The mean over no rows is NaN. (Smoothing: Szegedy et al. 2016.) */
+/* From logits x, a row of C classes along `axis` for each label or each C probabilities:
+ *   lse = ln sum exp x      loss = sum over classes c of t_c weights_c (lse - x_c)
+ *   t_c = (1 - smoothing) [c = label] + smoothing / C      or (1 - smoothing) probabilities_c + smoothing / C
+ * From log-probabilities (negative log likelihood) the same with lse = 0.
+ * x [dims]   labels i32 or i64, lse [dims, 1 along axis], or probabilities [dims]   weights [C]; absent: all 1
+ * loss [labels' dims; reduced: all dims 1]   count [all dims 1]   One of labels and probabilities; no lse for log-probabilities.
+ * dtypes: x, probabilities f32 f16 bf16, weights and results f32; or all f64.
+ * count: what the mean divides the sum by: the weights of the labels of rows that are not ignored, without weights their number; for
+ * probabilities the number of rows, weights or not. Needed by the backward of a mean.
+ * A row whose label is `ignore` is not read; its loss and lse are 0. For any other label outside 0..C-1, x[label] is taken as 0, its
+ * weight as 1. Rows with probabilities are never ignored; that they add up to 1 is not checked.
+ * Terms with t or a weight of 0 are not added: with smoothing 1, x[label] may be -Inf.
+ * lse is NaN for a row with NaN or +Inf, -Inf for one of all -Inf. The mean over no rows is NaN. (Smoothing: Szegedy et al. 2016.)
+ * Trap: PyTorch's and ONNX's weighted means divide by the weights of the labels, as here, smoothed or not. */
 qn_status qn_cross_entropy(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *x, const qn_tensor *labels,
-                           const qn_tensor *loss, const qn_tensor *lse, const qn_tensor *count);
-/* dx = g (exp(x - lse) - (1 - smoothing) [class = label] - smoothing / C); 0 in ignored rows.
- * g = dy, or dy / count for a mean. dy has loss's dims. */
+                           const qn_tensor *probabilities, const qn_tensor *weights, const qn_tensor *loss, const qn_tensor *lse,
+                           const qn_tensor *count);
+/* dx_c = g (exp(x_c - lse) sum over classes of t weights - t_c weights_c); from log-probabilities without the first term; 0 in
+ * ignored rows. g = dy, or dy / count for a mean. dy has loss's dims. lse is needed unless x are log-probabilities. */
 qn_status qn_cross_entropy_backward(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *dy, const qn_tensor *x,
-                                    const qn_tensor *labels, const qn_tensor *lse, const qn_tensor *count, const qn_tensor *dx);
+                                    const qn_tensor *labels, const qn_tensor *probabilities, const qn_tensor *weights,
+                                    const qn_tensor *lse, const qn_tensor *count, const qn_tensor *dx);
 
 typedef struct qn_ctc {
   uint64_t struct_size;
