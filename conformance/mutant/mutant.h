@@ -108,6 +108,7 @@ bool rs_rounding_ignored(struct mut_kept *);
 bool rs_usual_kernel(struct mut_kept *);
 bool tn_dampening_ignored(struct mut_kept *);
 bool tn_same_rate(struct mut_kept *);
+bool tn_limit_ignored(struct mut_kept *);
 bool tn_lion_without_decay(struct mut_kept *);
 bool tn_mean_of_squares_slow(struct mut_kept *);
 bool tn_peak_without_decay(struct mut_kept *);

@@ -145,6 +145,7 @@ BUG(CROSS_ENTROPY_BACKWARD, weights_ignored, 0, ls_weights_ignored, 0, 0)
 /* steps of training (mutants_training.c) */
 BUG(SGD, dampening_ignored,               tn_dampening_ignored, 0, 0, 0)
 BUG(ADAGRAD, same_rate,                   tn_same_rate, 0, 0, 0)
+BUG(LAMB, limit_ignored,                  tn_limit_ignored, 0, 0, 0)
 BUG(LION, without_decay,                  tn_lion_without_decay, 0, 0, 0)
 BUG(RMSPROP, mean_of_squares_slow,        tn_mean_of_squares_slow, 0, 0, 0)
 BUG(AMSGRAD, without_decay,               tn_peak_without_decay, 0, 0, 0)

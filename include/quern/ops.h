@@ -456,6 +456,22 @@ qn_status qn_amsgrad(qn_context *ctx, const qn_adam_rule *rule, const qn_tensor 
                      const qn_tensor *new_v, int64_t n_new_v, const qn_tensor *new_peak, int64_t n_new_peak, const qn_tensor *copy,
                      int64_t n_copy);
 
+typedef struct qn_lamb_rule {
+  uint64_t struct_size;
+  double   beta1, beta2, eps, decay;  /* as in qn_adam_rule */
+  double   limit;                     /* > 0: the largest |params| / |u| that counts; inf: any */
+} qn_lamb_rule;
+#define QN_LAMB_INIT { sizeof(qn_lamb_rule), 0.9, 0.999, 1e-6, 0, INFINITY }
+/* g = grads / scale, new_m and new_v as for adam      u = (new_m / (1 - beta1^t)) / (sqrt(new_v / (1 - beta2^t)) + eps) + decay params
+ * new_params = params - rate r u      r = min(|params| / |u|, limit) for each tensor of the list, | | its norm; 1 where one of them is 0
+ * Trap: implementations differ: here both means are corrected for their bias, and gradients are clipped only by scale (global_norm's
+ * divisor). (You and others 2020.) */
+qn_status qn_lamb(qn_context *ctx, const qn_lamb_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                  int64_t n_grads, const qn_tensor *m, int64_t n_m, const qn_tensor *v, int64_t n_v, const qn_tensor *step,
+                  const qn_tensor *rate, const qn_tensor *scale, const qn_tensor *found, const qn_tensor *new_step,
+                  const qn_tensor *new_params, int64_t n_new_params, const qn_tensor *new_m, int64_t n_new_m,
+                  const qn_tensor *new_v, int64_t n_new_v, const qn_tensor *copy, int64_t n_copy);
+
 typedef struct qn_norm_limit {
   uint64_t struct_size;
   double   limit;                     /* > 0 */
