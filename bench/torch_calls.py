@@ -370,7 +370,7 @@ def sampling(op, a, t):
         if op == "affine_grid":
             return lambda: aten.affine_grid_generator(t["theta"], size, corners)
         return lambda: aten.affine_grid_generator_backward(grid, size, corners)
-    rule = ["linear", "nearest"].index(a.get("mode", "linear")), ["zeros", "border", "reflection"].index(a.get("padding", "zeros")), corners
+    rule = ["linear", "nearest", "cubic"].index(a.get("mode", "linear")), ["zeros", "border", "reflection"].index(a.get("padding", "zeros")), corners
     name = f"grid_sampler_{t['grid'].shape[-1]}d"
     if op == "grid_sample":
         f = getattr(aten, name)

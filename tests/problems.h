@@ -455,7 +455,7 @@ static inline void problem_sampling(rng *r, problem *p)
   grid[d + 1] = d;
   qn_sampling *a = (qn_sampling *)p->attr.bytes;
   a->align_corners = rng_below(r, 2);
-  if (problem_attr(p, "mode")) a->mode = rng_below(r, 2), a->padding = rng_below(r, 3);
+  if (problem_attr(p, "mode")) a->mode = rng_below(r, 3), a->padding = rng_below(r, 3);
   for (uint32_t i = 0; i < p->op->n_roles; i++) {
     const char *name = p->op->role[i].name;
     int points = strstr(name, "grid") || (!strcmp(name, "dy") && p->op->kind == QN_OP_AFFINE_GRID_BACKWARD),

@@ -510,7 +510,7 @@ static const struct { const char *line, *has; } refused[] = {
   { "grid_sample x=f32/2x3x7x5 grid=f32/2x4x9x3", "grid: dims are 2x4x9x3; must be 2x4x9x2" },
   { "grid_sample x=f32/2x3x7x5 grid=f64/2x4x9x2", "grid: dtype is f64; accepted here: f32 f16 bf16" },
   { "grid_sample x=f32/2x3x0x5 grid=f32/2x4x9x2", "x: dim 2 is 0; a point lies somewhere in it" },
-  { "grid_sample x=f32/2x3x7x5 grid=f32/2x4x9x2 mode=2", "mode: is 2; must be the number of one of nearest|linear" },
+  { "grid_sample x=f32/2x3x7x5 grid=f32/2x4x9x2 mode=3", "mode: is 3; must be the number of one of nearest|linear|cubic" },
   { "grid_sample_backward_data dy=f32/2x3x4x9 grid=f32/2x4x9x2", "dx: must be given: its extents are not in dy" },
   { "grid_sample_backward_data dy=f32/2x3x4x9 grid=f32/2x4x9x2 dx=f32/2x2x7x5", "dx: dims are 2x2x7x5; must be 2x3x7x5" },
   { "grid_sample_backward_grid dy=f32/2x3x4x8 x=f32/2x3x7x5 grid=f32/2x4x9x2", "dy: dims are 2x3x4x8; must be 2x3x4x9" },

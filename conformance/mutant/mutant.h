@@ -188,6 +188,7 @@ void lr_mean_summed_outside(struct mut_call *);
 bool sp_corners_aligned(struct mut_kept *);
 bool sp_border_for_zeros(struct mut_kept *);
 bool sp_reflection_is_border(struct mut_kept *);
+bool sp_cubic_is_linear(struct mut_kept *);
 void sp_coordinates_swapped(struct mut_call *);
 void sp_last_point_lost(struct mut_call *);
 void sp_slope_unscaled(struct mut_call *);

@@ -261,7 +261,7 @@ static void pool_lp(struct line *l)
 
 static void sampled(struct line *l)
 {
-  static const char *const modes[] = {"nearest", "linear"}, *const paddings[] = {"zeros", "border", "reflection"};
+  static const char *const modes[] = {"nearest", "linear", "cubic"}, *const paddings[] = {"zeros", "border", "reflection"};
   int kind = roll(l, 5), d = 2 + roll(l, 2), rank = d + 2;
   int64_t x[5], y[5], grid[5], theta[3];
   extents(l, rank, x);
@@ -283,7 +283,7 @@ static void sampled(struct line *l)
   tensor(l, "grid", l->exact, rank, grid);
   if (kind == 3)
     tensor(l, "dx", l->dtype, rank, x);
-  put(l, " align_corners=%d mode=%s padding=%s", roll(l, 2), one_of(l, 2, modes), one_of(l, 3, paddings));
+  put(l, " align_corners=%d mode=%s padding=%s", roll(l, 2), one_of(l, 3, modes), one_of(l, 3, paddings));
 }
 
 /* ---- elements by index ---------------------------------------------------------------------- */

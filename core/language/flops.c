@@ -121,7 +121,8 @@ static double sampling_flops(const qn_value *value, const qn_node *op)
   double d = (double)(grid->rank - 2);
   if (op->op == QN_OP_AFFINE_GRID || op->op == QN_OP_AFFINE_GRID_BACKWARD)
     return 2 * (d + 1) * elements(grid);
-  return 2 * (d == 2 ? 4 : 8) * elements(y) * (op->op == QN_OP_GRID_SAMPLE_BACKWARD_GRID ? d : 1);
+  const double taps = ((const qn_sampling *)op->attr)->mode == QN_RESAMPLE_CUBIC ? 4 : 2;
+  return 2 * (d == 2 ? taps * taps : taps * taps * taps) * elements(y) * (op->op == QN_OP_GRID_SAMPLE_BACKWARD_GRID ? d : 1);
 }
 
 /* The sum over n queries i of i + c, at least 0 and at most m. */

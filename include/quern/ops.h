@@ -669,7 +669,7 @@ qn_status qn_resample_backward(qn_context *ctx, const qn_resampling *resampling,
 typedef struct qn_sampling {
   uint64_t struct_size;
   int64_t  align_corners;             /* -1 and 1 are, with 0, the outer edges; with 1, the centres of the first and last element */
-  int64_t  mode;                      /* QN_RESAMPLE_NEAREST or QN_RESAMPLE_LINEAR */
+  int64_t  mode;                      /* QN_RESAMPLE_NEAREST, QN_RESAMPLE_LINEAR or QN_RESAMPLE_CUBIC */
   int64_t  padding;                   /* QN_SAMPLE_... */
 } qn_sampling;
 #define QN_SAMPLING_INIT { sizeof(qn_sampling), 0, 1, 0 }
@@ -686,8 +686,10 @@ qn_status qn_affine_grid_backward(qn_context *ctx, const qn_sampling *sampling, 
  *   ((g + 1) n - 1)/2, or with align_corners (g + 1)(n - 1)/2
  * zeros: x is 0 outside. border: a point outside moves to the first or last element. reflection: it is mirrored at the ends (the
  * outer edges, or with align_corners the centres of the first and last element) until inside, then clamped as by border. nearest
- * takes one element, halves to even; linear the two around the point in each dim; a tap of weight 0 is not read. A point that is
- * NaN, or infinite and reflected, gives NaN and adds nothing to dx.
+ * takes one element, halves to even; linear the two around the point in each dim; a tap of weight 0 is not read. cubic takes four in
+ * each dim, weighted by Keys' kernel with coefficient -0.75; not the point but each of its taps is moved or mirrored, and the point
+ * has a slope everywhere. A point that is NaN, or infinite where the mode is cubic or the padding reflection, gives NaN and adds
+ * nothing to dx.
  * backward_data: dx = the sum of dy times weight; dx's dims must be given. Points are sorted by position, so the bits are always
  * the same. backward_grid: dgrid = the sum over channels of dy times the slope of x between its taps (at a tap: the slope towards the
  * next one); 0 for nearest, and for a point moved to the border or on it. (Jaderberg and others 2015.) */
