@@ -609,8 +609,8 @@ static inline void problem_quantization(rng *r, problem *p)
     scales[i] = !block[i] ? 1 : (dim[i] + block[i] - 1) / block[i];
   }
   uint32_t wide = problem_floats[rng_below(r, 4)], octet = narrow[rng_below(r, 4)];
-  if (dynamic && octet == QN_U8) octet = QN_E5M2;
-  problem_input(r, p, back ? octet : wide, rank, dim);
+  const int ranged = dynamic && (octet == QN_U8 || (octet == QN_I8 && rng_below(r, 2)));
+  problem_input(r, p, back ? octet : wide != QN_F64 && !dynamic && rng_below(r, 4) == 0 ? QN_I32 : wide, rank, dim);
   p->first[1] = p->n;
   if (!dynamic) {
     int scalar = whole && rng_below(r, 2) ? 0 : rank;
@@ -623,11 +623,13 @@ static inline void problem_quantization(rng *r, problem *p)
   problem_strides(r, problem_add(p, octet, rank, dim), 0);
   p->first[p->op->n_inputs + 1] = p->n;
   if (dynamic) {
-    if (rng_below(r, 2)) problem_strides(r, problem_add(p, QN_E8M0, rank, scales), 0);
+    if (!ranged && rng_below(r, 2)) problem_strides(r, problem_add(p, QN_E8M0, rank, scales), 0);
     else problem_wanted(p);
     p->first[3] = p->n;
   }
   if (rng_below(r, 2)) problem_wanted(p);
+  if (dynamic) p->first[4] = p->n;
+  if (ranged) problem_wanted(p);
   p->first[p->op->n_roles] = p->n;
 }
 

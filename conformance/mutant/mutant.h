@@ -277,6 +277,7 @@ void qu_saturates_first(struct mut_call *);
 void qu_amax_without_nan(struct mut_call *);
 void qu_power_rounded_up(struct mut_call *);
 void qu_scale_of_zeros(struct mut_call *);
+void qu_range_without_zero(struct mut_call *);
 void qu_zero_point_last(struct mut_call *);
 void qu_last_bit_lost(struct mut_call *);
 

@@ -205,6 +205,7 @@ BUG(QUANTIZE, blocks_of_equal_length,     qu_blocks_of_equal_length, 0, 0, 0)
 BUG(QUANTIZE, amax_without_nan,           0, 0, qu_amax_without_nan, 0)
 BUG(QUANTIZE_DYNAMIC, power_rounded_up,   0, 0, qu_power_rounded_up, 0)
 BUG(QUANTIZE_DYNAMIC, scale_of_zeros,     0, 0, qu_scale_of_zeros, 0)
+BUG(QUANTIZE_DYNAMIC, range_without_zero, 0, 0, qu_range_without_zero, 0)
 BUG(DEQUANTIZE, zero_point_last,          0, 0, qu_zero_point_last, 0)
 BUG(DEQUANTIZE, last_bit_lost,            0, qu_last_bit_lost, 0, 0)
 /* attention, rotary, cache (mutants_attention.c) */

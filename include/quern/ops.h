@@ -565,8 +565,8 @@ typedef struct qn_blocks {
 #define QN_BLOCKS_INIT { sizeof(qn_blocks), {0,0,0,0,0,0,0,0} }
 
 /* y = round(x / scale) + zero_point, saturated      amax = max |x| over each block
- * x f32 f16 bf16, scale any of these or e8m0, amax f32; or x and amax f64, scale f64 or e8m0. y i8 u8 e4m3 e5m2, its dtype must
- * be given. zero_point: y's dtype, i8 or u8 only; absent: 0.
+ * x f32 f16 bf16, scale any of these or e8m0, amax f32; or x and amax f64, scale f64 or e8m0; or x i32, sums of integer products, the
+ * rest as for f32, the quotient in f64. y i8 u8 e4m3 e5m2, its dtype must be given. zero_point: y's dtype, i8 or u8 only; absent: 0.
  * amax is for a delayed scale, computed for the next step: NaN if any element is, 0 over nothing.
  * Traps: scale divides, while some libraries' multiplies; a scale of 0 gives the largest value or NaN.
  * (As ONNX's QuantizeLinear, except that zero_point is added before saturating for every dtype.) */
@@ -581,10 +581,13 @@ qn_status qn_dequantize(qn_context *ctx, const qn_blocks *blocks, const qn_tenso
  *   scale f32 (with f64: f64)   amax / the largest y (448, 57344, i8: 127); 1 where that is 0
  *   scale e8m0                  2^(floor(log2 amax) - emax), emax 8 for e4m3, 15 for e5m2, 6 for i8; at least 2^-127; NaN where amax
  *                               is NaN or infinite. With block 32: the conversion of OCP Microscaling Formats (MX) 1.0, 6.3
- * y i8 e4m3 e5m2; scale f32 unless given. A block that holds NaN or an infinity dequantizes to NaN throughout.
+ * y i8 e4m3 e5m2; scale f32 unless given. With zero_point, i8 or u8 as y, whose least is then q, the range of x is covered instead,
+ *   low = min(0, min x), high = max(0, max x)      scale f32 (with f64: f64)   (high - low) / 255; 1 where that is 0
+ *   zero_point = round(q - low / scale), NaN counts as 0, saturated      y = round(x / scale) + zero_point
+ * as ONNX's DynamicQuantizeLinear; y u8 wants it. A block that holds NaN or an infinity dequantizes to NaN throughout.
  * Trap: i8 are integers here; MXINT8 reads them as 64ths, with scales 64 times these. */
 qn_status qn_quantize_dynamic(qn_context *ctx, const qn_blocks *blocks, const qn_tensor *x, const qn_tensor *y, const qn_tensor *scale,
-                              const qn_tensor *amax);
+                              const qn_tensor *amax, const qn_tensor *zero_point);
 
 /* ---- pooling ------------------------------------------------------------------------------ */
 
