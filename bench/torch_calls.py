@@ -287,6 +287,8 @@ def resampling(op, a, t):
         (mode, grid), {"linear": {2: "upsample_bilinear2d", 3: "upsample_trilinear3d"}, "cubic": {2: "upsample_bicubic2d"}}.get(mode, {}).get(n))
     if not name:
         return None
+    if "antialias" in a:
+        return None
     if op == "resample":
         f = getattr(aten, name).out
         return lambda: f(t["x"], list(t["y"].shape[2:]), *corners, out=t["y"])

@@ -158,6 +158,7 @@ static const struct { const char *line, *out; } found[] = {
   { "grid_sample_backward_grid dy=f16/2x3x4x9/nhwc x=f16/2x3x7x5 grid=f32/2x4x9x2", "dgrid=f32/2x4x9x2" },
   { "resample x=f16/2x3x7x5/nhwc size=3,9 mode=cubic", "y=f16/2x3x3x9/nhwc" },
   { "resample_backward dy=f32/2x3x8 dx=f32/2x3x5 mode=linear grid=align_corners", "dx=f32/2x3x5" },
+  { "resample x=f16/2x3x7x5 size=3,9 mode=cubic antialias=1", "y=f16/2x3x3x9" },
   { "pool_lp x=f32/2x3x7x8 window=3,2 stride=2 p=3", "y=f32/2x3x3x4" },
   { "pool_lp_backward dy=f32/1x1x2 x=f32/1x1x5 y=f32/1x1x2 window=2", "dx=f32/1x1x5" },
   /* transforms */
@@ -525,6 +526,9 @@ static const struct { const char *line, *has; } refused[] = {
   { "grid_sample_backward_data dy=f32/2x3x4x9 grid=f32/2x4x9x2 dx=f32/2x2x7x5", "dx: dims are 2x2x7x5; must be 2x3x7x5" },
   { "grid_sample_backward_grid dy=f32/2x3x4x8 x=f32/2x3x7x5 grid=f32/2x4x9x2", "dy: dims are 2x3x4x8; must be 2x3x4x9" },
   { "resample x=f32/1x1x8", "size: entry 0 is 0 and y is not given" },
+  { "resample x=f32/1x1x8 size=4 antialias=1", "antialias: is 1; wants mode linear or cubic, and grid half_pixel" },
+  { "resample x=f32/1x1x8 size=4 mode=linear antialias=1 grid=asymmetric", "antialias: is 1; wants mode linear or cubic" },
+  { "resample x=f32/1x1x8 size=4 mode=linear antialias=2", "antialias: is 2; must be 0 or 1" },
   { "resample x=f32/1x1x8 size=4 grid=5", "grid: is 5; must be the number of one of half_pixel|align_corners|asymmetric" },
   { "resample x=f32/1x1x8 size=4 y=f16/1x1x4", "y: dtype is f16; accepted here: f32" },
   { "resample_backward dy=f32/1x1x8", "dx: must be given: its extents are not in dy" },

@@ -230,7 +230,9 @@ static void resized(struct line *l)
   if (kind == 0 && (back || roll(l, 2)))
     tensor(l, "indices", roll(l, 2) ? "i32" : "i64", rank, y);
   tensor(l, back ? "dx" : "y", l->dtype, rank, back ? x : y);
-  if (kind == 2)
+  if (kind == 2 && roll(l, 4) == 0)
+    put(l, " mode=%s antialias=1", roll(l, 2) ? "linear" : "cubic");
+  else if (kind == 2)
     put(l, " mode=%s grid=%s", one_of(l, 3, modes), one_of(l, 3, grids));
 }
 

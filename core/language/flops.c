@@ -63,10 +63,12 @@ static double adaptive_flops(const qn_value *value, const qn_node *op)
 /* A multiply-add for each tap of each point. */
 static double resampling_flops(const qn_value *value, const qn_node *op)
 {
-  const qn_value *y = role(value, op, qn_op_find(op->op)->forward ? "dy" : "y");
+  const bool back = qn_op_find(op->op)->forward;
+  const qn_value *y = role(value, op, back ? "dy" : "y"), *x = role(value, op, back ? "dx" : "x");
+  const qn_resampling *a = op->attr;
   double taps = 1;
   for (int d = 2; d < y->rank; d++)
-    taps *= 1 << ((const qn_resampling *)op->attr)->mode;
+    taps *= (1 << a->mode) * (a->antialias && y->dim[d] && x->dim[d] > y->dim[d] ? (double)x->dim[d] / (double)y->dim[d] : 1);
   return taps > 1 ? 2 * taps * elements(y) : 0;
 }
 

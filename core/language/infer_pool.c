@@ -55,6 +55,9 @@ qn_status qn__infer_sized(const qn__problem *p)
     return qn__refuse(p, out_name, "rank is %d; must be %s's, %d", (int)out->rank, qn__role_name(p, 0), rank);
   qn_status status = check_dtype(p);
   if (status) return status;
+  const qn_resampling *r = p->op->family == QN_FAMILY_RESAMPLING ? p->attr : NULL;
+  if (r && r->antialias && (r->mode == QN_RESAMPLE_NEAREST || r->grid != QN_GRID_HALF_PIXEL))
+    return qn__refuse(p, "antialias", "is 1; wants mode linear or cubic, and grid half_pixel");
   for (int i = 2; i < rank; i++) {
     int64_t *size = &a->size[i - 2];
     if (*size == 0 && small->rank < 0)

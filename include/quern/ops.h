@@ -648,8 +648,9 @@ typedef struct qn_resampling {
   int64_t  grid;                      /* QN_GRID_... */
   int64_t  rounding;                  /* QN_ROUNDING_...: nearest's, of a coordinate */
   double   coefficient;               /* cubic's a; finite */
+  int64_t  antialias;                 /* 1: linear and cubic by half_pixel widen their kernel where y has fewer elements than x */
 } qn_resampling;
-#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0, 0, -0.75 }
+#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0, 0, -0.75, 0 }
 enum { QN_RESAMPLE_NEAREST = 0, QN_RESAMPLE_LINEAR = 1, QN_RESAMPLE_CUBIC = 2 };
 enum { QN_GRID_HALF_PIXEL = 0, QN_GRID_ALIGN_CORNERS = 1, QN_GRID_ASYMMETRIC = 2 };
 enum { QN_ROUNDING_AUTO = 0,          /* asymmetric: floor, else prefer_ceil */
@@ -661,7 +662,9 @@ enum { QN_ROUNDING_AUTO = 0,          /* asymmetric: floor, else prefer_ceil */
  * nearest takes one element, at the coordinate rounded: floor((i + 1/2) X/P) by half_pixel, floor(i X/P) by asymmetric, unless rounding
  * says another (ONNX's nearest_mode, whose default is prefer_floor). linear takes the
  * two around the coordinate, cubic four, by Keys' kernel with a = coefficient (PyTorch's and ONNX's -3/4, some
- * others' -1/2); elements beyond the edge repeat the edge. Weights multiply over
+ * others' -1/2); elements beyond the edge repeat the edge. With antialias the kernel is X/P times as wide where P < X, elements beyond the
+ * edge are left out, and weights are divided by their sum: PyTorch's antialias (whose cubic has a = -1/2), ONNX's with exclude_outside.
+ * Weights multiply over
  * the dims (linear is bilinear in 2 dims, trilinear in 3); a tap of weight 0 is not read. The gradient needs dx's dims given: X
  * cannot be inferred from dy. It gathers, so its bits are always the same. */
 qn_status qn_resample(qn_context *ctx, const qn_resampling *resampling, const qn_tensor *x, const qn_tensor *y);
