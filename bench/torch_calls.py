@@ -287,6 +287,8 @@ def resampling(op, a, t):
         (mode, grid), {"linear": {2: "upsample_bilinear2d", 3: "upsample_trilinear3d"}, "cubic": {2: "upsample_bicubic2d"}}.get(mode, {}).get(n))
     if not name:
         return None
+    if "antialias" in a:
+        return None
     if op == "resample":
         f = getattr(aten, name).out
         return lambda: f(t["x"], list(t["y"].shape[2:]), *corners, out=t["y"])
@@ -370,7 +372,7 @@ def sampling(op, a, t):
         if op == "affine_grid":
             return lambda: aten.affine_grid_generator(t["theta"], size, corners)
         return lambda: aten.affine_grid_generator_backward(grid, size, corners)
-    rule = ["linear", "nearest"].index(a.get("mode", "linear")), ["zeros", "border", "reflection"].index(a.get("padding", "zeros")), corners
+    rule = ["linear", "nearest", "cubic"].index(a.get("mode", "linear")), ["zeros", "border", "reflection"].index(a.get("padding", "zeros")), corners
     name = f"grid_sampler_{t['grid'].shape[-1]}d"
     if op == "grid_sample":
         f = getattr(aten, name)
@@ -403,7 +405,7 @@ def quantization(op, a, t):
 def loss(op, a, t):
     x, reduction = t["x"], {"mean": 1, "sum": 2}.get(a.get("reduction"), 0)
     if op.startswith("cross_entropy"):
-        if x.dim() != 2 or a.get("axis", "-1") not in ("-1", "1"):
+        if x.dim() != 2 or a.get("axis", "-1") not in ("-1", "1") or "labels" not in t or "weights" in t or "input" in a:
             return None
         labels = t["labels"].flatten().long()
         if op == "cross_entropy":

@@ -474,7 +474,7 @@ static inline void problem_sampling(rng *r, problem *p)
   grid[d + 1] = d;
   qn_sampling *a = (qn_sampling *)p->attr.bytes;
   a->align_corners = rng_below(r, 2);
-  if (problem_attr(p, "mode")) a->mode = rng_below(r, 2), a->padding = rng_below(r, 3);
+  if (problem_attr(p, "mode")) a->mode = rng_below(r, 3), a->padding = rng_below(r, 3);
   for (uint32_t i = 0; i < p->op->n_roles; i++) {
     const char *name = p->op->role[i].name;
     int points = strstr(name, "grid") || (!strcmp(name, "dy") && p->op->kind == QN_OP_AFFINE_GRID_BACKWARD),
@@ -553,13 +553,19 @@ static inline void problem_loss(rng *r, problem *p)
   a->axis = axis;
   a->ignore = rng_in(r, -3, 3);
   a->reduction = rng_below(r, 3);
+  a->input = rng_below(r, 2);
+  const char *absent = rng_below(r, 2) ? "labels" : "probabilities";
+  int64_t classes = dim[axis < 0 ? rank - 1 : axis];
   for (int i = 0; i < rank; i++) row[i] = i == (axis < 0 ? rank - 1 : axis) ? 1 : dim[i];
   for (uint32_t i = 0; i < p->op->n_inputs; i++) {
     const char *name = p->op->role[i].name;
-    const int64_t *own = !strcmp(name, "x") ? dim : !strcmp(name, "count") || (!strcmp(name, "dy") && a->reduction) ? one : row;
+    const int64_t *own = !strcmp(name, "x") || !strcmp(name, "probabilities") ? dim
+                       : !strcmp(name, "count") || (!strcmp(name, "dy") && a->reduction) ? one : row;
     uint32_t dtype = p->op->role[i].class_ == 'i' ? (rng_below(r, 2) ? QN_I32 : QN_I64)
                    : f64 ? QN_F64 : own == dim ? problem_floats[rng_in(r, 1, 3)] : QN_F32;
-    if (strcmp(name, "count") || a->reduction == QN_REDUCTION_MEAN || rng_below(r, 2)) problem_input(r, p, dtype, rank, own);
+    if (!strcmp(name, "weights")) { if (rng_below(r, 2)) problem_input(r, p, dtype, 1, &classes); }
+    else if (!strcmp(name, absent) || (!strcmp(name, "lse") && a->input)) {}
+    else if (strcmp(name, "count") || a->reduction == QN_REDUCTION_MEAN || rng_below(r, 2)) problem_input(r, p, dtype, rank, own);
     p->first[i + 1] = p->n;
   }
 }
@@ -622,8 +628,8 @@ static inline void problem_quantization(rng *r, problem *p)
     scales[i] = !block[i] ? 1 : (dim[i] + block[i] - 1) / block[i];
   }
   uint32_t wide = problem_floats[rng_below(r, 4)], octet = narrow[rng_below(r, 4)];
-  if (dynamic && octet == QN_U8) octet = QN_E5M2;
-  problem_input(r, p, back ? octet : wide, rank, dim);
+  const int ranged = dynamic && (octet == QN_U8 || (octet == QN_I8 && rng_below(r, 2)));
+  problem_input(r, p, back ? octet : wide != QN_F64 && !dynamic && rng_below(r, 4) == 0 ? QN_I32 : wide, rank, dim);
   p->first[1] = p->n;
   if (!dynamic) {
     int scalar = whole && rng_below(r, 2) ? 0 : rank;
@@ -636,11 +642,13 @@ static inline void problem_quantization(rng *r, problem *p)
   problem_strides(r, problem_add(p, octet, rank, dim), 0);
   p->first[p->op->n_inputs + 1] = p->n;
   if (dynamic) {
-    if (rng_below(r, 2)) problem_strides(r, problem_add(p, QN_E8M0, rank, scales), 0);
+    if (!ranged && rng_below(r, 2)) problem_strides(r, problem_add(p, QN_E8M0, rank, scales), 0);
     else problem_wanted(p);
     p->first[3] = p->n;
   }
   if (rng_below(r, 2)) problem_wanted(p);
+  if (dynamic) p->first[4] = p->n;
+  if (ranged) problem_wanted(p);
   p->first[p->op->n_roles] = p->n;
 }
 
@@ -806,6 +814,7 @@ static inline void problem_collective(rng *r, problem *p)
 static inline int problem_wants(rng *r, const problem *p, uint32_t output)
 {
   if (output == p->op->n_inputs) return 1;
+  if (p->op->kind == QN_OP_CROSS_ENTROPY && output == QN_ROLE_CROSS_ENTROPY_LSE && ((const qn_entropy *)p->attr.bytes)->input) return 0;
   for (uint32_t i = 0; i < p->op->n_inputs; i++)
     if (p->op->role[i].paired == (int32_t)output) return p->first[i] < p->first[i + 1];
   return rng_below(r, 2);

@@ -6,6 +6,11 @@
  *   reduced   the sum of e and c(rows) times the sum of |loss|, over count for a mean
  *   backward  e = |g| (p (exp(d) - 1) + 3u T) + (e_g + 2u |g|) T,  d = (2|x - lse| + 4) u + e_x + e_lse,  T = p + [label] + smoothing/C
  *
+ * with weights w, probabilities or log-probabilities (lse = 0, e_l = 0); a = t w, e_a = (1 - smoothing)|w| e_t + |t| e_w + 4u (|t w| whole)
+ *   loss      |sum a| e_l + sum |a| e_x + sum e_a (|lse| + |x|) + (c(C) + 4u) sum |a| (|lse| + |x|)
+ *   count     sum e_w + (c(rows) + 2u) sum |w|; the mean's further error: |loss| e_count / |count|
+ *   backward  as above with p sum a for p, its e_x p sum e_a, and |a| for [label] + smoothing/C
+ *
  * If g is infinite and its factor within its own error of 0, no single value is right; nor if exp(x - lse) is beyond the computing
  * type's range, which cannot happen with x's own lse.
  *
@@ -23,7 +28,7 @@
 struct loss {
   struct qc_node *n;
   const qn_entropy *a;
-  struct qc_value *x, *labels;
+  struct qc_value *x, *labels, *probabilities, *weights;
   int64_t classes, rows, inner;           /* inner: elements between the classes of a row */
   double u, c;
 };
@@ -42,7 +47,9 @@ static int64_t integer(const struct qc_value *v, int64_t i)
   memcpy(&narrow, at, sizeof narrow);
   return narrow;
 }
-static int64_t label_of(const struct loss *s, int64_t row) { return integer(s->labels, row); }
+static int64_t label_of(const struct loss *s, int64_t row) { return s->labels ? integer(s->labels, row) : -1; }
+static bool counts(const struct loss *s, int64_t row) { return !s->labels || integer(s->labels, row) != s->a->ignore; }
+static bool plain(const struct loss *s) { return s->labels && !s->weights && s->a->input == QN_LOGITS; }
 
 static double settled(double e) { return isnan(e) ? INFINITY : e; }
 static double known(double y, double e) { return isinf(e) && isfinite(y) ? QC_ANY : settled(e); }
@@ -65,13 +72,55 @@ static double lse_of(const struct loss *s, int64_t first, double *e)
   return lse;
 }
 
+/* t w of a class (of no class: of a label of no class), and its error. */
+static double share(const struct loss *s, int64_t row, int64_t class, double *e)
+{
+  int64_t label = label_of(s, row), i = first_of(s, row) + class * s->inner;
+  bool none = class < 0, known = label >= 0 && label < s->classes;
+  double keep = 1 - s->a->smoothing, spread = none ? 0 : s->a->smoothing / (double)s->classes;
+  double whole = none ? !known : class == label, ep = 0;
+  double w = none || !s->weights ? 1 : s->weights->y[class], ew = none || !s->weights ? 0 : s->weights->e[class];
+  if (s->probabilities) {
+    whole = none ? 0 : s->probabilities->y[i];
+    ep = none ? 0 : s->probabilities->e[i];
+  }
+  double t = (keep > 0 && whole != 0 ? keep * whole : 0) + spread;
+  *e = keep * ep * fabs(w) + fabs(t) * ew;
+  if (t == 0 || w == 0)
+    return 0;
+  *e += 4 * s->u * fabs(w) * (keep * fabs(whole) + spread) + qc_half_ulp(s->n->compute, 0);
+  return t * w;
+}
+
+static void weighted_errors(const struct loss *s, int64_t row, double *of_lse, double *of_loss, double *loss)
+{
+  double lse = s->a->input == QN_LOGITS ? lse_of(s, first_of(s, row), of_lse) : 0, total = 0, size = 0, ea;
+  for (int64_t j = -1; j < s->classes; j++) {
+    int64_t i = first_of(s, row) + j * s->inner;
+    double a = share(s, row, j, &ea), x = j < 0 ? 0 : s->x->y[i], ex = j < 0 ? 0 : s->x->e[i];
+    if (a == 0 && ea == 0)
+      continue;
+    *loss += a == 0 ? 0 : a * (lse - x);
+    total += a;
+    size += fabs(a) * (fabs(lse) + fabs(x));
+    *of_loss += fabs(a) * ex + ea * (fabs(lse) + fabs(x));
+  }
+  *of_loss += (total == 0 ? 0 : fabs(total) * *of_lse) + (s->c + 4 * s->u) * size;
+  if (qc_overflows(s->n->compute, size))
+    *of_loss = INFINITY;
+}
+
 static void row_errors(const struct loss *s, int64_t row, double *of_lse, double *of_loss, double *loss)
 {
   int64_t label = label_of(s, row), first = first_of(s, row);
   double total = 0, size = 0, inexact = 0, smoothing = s->a->smoothing;
   *of_lse = *of_loss = *loss = 0;
-  if (label == s->a->ignore)
+  if (!counts(s, row))
     return;
+  if (!plain(s)) {
+    weighted_errors(s, row, of_lse, of_loss, loss);
+    return;
+  }
   double lse = lse_of(s, first, of_lse), n = (double)s->classes;
   for (int64_t j = 0; j < s->classes; j++) {
     total += s->x->y[first + j * s->inner];
@@ -89,8 +138,8 @@ static void row_errors(const struct loss *s, int64_t row, double *of_lse, double
 
 static void forward(const struct loss *s, const struct qc_numerics *k)
 {
-  struct qc_value *loss = qc_role(s->n, "loss"), *lse = qc_role(s->n, "lse");
-  double sum = 0, size = 0, count = 0;
+  struct qc_value *loss = qc_role(s->n, "loss"), *lse = qc_role(s->n, "lse"), *counted = qc_role(s->n, "count");
+  double sum = 0, size = 0, count = 0, of_count = 0, weights = 0;
   for (int64_t row = 0; row < s->rows; row++) {
     double of_lse, of_loss, y;
     row_errors(s, row, &of_lse, &of_loss, &y);
@@ -100,15 +149,55 @@ static void forward(const struct loss *s, const struct qc_numerics *k)
       loss->e[row] = known(y, of_loss);
     sum += of_loss;
     size += fabs(y);
-    count += label_of(s, row) != s->a->ignore;
+    if (!counts(s, row))
+      continue;
+    int64_t label = s->weights ? label_of(s, row) : -1;
+    bool known = label >= 0 && label < s->classes;
+    count += known ? s->weights->y[label] : 1;
+    weights += known ? fabs(s->weights->y[label]) : 1;
+    of_count += known ? s->weights->e[label] : 0;
   }
+  if (s->weights)
+    of_count += (qc_sum_error(k, s->n->compute, (double)s->rows) + 2 * s->u) * weights;
+  if (counted)
+    counted->e[0] = known(count, qc_overflows(s->n->compute, weights) ? INFINITY : of_count);
   if (s->a->reduction == QN_REDUCTION_NONE)
     return;
   double e = sum + (qc_sum_error(k, s->n->compute, (double)s->rows) + 2 * s->u) * size;
-  loss->e[0] = known(loss->y[0], s->a->reduction == QN_REDUCTION_MEAN ? e / count : e);
+  if (s->a->reduction == QN_REDUCTION_MEAN)
+    e = of_count > 0 && fabs(count) <= 2 * of_count ? INFINITY : (e + (of_count > 0 ? 2 * fabs(loss->y[0]) * of_count : 0)) / fabs(count);
+  loss->e[0] = known(loss->y[0], e);
 }
 
 /* ---- backward ------------------------------------------------------------------------------------------------------ */
+
+static void weighted_gradient(const struct loss *s, int64_t row, double g, double eg)
+{
+  const struct qc_value *lse = qc_role(s->n, "lse");
+  struct qc_value *dx = s->n->out[0];
+  double total = 0, of_total = 0, size = 0, ea, tiny = qc_half_ulp(s->n->compute, 0), vanishing = qc_least_normal(s->n->compute);
+  for (int64_t j = -1; j < s->classes; j++) {
+    double a = share(s, row, j, &ea);
+    total += a;
+    size += fabs(a);
+    of_total += ea;
+  }
+  of_total += (s->c + 2 * s->u) * size;
+  for (int64_t j = 0; j < s->classes; j++) {
+    int64_t i = first_of(s, row) + j * s->inner;
+    double a = share(s, row, j, &ea), p = 0, d = 0;
+    if (lse && (total != 0 || of_total != 0)) {
+      double away = s->x->y[i] - lse->y[row];
+      p = exp(away);
+      d = (2 * fabs(away) + 4) * s->u + s->x->e[i] + lse->e[row];
+    }
+    double t = p * fabs(total) + fabs(a), inner = (p > 0 ? p * (expm1(d) * fabs(total) + exp(d) * of_total) : 0) + ea + 3 * s->u * t;
+    inner += vanishing * (1 + size);
+    bool undecided = (isinf(g) && fabs(p * total - a) <= inner) || qc_overflows(s->n->compute, g) ||
+                     p * fmax(1, size) >= qc_overflow(s->n->compute);
+    dx->e[i] = undecided ? QC_ANY : settled(fabs(g) * inner + (eg + 2 * s->u * fabs(g)) * t + tiny);
+  }
+}
 
 static void backward(const struct loss *s)
 {
@@ -122,7 +211,11 @@ static void backward(const struct loss *s)
       g /= count->y[0];
       eg = eg / fabs(count->y[0]) + fabs(g) * count->e[0] / fabs(count->y[0]) + tiny;
     }
-    for (int64_t j = 0; j < s->classes && label != s->a->ignore; j++) {
+    if (counts(s, row) && !plain(s)) {
+      weighted_gradient(s, row, g, eg);
+      continue;
+    }
+    for (int64_t j = 0; j < s->classes && counts(s, row); j++) {
       int64_t i = first + j * s->inner;
       double away = s->x->y[i] - lse->y[row], p = exp(away), d = (2 * fabs(away) + 4) * s->u + s->x->e[i] + lse->e[row];
       double at = j == label ? 1 - s->a->smoothing : 0, t = p + at + spread;
@@ -337,10 +430,13 @@ void qc_bound_loss(struct qc_node *n, const struct qc_numerics *k)
     bound_ctc(n, k);
     return;
   }
-  struct loss s = {.n = n, .a = n->attr, .x = qc_role(n, "x"), .labels = qc_role(n, "labels"), .u = qc_unit(n->compute), .inner = 1};
+  struct loss s = {.n = n, .a = n->attr, .x = qc_role(n, "x"), .labels = qc_role(n, "labels"), .u = qc_unit(n->compute), .inner = 1,
+                   .probabilities = qc_role(n, "probabilities"), .weights = qc_role(n, "weights")};
   int axis = (int)(s.a->axis < 0 ? s.a->axis + s.x->q.rank : s.a->axis);
   s.classes = s.x->q.dim[axis];
-  s.rows = s.labels->n;
+  s.rows = 1;
+  for (int k2 = 0; k2 < s.x->q.rank; k2++)
+    s.rows *= k2 == axis ? 1 : s.x->q.dim[k2];
   for (int k2 = axis + 1; k2 < s.x->q.rank; k2++)
     s.inner *= s.x->q.dim[k2];
   s.c = qc_sum_error(k, n->compute, (double)s.classes);

@@ -3,6 +3,7 @@
  *   e = (c(n) + 3 d u) S + d v T + n times the least subnormal, over d spatial dims and n taps
  *   S = sum |w x|, T = sum |x| over the taps; v = 2u (linear), 16u (cubic, times 4/3 |coefficient| if that is above 1): the
  *   error of a weight (1 - t is as exact as t)
+ * antialias: the same, with the widened kernel's taps and weights.
  * nearest is exact. The weights are recomputed here, in double. */
 #include <math.h>
 #include <stdlib.h>
@@ -27,6 +28,26 @@ static int taps(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int64_t
   return n;
 }
 
+/* The same with antialias: any number of taps. */
+static int wide_taps(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int64_t *place, double *weight)
+{
+  int n = 0;
+  double total = 0, c = a->coefficient;
+  for (int64_t j = 0; j < x; j++) {
+    double z = fabs((double)((2 * j + 1) * y - (2 * i + 1) * x)) / (double)(2 * (x > y ? x : y));
+    double w = a->mode == QN_RESAMPLE_LINEAR ? fmax(0, 1 - z) : z <= 1 ? ((c + 2) * z - (c + 3)) * z * z + 1
+             : z < 2 ? ((c * z - 5 * c) * z + 8 * c) * z - 4 * c : 0;
+    if (w == 0)
+      continue;
+    place[n] = j;
+    weight[n++] = w;
+    total += w;
+  }
+  for (int k = 0; k < n; k++)
+    weight[k] = fabs(weight[k] / total);
+  return n;
+}
+
 /* Adds v w to S, v to T and 1 to the count, for each tap of y's elements. */
 struct sums { double *s, *t, *n; };
 
@@ -35,12 +56,19 @@ static void each_tap(const struct qc_node *node, bool back, struct sums *to)
   const qn_value *x = back ? &node->out[0]->q : &node->in[0]->q, *y = back ? &node->in[0]->q : &node->out[0]->q;
   const double *in = node->in[0]->y;
   int spatial = x->rank - 2;
+  const qn_resampling *a = node->attr;
+  int64_t *place[3];
+  double *weight[3];
+  for (int d = 0; d < 3; d++) {
+    size_t most = d < spatial && x->dim[2 + d] > 4 ? (size_t)x->dim[2 + d] : 4;
+    place[d] = qc_alloc(most * sizeof *place[d]);
+    weight[d] = qc_alloc(most * sizeof *weight[d]);
+  }
   for (int64_t i = 0; i < qc_elements(y); i++) {
-    int64_t place[3][4] = {{0}}, rest = i, plane = 1;
-    double weight[3][4] = {{1}, {1}, {1}};
+    int64_t rest = i, plane = 1;
     int n[3] = {1, 1, 1};
     for (int d = spatial - 1; d >= 0; d--) {
-      n[d] = taps(node->attr, rest % y->dim[2 + d], x->dim[2 + d], y->dim[2 + d], place[d], weight[d]);
+      n[d] = (a->antialias ? wide_taps : taps)(a, rest % y->dim[2 + d], x->dim[2 + d], y->dim[2 + d], place[d], weight[d]);
       rest /= y->dim[2 + d];
       plane *= x->dim[2 + d];
     }
@@ -61,6 +89,10 @@ static void each_tap(const struct qc_node *node, bool back, struct sums *to)
       to->t[at] += v;
       to->n[at]++;
     }
+  }
+  for (int d = 0; d < 3; d++) {
+    free(place[d]);
+    free(weight[d]);
   }
 }
 

@@ -7,6 +7,7 @@
  *   y, dx     e = (c(taps) + 3du) S+ + S+ - S,  S+ = sum |v| product(w + q + 2u), S the same with w;  nearest: exact, or S+ if unsure
  *   dgrid     the same with the slope in place of its dim's weight; 2 S+ more if the point may be in either of two cells, or on
  *             either side of an end
+ * cubic: a weight is within 1.5 q + 8u, a slope within its factor times 5 q + 16u: the kernel and its derivative are continuous.
  * If an Inf or NaN has a weight that may be 0, nothing is known.
  *
  *   grid      c(d + 1) sum |theta xy| + 3u sum |theta|      dtheta     (c(n) + 4u) sum |dy xy| + 3u sum |dy| */
@@ -64,8 +65,8 @@ struct dim {
   bool    nan, unknown, either;         /* either: the slope may be that of another cell, or 0 beyond an end */
   int64_t place[MOST];
   double  nominal[MOST], high[MOST], slope[MOST];
-  double  scale;                        /* upper bound of the slope's factor */
-  bool    sure[MOST];
+  double  scale, steep[MOST];           /* upper bound of the slope's factor; of a tap's slope */
+  bool    sure[MOST], firm[MOST];       /* firm: so with the slope */
 };
 
 static double mirrored(double at, double low, double high, double *sign)
@@ -77,17 +78,66 @@ static double mirrored(double at, double low, double high, double *sign)
   return fmod(turns, 2) != 0 ? high - rest : low + rest;
 }
 
+static double keys(double x, double *slope)
+{
+  double d = fabs(x), a = -0.75;
+  *slope = (d <= 1 ? (3 * (a + 2) * d - 2 * (a + 3)) * d : d < 2 ? a * ((3 * d - 10) * d + 8) : 0) * (x < 0 ? -1 : 1);
+  return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : d < 2 ? a * (((d - 5) * d + 8) * d - 4) : 0;
+}
+
+/* Where the padding finds an element beyond the ends; -1: nowhere. */
+static int64_t padded(const qn_sampling *a, double at, double n)
+{
+  if (a->padding == QN_SAMPLE_ZEROS)
+    return at >= 0 && at < n ? (int64_t)at : -1;
+  if (a->padding == QN_SAMPLE_BORDER)
+    return (int64_t)fmin(fmax(at, 0), n - 1);
+  double low = a->align_corners ? 0 : -0.5, sign;
+  return (int64_t)rint(mirrored(at, low, n - 1 - low, &sign));
+}
+
+static void cubic_taps(struct dim *t, const qn_sampling *a, double p, double q, double n, double u)
+{
+  if (a->padding == QN_SAMPLE_ZEROS && !(p > -3 && p < n + 2))
+    return;
+  if (a->padding == QN_SAMPLE_BORDER)
+    p = fmin(fmax(p, -3), n + 2);
+  for (double at = floor(p - q) - 1; at <= floor(p + q) + 2 && t->n < MOST; at++) {
+    int64_t place = padded(a, at, n);
+    double slope, w = keys(p - at, &slope);
+    if (place < 0)
+      continue;
+    t->place[t->n] = place;
+    t->nominal[t->n] = fabs(w);
+    t->high[t->n] = q > 0 || (w != 0 && w != 1) ? fabs(w) + 1.5 * q + 8 * u : fabs(w);
+    t->slope[t->n] = t->scale * slope;
+    t->steep[t->n] = q > 0 || slope != 0 ? t->scale * (fabs(slope) + 5 * q + 16 * u) : 0;
+    t->sure[t->n] = q == 0 || fabs(w) > 1.5 * q + 8 * u;
+    t->firm[t->n] = q == 0 || fabs(slope) > 5 * q + 16 * u;
+    t->n++;
+  }
+}
+
 static struct dim dim_of(const qn_sampling *a, double g, double eg, int64_t n, double u)
 {
   struct dim t = {0};
   double last = (double)(n - 1), scale = a->align_corners ? last / 2 : (double)n / 2;
   double p = a->align_corners ? (g + 1) / 2 * last : ((g + 1) * (double)n - 1) / 2;
   t.scale = scale;
-  t.nan = isnan(g) || (isinf(g) && a->padding == QN_SAMPLE_REFLECTION);
+  t.nan = isnan(g) || (isinf(g) && (a->padding == QN_SAMPLE_REFLECTION || a->mode == QN_RESAMPLE_CUBIC));
   if (t.nan)
     return t;
   bool few = eg == 0 && n < 4096 && fabs(g) <= 64 && g * 16 == floor(g * 16);
   double q = few || isinf(g) ? 0 : 2 * u * ((fabs(g) + 1) * (double)n + 1) + scale * eg;
+  if (a->mode == QN_RESAMPLE_CUBIC) {
+    if (a->padding == QN_SAMPLE_REFLECTION && fabs(g) > 2)      /* its period, exactly */
+      return dim_of(a, g - 4 * rint(g / 4), eg, n, u);
+    q += few || a->padding != QN_SAMPLE_REFLECTION ? 0 : 4 * u * (fabs(p) + (double)n);
+    t.unknown = q > 0.5;
+    if (!t.unknown)
+      cubic_taps(&t, a, p, q, (double)n, u);
+    return t;
+  }
   if (a->padding == QN_SAMPLE_REFLECTION) {
     q += few ? 0 : 4 * u * (fabs(p) + (double)n);
     p = a->align_corners ? mirrored(p, 0, last, &scale) : mirrored(p, -0.5, last + 0.5, &scale);
@@ -115,6 +165,8 @@ static struct dim dim_of(const qn_sampling *a, double g, double eg, int64_t n, d
     t.nominal[t.n] = w;
     t.high[t.n] = nearest ? 1 : w > 0 || q > 0 ? fmin(1, w + q + (w == 1 ? 0 : 2 * u)) : 0;
     t.slope[t.n] = nearest || at < own || at > own + 1 ? 0 : at == own ? -scale : scale;
+    t.steep[t.n] = fabs(t.slope[t.n]);
+    t.firm[t.n] = !t.either;
     t.sure[t.n] = nearest ? from == to : q == 0 || w > q;
     t.n++;
   }
@@ -153,8 +205,8 @@ static struct tap tap_of(const struct point *s, const qn_value *image, int k, in
     const struct dim *m = &s->dim[d];
     t.place = t.place * (d >= 5 - image->rank ? image->dim[d - 3 + image->rank] : 1) + m->place[at[d]];
     t.low *= d == by ? fabs(m->slope[at[d]]) : m->nominal[at[d]];
-    t.high *= d == by ? (m->either ? m->scale : fabs(m->slope[at[d]])) : m->high[at[d]];
-    t.sure &= d == by ? !m->either : m->sure[at[d]];
+    t.high *= d == by ? (m->either ? m->scale : m->steep[at[d]]) : m->high[at[d]];
+    t.sure &= d == by ? m->firm[at[d]] : m->sure[at[d]];
   }
   return t;
 }

@@ -6,6 +6,7 @@
  *            d = sqrt(v') + eps, v' = v / (1 - b2^t) within e_v' = e_v / (1 - b2^t) + (3u + 2^-52 / (1 - b2^t)) v', so d within the
  *            root's change by that and 2u d; move = rate m' / d within rate ((|m'| + e_m') / (d - e_d) - |m'| / d) + 5u |move|
  *   amsgrad  the larger v is within the larger error      rmsprop, adagrad   g / d, d = sqrt(v) + eps, as adam's move
+ *   lamb     u as adamw's move; r = |p| / |u| within r ((c(n) + 4u) + sum |u| e_u / |u|^2 + sum |p| e_p / |p|^2); move = rate r u
  *   lion     2 rate where the sum whose sign it takes is within its error of 0, else as decay's share
  *   If what is kept, or the mean of squares, overflows the computing type, nothing is known of p.
  *   norm     (c(n) / 2 + 4u) norm: the root halves the relative error of the sum of squares */
@@ -141,7 +142,7 @@ static struct moved by_adam(const struct qc_node *n, int k, int64_t i, double u,
   double mh = m1 / c1, emh = em / fabs(c1) + (2 * u + power / fabs(c1)) * fabs(mh) + tiny;
   struct moved moved = over_root(mh, emh, w, ew, a->eps, u);
   double by = moved.by, e = moved.e;
-  if (n->op->kind == QN_OP_ADAMW) {
+  if (n->op->kind == QN_OP_ADAMW || n->op->kind == QN_OP_LAMB) {
     by += a->decay * p;
     e += 3 * u * fabs(a->decay * p);
   }
@@ -150,7 +151,28 @@ static struct moved by_adam(const struct qc_node *n, int k, int64_t i, double u,
   return (struct moved){rate * by, w < ew && w > -ew && w != 0 && w - ew < 0 && v1 < 0 ? QC_ANY : fabs(rate) * (e + 3 * u * fabs(by))};
 }
 
-static void step(struct qc_node *n)
+/* |p| / |u| of tensor k and its error; u: moves with a rate of 1. */
+static double reach_of(const struct qc_node *n, const struct qc_numerics *s, const struct qc_value *p, const struct moved *move, double *e)
+{
+  double params = 0, moves = 0, ep = 0, em = 0, limit = ((const qn_lamb_rule *)n->attr)->limit, u = qc_unit(n->compute);
+  for (int64_t i = 0; i < p->n; i++) {
+    params += p->y[i] * p->y[i];
+    moves += move[i].by * move[i].by;
+    ep += (2 * fabs(p->y[i]) + p->e[i]) * p->e[i];
+    em += move[i].e == QC_ANY ? INFINITY : (2 * fabs(move[i].by) + move[i].e) * move[i].e;
+  }
+  *e = 0;
+  if (params == 0 || moves == 0) {
+    *e = (params > 0 || ep > 0) && (moves > 0 || em > 0) ? INFINITY : 0;        /* what is 0 for certain decides */
+    return 1;
+  }
+  double reach = sqrt(params / moves), relative = qc_sum_error(s, n->compute, (double)p->n) + 4 * u + ep / params + em / moves;
+  const bool over = qc_overflows(n->compute, params) || qc_overflows(n->compute, moves);
+  *e = em < moves / 2 && ep < params / 2 && !over ? reach * relative : INFINITY;
+  return reach - *e > limit ? *e = 0, limit : fmin(reach, limit);
+}
+
+static void step(struct qc_node *n, const struct qc_numerics *numerics)
 {
   double u = qc_unit(n->compute), rate = number(n, "rate", 0), scale = number(n, "scale", 1), decay;
   if (number(n, "found", 0) != 0)
@@ -165,6 +187,14 @@ static void step(struct qc_node *n)
   for (int k = 0; (p = item(n, "params", k)); k++) {
     struct qc_value *grad = item(n, "grads", k), *velocity = item(n, "velocity", k), *new_p = item(n, "new_params", k);
     struct qc_value *copy = item(n, "copy", k);
+    struct moved *move = kind == QN_OP_LAMB ? qc_alloc((size_t)p->n * sizeof *move + 8) : NULL;
+    double e_reach = 0, reach = 1;
+    for (int64_t i = 0; move && i < p->n; i++) {
+      double g = grad->y[i] / scale, eg = grad->e[i] / fabs(scale) + 2 * u * fabs(g) + qc_half_ulp(n->compute, 0);
+      move[i] = by_adam(n, k, i, u, g, eg, 1, t, p->y[i]);
+    }
+    if (move)
+      reach = reach_of(n, numerics, p, move, &e_reach);
     for (int64_t i = 0; i < p->n; i++) {
       double g = grad->y[i] / scale + decay * p->y[i];
       double eg = grad->e[i] / fabs(scale) + 2 * u * fabs(grad->y[i] / scale) + fabs(decay) * p->e[i] + 2 * u * fabs(decay * p->y[i]);
@@ -178,12 +208,19 @@ static void step(struct qc_node *n)
       case QN_OP_RMSPROP: m = by_rmsprop(n, k, i, u, g, eg, rate); break;
       case QN_OP_ADAGRAD: m = by_adagrad(n, k, i, u, g, eg, rate, t); break;
       case QN_OP_LION:    m = by_lion(n, k, i, u, g, eg, rate, p->y[i]); break;
+      case QN_OP_LAMB:
+        m = move[i];
+        m.e = m.e == QC_ANY || e_reach == INFINITY
+            ? QC_ANY : fabs(rate) * (reach * m.e + e_reach * (fabs(m.by) + m.e) + 3 * u * reach * fabs(m.by));
+        m.by *= rate * reach;
+        break;
       default:            m = by_adam(n, k, i, u, g, eg, rate, t, p->y[i]);
       }
       double e = m.e == QC_ANY ? QC_ANY : p->e[i] + m.e + 2 * u * (fabs(p->y[i]) + fabs(m.by)) + qc_half_ulp(n->compute, 0);
       set(new_p, i, e);
       set(copy, i, e);
     }
+    free(move);
   }
 }
 
@@ -223,6 +260,6 @@ void qc_bound_training(struct qc_node *n, const struct qc_numerics *k)
   case QN_OP_AMP_UPDATE:
     set(n->out[0], 0, 2 * qc_unit(n->compute) * fabs(n->out[0]->y[0]));
     break;
-  default: step(n);
+  default: step(n, k);
   }
 }

@@ -103,3 +103,42 @@ cross_entropy x=f32/2x3 labels=i32/2x1 smoothing=1 ; fill=zero x.is=-inf,1,2,0,1
 # large values: what is representable comes out
 cross_entropy x=f32/67x101 labels=i32/67x1 lse=? count=? smoothing=0.1 reduction=mean ; fill=large,large:19 labels=0..100 as=bf16 plain=1
 cross_entropy x=f32/3x1010 labels=i32/3x1 smoothing=0.1 ; fill=large:19,large labels=0..1009 as=bf16 plain=1
+
+# class weights, soft labels, log-probabilities: widths, layouts, reductions
+cross_entropy x=f32/5x10 labels=i64/5x1 weights=f32/10 lse=? count=? ; labels=0..9 as=f16,bf16,f64
+cross_entropy x=f32/40x7 labels=i32/40x1 weights=f32/7 lse=? count=? ignore=3 smoothing=0.2 ; labels=-2..8 as=bf16
+cross_entropy x=f32/70x33 labels=i32/70x1 weights=f32/33 reduction=mean count=? ignore=4 ; labels=0..32 weights.fill=pos as=f64
+cross_entropy x=bf16/70x33 labels=i64/70x1 weights=f32/33 reduction=mean smoothing=0.1 count=? lse=? ; labels=-1..33 weights.fill=pos
+cross_entropy x=f32/9x1030 labels=i32/9x1 weights=f32/1030 reduction=sum smoothing=0.1 ; labels=0..1029
+cross_entropy x=f32/5x10 probabilities=f32/5x10 lse=? count=? ; as=f16,bf16,f64
+cross_entropy x=f32/5x1025 probabilities=f32/5x1025 weights=f32/1025 smoothing=0.1 ; as=bf16
+cross_entropy x=f32/41x7 probabilities=bf16/41x7 weights=f32/7 reduction=mean count=? lse=? ; probabilities.fill=pos as=f16
+cross_entropy x=f32/41x7 probabilities=f32/41x7 reduction=sum ; probabilities.fill=pos as=f64
+cross_entropy x=f32/5x10 labels=i64/5x1 input=log_probabilities count=? ; labels=-1..10 as=f16,bf16,f64
+cross_entropy x=f32/50x10 labels=i64/50x1 weights=f32/10 input=log_probabilities count=? reduction=mean ignore=2 ; labels=0..9 weights.fill=pos
+cross_entropy x=f32/5x600 labels=i32/5x1 weights=f32/600 input=log_probabilities smoothing=0.1 reduction=sum ; labels=0..599
+cross_entropy x=f32/5x10 probabilities=f32/5x10 input=log_probabilities reduction=mean
+cross_entropy x=f32/3x7x4x5/nhwc labels=i32/3x1x4x5 weights=f32/7 axis=1 lse=? reduction=mean ; labels=0..6 weights.fill=pos as=bf16
+cross_entropy x=f32/3x7x4 probabilities=f32/3x7x4/56:1:7 weights=f32/7/2 axis=1 lse=? ; as=bf16
+cross_entropy x=f32/7x5 probabilities=f32/7x5 axis=0 smoothing=0.3 lse=?
+cross_entropy x=f32/7 probabilities=f32/7 weights=f32/7 count=?
+cross_entropy x=f32/0x10 probabilities=f32/0x10 reduction=mean count=?
+cross_entropy_backward dy=f32/5x1 x=f32/5x10 labels=i64/5x1 weights=f32/10 lse=f32/5x1 ; labels=-1..10 as=f64
+cross_entropy_backward dy=f32/40x1 x=bf16/40x7 labels=i32/40x1 weights=f32/7 lse=f32/40x1 ignore=3 smoothing=0.2 ; labels=-2..8
+cross_entropy_backward dy=f32/1x1 x=f32/6x9 labels=i32/6x1 weights=f32/9 lse=f32/6x1 count=f32/1x1 reduction=mean smoothing=0.1 ; labels=0..8 as=f64
+cross_entropy_backward dy=f32/5x1 x=f32/5x1025 probabilities=f32/5x1025 weights=f32/1025 lse=f32/5x1 smoothing=0.1 dx=bf16/5x1025
+cross_entropy_backward dy=f32/1x1 x=f16/6x9 probabilities=f32/6x9 lse=f32/6x1 count=f32/1x1 reduction=mean ; probabilities.fill=pos
+cross_entropy_backward dy=f32/3x1x4 x=f32/3x7x4 probabilities=f32/3x7x4 weights=f32/7 lse=f32/3x1x4 axis=1 dx=x
+cross_entropy_backward dy=f32/5x1 x=f32/5x10 labels=i64/5x1 weights=f32/10 input=log_probabilities ; labels=-1..10 as=f64
+cross_entropy_backward dy=f32/1x1 x=bf16/50x10 labels=i64/50x1 count=f32/1x1 input=log_probabilities reduction=mean ignore=2 smoothing=0.1 dx=x ; labels=0..9
+cross_entropy_backward dy=f32/5x1 x=f32/5x10 probabilities=f32/5x10 weights=f32/10 input=log_probabilities
+
+# golden, from PyTorch, in f64
+cross_entropy x=f64/4x3 labels=i64/4x1 weights=f64/3 lse=? ; x.is=1,2,3,0.5,-1,0.25,2,0,1,-1,4,0 labels.is=2,0,-100,1 weights.is=0.5,2,1.25 loss.is=0.509507456,0.347056093,0,0.0494897803 lse.is=3.40760596,1.19411219,0,4.02474489 loss.within=1e-8 lse.within=1e-8 plain=1
+cross_entropy x=f64/4x3 labels=i64/4x1 weights=f64/3 reduction=mean smoothing=0.1 count=? ; x.is=1,2,3,0.5,-1,0.25,2,0,1,-1,4,0 labels.is=2,0,-100,1 weights.is=0.5,2,1.25 loss.is=0.377779345 count.is=3.75 loss.within=1e-8 plain=1
+cross_entropy x=f64/4x3 probabilities=f64/4x3 weights=f64/3 smoothing=0.1 ; x.is=1,2,3,0.5,-1,0.25,2,0,1,-1,4,0 probabilities.is=0.25,0.25,0.5,1,0,0,0.125,0.625,0.25,0,0.5,0.5 weights.is=0.5,2,1.25 loss.is=1.28450746,0.509531174,3.35332447,2.53928251 loss.within=1e-8 plain=1
+cross_entropy x=f64/4x3 probabilities=f64/4x3 weights=f64/3 reduction=mean count=? ; x.is=1,2,3,0.5,-1,0.25,2,0,1,-1,4,0 probabilities.is=0.25,0.25,0.5,1,0,0,0.125,0.625,0.25,0,0.5,0.5 weights.is=0.5,2,1.25 loss.is=1.90540842 count.is=4 loss.within=1e-8 plain=1
+cross_entropy x=f64/4x3 labels=i64/4x1 weights=f64/3 input=log_probabilities reduction=mean ; x.is=1,2,3,0.5,-1,0.25,2,0,1,-1,4,0 labels.is=2,0,-100,1 weights.is=0.5,2,1.25 loss.is=-3.2 loss.within=1e-15 plain=1
+cross_entropy_backward dy=f64/1x1 x=f64/4x3 labels=i64/4x1 weights=f64/3 lse=f64/4x1 count=f64/1x1 reduction=mean smoothing=0.1 ; dy.is=1 x.is=1,2,3,0.5,-1,0.25,2,0,1,-1,4,0 labels.is=2,0,-100,1 weights.is=0.5,2,1.25 lse.is=3.40760596,1.19411219,2.40760596,4.02474489 count.is=3.75 dx.is=0.0255657466,0.0637983792,-0.0893641259,-0.0478517259,-0.000687632217,0.0485393581,0,0,0,-0.00107016934,0.00300904976,-0.00193888042 dx.within=1e-8 plain=1
+cross_entropy_backward dy=f64/1x1 x=f64/4x3 probabilities=f64/4x3 weights=f64/3 lse=f64/4x1 count=f64/1x1 reduction=mean smoothing=0.1 ; dy.is=1 x.is=1,2,3,0.5,-1,0.25,2,0,1,-1,4,0 probabilities.is=0.25,0.25,0.5,1,0,0,0.125,0.625,0.25,0,0.5,0.5 weights.is=0.5,2,1.25 lse.is=3.40760596,1.19411219,2.40760596,4.02474489 count.is=4 dx.is=-0.00415711255,-0.0526890195,0.056846132,-0.044860993,-0.000644655203,0.0455056482,0.245788338,-0.262185783,0.0163974453,-0.00155790284,0.145508214,-0.143950311 dx.within=1e-8 plain=1
+cross_entropy_backward dy=f64/1x1 x=f64/4x3 labels=i64/4x1 weights=f64/3 count=f64/1x1 reduction=mean input=log_probabilities ; dy.is=1 x.is=1,2,3,0.5,-1,0.25,2,0,1,-1,4,0 labels.is=2,0,-100,1 weights.is=0.5,2,1.25 count.is=3.75 dx.is=0,0,-0.333333333,-0.133333333,0,0,0,0,0,0,-0.533333333,0 dx.within=1e-8 plain=1

@@ -224,6 +224,18 @@ pool_average x=f32/1x2x512x512/nhwc ; fill=const:0.1,pos plain=1
 pool_average x=f32/1x1x20000 window=9000 stride=500 dilation=2 ; fill=const:0.1,pos plain=1
 pool_adaptive_average x=f32/1x2x512x512 size=1 ; fill=const:0.1,pos plain=1
 pool_adaptive_average x=f32/1x2x512x512/nhwc size=1 ; fill=const:0.1,pos plain=1
+# integers of 8 bits: maxima, equals, windows wholly in padding, where the least
+pool_max x=i8/2x3x9x10 window=3 stride=2 pad=1 indices=? ; fill=bits
+pool_max x=u8/2x3x9x10 window=3 stride=2 pad=1 indices=u8/2x3x5x5 ; fill=bits
+pool_max x=u8/2x16x9x10/nhwc window=2 indices=? ; fill=int,bits
+pool_max x=i8/1x2x4 window=1 stride=3 pad=2 indices=i64/1x2x3 ; fill=bits
+pool_max x=u8/1x1x1 window=1 pad=1 ; x.is=7 y.is=0,7,0 plain=1
+pool_max x=i8/1x1x1 window=1 pad=1 indices=? ; x.is=-7 y.is=-128,-7,-128 indices.is=-1,0,-1 plain=1
+pool_max x=i8/2x2x4x5x6 window=2,3,2 dilation=1,2,1 ceil_mode=1 ; fill=bits
+pool_max x=i8/2x3x20x20 ; fill=bits
+pool_adaptive_max x=i8/2x3x9x10 size=4,3 indices=? ; fill=bits
+pool_adaptive_max x=u8/2x8x9x10/nhwc size=1 ; fill=bits
+pool_max x=i8/1x2x5x6 indices=? window=3 stride=2 pad=1 ; x.is=-91,107,12,-56,127,9,75,5,-49,64,16,1,76,-57,109,124,6,-103,50,-108,126,-27,18,84,11,124,106,28,29,14,-78,-60,87,87,105,113,119,94,-32,-42,13,105,9,-121,-65,-67,-106,-71,-127,0,-68,81,-120,88,13,-13,47,106,-7,72 y.is=107,107,127,76,126,124,124,126,84,119,94,113,119,94,105,13,106,106 indices.is=1,1,4,12,20,15,25,20,23,6,7,5,6,7,11,24,27,27 plain=1
 # large values: what is representable comes out
 pool_average x=f32/1x1x2x2 window=2 ; fill=const:1e38 y.is=1e38 plain=1
 pool_average x=f32/1x3x4x4/nhwc window=2 ; fill=const:1e38 y.is=1e38 plain=1

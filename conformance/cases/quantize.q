@@ -120,3 +120,30 @@ quantize_dynamic x=f32/400003 y=e4m3/400003 amax=? ; as=bf16 fill=signed:4
 
 # golden: NaN counts as 0 in integers, to which zero_point is added
 quantize x=f32/3 scale=f32 zero_point=u8 y=u8/3 ; fill=zero x.is=nan,1,-inf scale.is=1 zero_point.is=50 y.is=50,51,0 plain=1
+
+# the range of x and 0, with a zero point: blocks, no values, one sign, what is no number, a range that overflows
+quantize_dynamic x=f32/4x33 y=u8/4x33 zero_point=? amax=? ; fill=signed,pos,special,large as=bf16,f64
+quantize_dynamic x=f32/4x33 y=i8/4x33 zero_point=? ; fill=signed,pos,special as=f16
+quantize_dynamic x=f32/7x64 y=u8/7x64 zero_point=? block=1,0 ; fill=signed as=bf16
+quantize_dynamic x=f32/7x70 y=u8/7x70 zero_point=? block=2,32 ; fill=signed
+quantize_dynamic x=f32/6x5/t y=u8/6x5 zero_point=? block=0,1 ; fill=signed
+quantize_dynamic x=f32/0x5 y=u8/0x5 zero_point=?
+quantize_dynamic x=f32/1000 y=u8/1000 zero_point=u8/1 scale=f32/1 ; fill=signed,zero
+
+# integer products requantized
+quantize x=i32/4x33 scale=f32 zero_point=u8 y=u8/4x33 amax=? ; fill=int:5000 scale.is=37.5
+quantize x=i32/4x33 scale=f32/1x33 y=i8/4x33 ; fill=int:5000 scale.fill=const:30
+quantize x=i32/4x33 scale=f16/4x1 zero_point=i8/4x1 y=i8/4x33 ; fill=bits scale.fill=const:3e4
+quantize x=i32/64 scale=e8m0/2 y=e4m3/64 block=32 ; fill=int:2000 scale.is=4,8
+
+in a i8/5x24
+in b i8/24x9
+in s f32/1x9
+acc = matmul a=a b=b y=i32/5x9
+out y = quantize x=acc scale=s y=i8/5x9 ; s.fill=const:300
+
+# golden, from ONNX's DynamicQuantizeLinear and QuantizeLinear of i32
+quantize_dynamic x=f32/6 y=u8/6 zero_point=? ; x.is=0,2,-3,-2.5,1.34000003,0.5 y.is=153,255,0,26,221,179 scale.is=0.0196078438 scale.within=1e-7 zero_point.is=153 plain=1
+quantize_dynamic x=f32/6 y=u8/6 zero_point=? ; x.is=-1,-2.0999999,-1.29999995,-2.5,-3.33999991,-4 y.is=191,121,172,96,42,0 scale.is=0.0156862754 scale.within=1e-7 zero_point.is=255 plain=1
+quantize_dynamic x=f32/12 y=u8/12 zero_point=? ; x.is=1,2.0999999,1.29999995,2.5,3.33999991,4,1.5,2.5999999,3.9000001,4,3,2.34500003 y.is=64,134,83,159,213,255,96,166,249,255,191,149 scale.is=0.0156862754 scale.within=1e-7 zero_point.is=0 plain=1
+quantize x=i32/3x4 scale=f32/1x4 zero_point=u8/1x4 y=u8/3x4 ; x.is=2336,-2425,1637,-2486,-3901,-230,-4567,1751,-2227,167,-2222,1548 scale.is=30.5,17.25,64,41.125 zero_point.is=128,100,3,255 y.is=205,0,29,195,0,87,0,255,55,110,0,255 plain=1

@@ -17,6 +17,8 @@ void ls_mean_over_all(struct mut_call *c)
 {
   void *pl, *p;
   const qn_value *labels = part(c, QN_ROLE_CROSS_ENTROPY_LABELS, &pl), *loss = part(c, QN_ROLE_CROSS_ENTROPY_LOSS, &p);
+  if (!labels)
+    return;
   double rows = (double)qn_elements(labels), count = 0;
   for (int64_t i = 0; i < qn_elements(labels); i++)
     count += (int64_t)mut_get(labels, pl, i) != entropy(c)->ignore;
@@ -24,10 +26,36 @@ void ls_mean_over_all(struct mut_call *c)
     mut_put(loss, p, 0, mut_get(loss, p, 0) * count / rows);
 }
 
+/* The mean divides by the number of rows that count, not by the weights of their labels. */
+void ls_mean_unweighted(struct mut_call *c)
+{
+  void *pl, *pw, *p;
+  const qn_value *labels = part(c, QN_ROLE_CROSS_ENTROPY_LABELS, &pl), *loss = part(c, QN_ROLE_CROSS_ENTROPY_LOSS, &p);
+  const qn_value *weights = part(c, QN_ROLE_CROSS_ENTROPY_WEIGHTS, &pw);
+  double sum = 0, count = 0;
+  for (int64_t i = 0; labels && weights && i < qn_elements(labels); i++) {
+    int64_t label = (int64_t)mut_get(labels, pl, i);
+    if (label == entropy(c)->ignore)
+      continue;
+    sum += label >= 0 && label < weights->dim[0] ? mut_get(weights, pw, label) : 1;
+    count++;
+  }
+  if (entropy(c)->reduction == QN_REDUCTION_MEAN && count > 0)
+    mut_put(loss, p, 0, mut_get(loss, p, 0) * sum / count);
+}
+
+bool ls_logits_always(struct mut_kept *k)
+{
+  bool shows = attributes(k)->input != QN_LOGITS;
+  attributes(k)->input = QN_LOGITS;
+  return shows;
+}
+
 bool ls_per_row(struct mut_kept *k)
 {
   const qn_value *x = mut_value(k, QN_ROLE_CROSS_ENTROPY_X);
-  return attributes(k)->reduction == QN_REDUCTION_NONE && attributes(k)->axis == x->rank - 1 && x->dtype != QN_F64;
+  return attributes(k)->reduction == QN_REDUCTION_NONE && attributes(k)->axis == x->rank - 1 && x->dtype != QN_F64 &&
+         mut_value(k, QN_ROLE_CROSS_ENTROPY_LABELS) && !mut_value(k, QN_ROLE_CROSS_ENTROPY_WEIGHTS) && attributes(k)->input == QN_LOGITS;
 }
 
 /* The sum of exponentials without their maximum taken away, in f32. */
@@ -51,7 +79,9 @@ void ls_label_from_the_end(struct mut_call *c)
 {
   const qn_value *labels = mut_value(c->k, QN_ROLE_CROSS_ENTROPY_LABELS), *x = mut_value(c->k, QN_ROLE_CROSS_ENTROPY_X);
   double classes = (double)x->dim[entropy(c)->axis];
-  void *p = mut_copy(c, QN_ROLE_CROSS_ENTROPY_LABELS);
+  void *p = labels ? mut_copy(c, QN_ROLE_CROSS_ENTROPY_LABELS) : NULL;
+  if (!labels)
+    return;
   for (int64_t i = 0; i < qn_elements(labels); i++) {
     double label = mut_get(labels, p, i);
     if (label < 0 && label >= -classes && (int64_t)label != entropy(c)->ignore)
@@ -89,6 +119,14 @@ void ls_mean_undivided(struct mut_call *c)
     mut_put(count, mut_copy(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT), 0, 1);
 }
 
+void ls_weights_ignored(struct mut_call *c)
+{
+  const qn_value *weights = mut_value(c->k, QN_ROLE_CROSS_ENTROPY_BACKWARD_WEIGHTS);
+  void *p = weights ? mut_copy(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_WEIGHTS) : NULL;
+  for (int64_t i = 0; weights && i < qn_elements(weights); i++)
+    mut_put(weights, p, i, 1);
+}
+
 /* Ignored rows keep the old contents of dx. */
 void ls_keep(struct mut_call *c) { mut_keep(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX); }
 
@@ -97,6 +135,8 @@ void ls_ignored_unwritten(struct mut_call *c)
   void *pl, *p;
   const qn_value *labels = part(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS, &pl), *dx = part(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX, &p);
   int64_t inner = 1, classes = dx->dim[entropy(c)->axis];
+  if (!labels)
+    return;
   for (int64_t d = entropy(c)->axis + 1; d < dx->rank; d++)
     inner *= dx->dim[d];
   for (int64_t i = 0; i < qn_elements(dx); i++)

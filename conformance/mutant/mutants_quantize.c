@@ -100,6 +100,22 @@ void qu_scale_of_zeros(struct mut_call *c)
     mut_put(scale, p, i, 0);
 }
 
+/* The range of x alone has 255 steps. */
+void qu_range_without_zero(struct mut_call *c)
+{
+  void *px, *p, *pz;
+  const qn_value *x = part(c, QN_ROLE_QUANTIZE_DYNAMIC_X, &px), *scale = part(c, QN_ROLE_QUANTIZE_DYNAMIC_SCALE, &p);
+  double low = INFINITY, high = -INFINITY;
+  if (!part(c, QN_ROLE_QUANTIZE_DYNAMIC_ZERO_POINT, &pz) || qn_elements(scale) != 1)
+    return;
+  for (int64_t i = 0; i < qn_elements(x); i++) {
+    low = fmin(low, mut_get(x, px, i));
+    high = fmax(high, mut_get(x, px, i));
+  }
+  if (high > low && (low > 0 || high < 0))
+    mut_put(scale, p, 0, (high - low) / 255);
+}
+
 /* y = x scale - zero_point. */
 void qu_zero_point_last(struct mut_call *c)
 {

@@ -58,3 +58,11 @@ bool rs_usual_kernel(struct mut_kept *k)
   a->coefficient = -0.75;
   return shows;
 }
+
+bool rs_antialias_ignored(struct mut_kept *k)
+{
+  qn_resampling *a = (qn_resampling *)(void *)k->attr;
+  bool shows = a->antialias != 0;
+  a->antialias = 0;
+  return shows;
+}

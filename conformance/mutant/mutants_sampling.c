@@ -24,6 +24,13 @@ bool sp_reflection_is_border(struct mut_kept *k)
   return shows;
 }
 
+bool sp_cubic_is_linear(struct mut_kept *k)
+{
+  bool shows = attributes(k)->mode == QN_RESAMPLE_CUBIC;
+  attributes(k)->mode = shows ? QN_RESAMPLE_LINEAR : attributes(k)->mode;
+  return shows;
+}
+
 /* Swaps row and column of points, or of theta's output. */
 static void swap_coordinates(struct mut_call *c, uint32_t role)
 {

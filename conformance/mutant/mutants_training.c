@@ -166,6 +166,14 @@ bool tn_lion_without_decay(struct mut_kept *k)
   return shows;
 }
 
+bool tn_limit_ignored(struct mut_kept *k)
+{
+  qn_lamb_rule *a = (qn_lamb_rule *)(void *)k->attr;
+  bool shows = isfinite(a->limit);
+  a->limit = INFINITY;
+  return shows;
+}
+
 bool tn_mean_of_squares_slow(struct mut_kept *k)
 {
   qn_rmsprop_rule *a = (qn_rmsprop_rule *)(void *)k->attr;

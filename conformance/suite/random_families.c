@@ -142,7 +142,7 @@ static void local(struct line *l)
 static void cross_entropy(struct line *l)
 {
   static const char *const reductions[] = {"none", "mean", "sum"};
-  bool back = roll(l, 2);
+  bool back = roll(l, 2), soft = roll(l, 3) == 0, likelihoods = roll(l, 4) == 0;
   int rank = 1 + roll(l, 3), axis = roll(l, rank), reduction = roll(l, 3);
   int64_t x[3], row[3], loss[3], one[3] = {1, 1, 1};
   extents(l, rank, x);
@@ -154,19 +154,28 @@ static void cross_entropy(struct line *l)
   if (back)
     tensor(l, "dy", l->exact, rank, loss);
   tensor(l, "x", l->dtype, rank, x);
-  tensor(l, "labels", roll(l, 2) ? "i32" : "i64", rank, row);
+  if (soft)
+    tensor(l, "probabilities", l->dtype, rank, x);
+  else
+    tensor(l, "labels", roll(l, 2) ? "i32" : "i64", rank, row);
+  if (roll(l, 2))
+    tensor(l, "weights", l->exact, 1, &x[axis]);
   if (back) {
-    tensor(l, "lse", l->exact, rank, row);
+    if (!likelihoods)
+      tensor(l, "lse", l->exact, rank, row);
     if (reduction == 1)
       tensor(l, "count", l->exact, rank, one);
   } else
-    put(l, "%s%s", roll(l, 2) ? " lse=?" : "", roll(l, 2) ? " count=?" : "");
+    put(l, "%s%s", roll(l, 2) && !likelihoods ? " lse=?" : "", roll(l, 2) ? " count=?" : "");
+  if (likelihoods)
+    put(l, " input=log_probabilities");
   put(l, " axis=%d reduction=%s", axis, reductions[reduction]);
   if (roll(l, 2))
     put(l, " smoothing=0.1");
   if (roll(l, 2))
     put(l, " ignore=0");
-  put(l, " ; labels=%d..%lld", -roll(l, 2), (long long)x[axis]);
+  if (!soft)
+    put(l, " ; labels=%d..%lld", -roll(l, 2), (long long)x[axis]);
 }
 
 static void ctc(struct line *l)
@@ -221,7 +230,9 @@ static void resized(struct line *l)
   if (kind == 0 && (back || roll(l, 2)))
     tensor(l, "indices", roll(l, 2) ? "i32" : "i64", rank, y);
   tensor(l, back ? "dx" : "y", l->dtype, rank, back ? x : y);
-  if (kind == 2)
+  if (kind == 2 && roll(l, 4) == 0)
+    put(l, " mode=%s antialias=1", roll(l, 2) ? "linear" : "cubic");
+  else if (kind == 2)
     put(l, " mode=%s grid=%s", one_of(l, 3, modes), one_of(l, 3, grids));
 }
 
@@ -252,7 +263,7 @@ static void pool_lp(struct line *l)
 
 static void sampled(struct line *l)
 {
-  static const char *const modes[] = {"nearest", "linear"}, *const paddings[] = {"zeros", "border", "reflection"};
+  static const char *const modes[] = {"nearest", "linear", "cubic"}, *const paddings[] = {"zeros", "border", "reflection"};
   int kind = roll(l, 5), d = 2 + roll(l, 2), rank = d + 2;
   int64_t x[5], y[5], grid[5], theta[3];
   extents(l, rank, x);
@@ -274,7 +285,7 @@ static void sampled(struct line *l)
   tensor(l, "grid", l->exact, rank, grid);
   if (kind == 3)
     tensor(l, "dx", l->dtype, rank, x);
-  put(l, " align_corners=%d mode=%s padding=%s", roll(l, 2), one_of(l, 2, modes), one_of(l, 3, paddings));
+  put(l, " align_corners=%d mode=%s padding=%s", roll(l, 2), one_of(l, 3, modes), one_of(l, 3, paddings));
 }
 
 /* ---- elements by index ---------------------------------------------------------------------- */

@@ -52,10 +52,12 @@ double qn__flops_pool(const qn_value *value, const qn_node *op)
 /* A multiply-add for each tap of each point. */
 double qn__flops_resampling(const qn_value *value, const qn_node *op)
 {
-  const qn_value *y = role(value, op, qn_op_find(op->op)->forward ? "dy" : "y");
+  const bool back = qn_op_find(op->op)->forward;
+  const qn_value *y = role(value, op, back ? "dy" : "y"), *x = role(value, op, back ? "dx" : "x");
+  const qn_resampling *a = op->attr;
   double taps = 1;
   for (int d = 2; d < y->rank; d++)
-    taps *= 1 << ((const qn_resampling *)op->attr)->mode;
+    taps *= (1 << a->mode) * (a->antialias && y->dim[d] && x->dim[d] > y->dim[d] ? (double)x->dim[d] / (double)y->dim[d] : 1);
   return taps > 1 ? 2 * taps * elements(y) : 0;
 }
 
@@ -100,7 +102,8 @@ double qn__flops_grid_sample(const qn_value *value, const qn_node *op)
 {
   const qn_value *grid = role(value, op, "grid"), *y = role(value, op, op->op == QN_OP_GRID_SAMPLE ? "y" : "dy");
   double d = (double)(grid->rank - 2);
-  return 2 * (d == 2 ? 4 : 8) * elements(y) * (op->op == QN_OP_GRID_SAMPLE_BACKWARD_GRID ? d : 1);
+  const double taps = ((const qn_sampling *)op->attr)->mode == QN_RESAMPLE_CUBIC ? 4 : 2;
+  return 2 * (d == 2 ? taps * taps : taps * taps * taps) * elements(y) * (op->op == QN_OP_GRID_SAMPLE_BACKWARD_GRID ? d : 1);
 }
 
 /* The sum over n queries i of i + c, at least 0 and at most m. */

@@ -24,11 +24,12 @@ static const int64_t one[QN_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
 
 static qn_status cross_entropy(const qn__problem *p)
 {
-  static const struct roles { uint32_t x, labels, loss, lse, count; } roles[2] = {       /* in the gradient, dy in place of loss */
-    { QN_ROLE_CROSS_ENTROPY_X, QN_ROLE_CROSS_ENTROPY_LABELS, QN_ROLE_CROSS_ENTROPY_LOSS, QN_ROLE_CROSS_ENTROPY_LSE,
-      QN_ROLE_CROSS_ENTROPY_COUNT },
-    { QN_ROLE_CROSS_ENTROPY_BACKWARD_X, QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS, QN_ROLE_CROSS_ENTROPY_BACKWARD_DY,
-      QN_ROLE_CROSS_ENTROPY_BACKWARD_LSE, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT },
+  static const struct roles { uint32_t x, labels, probabilities, weights, loss, lse, count; } roles[2] = {  /* in the gradient dy is loss */
+    { QN_ROLE_CROSS_ENTROPY_X, QN_ROLE_CROSS_ENTROPY_LABELS, QN_ROLE_CROSS_ENTROPY_PROBABILITIES, QN_ROLE_CROSS_ENTROPY_WEIGHTS,
+      QN_ROLE_CROSS_ENTROPY_LOSS, QN_ROLE_CROSS_ENTROPY_LSE, QN_ROLE_CROSS_ENTROPY_COUNT },
+    { QN_ROLE_CROSS_ENTROPY_BACKWARD_X, QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES,
+      QN_ROLE_CROSS_ENTROPY_BACKWARD_WEIGHTS, QN_ROLE_CROSS_ENTROPY_BACKWARD_DY, QN_ROLE_CROSS_ENTROPY_BACKWARD_LSE,
+      QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT },
   };
   bool backward = p->op->kind == QN_OP_CROSS_ENTROPY_BACKWARD;
   qn_entropy *a = p->attr;
@@ -37,6 +38,11 @@ static qn_status cross_entropy(const qn__problem *p)
   if (x->rank < 1) return qn__refuse(p, "x", "rank is 0; must be at least 1");
   qn_status status = qn__settle_axis(p, &a->axis, x->rank);
   if (status) return status;
+  if (!qn__arg(p, r->labels) && !qn__arg(p, r->probabilities))
+    return qn__refuse(p, "labels", "is missing, and so is probabilities; wants one");
+  if (qn__arg(p, r->labels) && qn__arg(p, r->probabilities)) return qn__refuse(p, "probabilities", "is given beside labels; wants one");
+  if (a->input == QN_LOG_PROBABILITIES && qn__arg(p, r->lse)) return qn__refuse(p, "lse", "is given; only logits have one");
+  if (backward && a->input == QN_LOGITS && !qn__arg(p, r->lse)) return qn__refuse(p, "lse", "is missing; the gradient by logits wants it");
   if (backward && a->reduction == QN_REDUCTION_MEAN && !qn__arg(p, r->count))
     return qn__refuse(p, "count", "is missing; the gradient of a mean wants it");
 
@@ -44,6 +50,9 @@ static qn_status cross_entropy(const qn__problem *p)
   memcpy(row, x->dim, sizeof row);
   row[a->axis] = 1;
   if ((status = qn__settle(p, r->labels, QN_I32, x->rank, row))) return status;
+  if ((status = qn__dtype_in(p, r->probabilities, qn__kin(x->dtype)))) return status;
+  if ((status = qn__settle(p, r->probabilities, x->dtype, x->rank, x->dim))) return status;
+  if ((status = settle_result(p, r->weights, x, 1, &x->dim[a->axis]))) return status;
   if ((status = settle_result(p, r->loss, x, x->rank, a->reduction == QN_REDUCTION_NONE ? row : one))) return status;
   if ((status = settle_result(p, r->lse, x, x->rank, row))) return status;
   if ((status = settle_result(p, r->count, x, x->rank, one))) return status;

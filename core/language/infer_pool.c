@@ -1,4 +1,5 @@
 /* infer_pool.c -- pooling: the number of windows, and what index dtypes can hold; and ops whose output size is an attribute. */
+#include <string.h>
 #include "problem.h"
 
 static int64_t windows(const qn_pool *g, int i, int64_t extent)
@@ -24,6 +25,12 @@ static qn_status settle_indices(const qn__problem *p, uint32_t role, const qn_va
   return status;
 }
 
+/* Maxima also of i8 and u8. */
+static qn_status check_dtype(const qn__problem *p)
+{
+  return qn__dtype_in(p, 0, p->op->role[0].class_ == 'n' ? QN__FLOATS | QN__BIT(QN_I8) | QN__BIT(QN_U8) : QN__FLOATS);
+}
+
 static bool adaptive_op(uint32_t kind)
 {
   return kind == QN_OP_POOL_ADAPTIVE_MAX || kind == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD || kind == QN_OP_POOL_ADAPTIVE_AVERAGE
@@ -46,7 +53,11 @@ qn_status qn__infer_sized(const qn__problem *p)
   if (backward && out->rank < 0) return qn__refuse(p, out_name, "must be given: its extents are not in dy");
   if (out->rank >= 0 && out->rank != rank)
     return qn__refuse(p, out_name, "rank is %d; must be %s's, %d", (int)out->rank, qn__role_name(p, 0), rank);
-  qn_status status;
+  qn_status status = check_dtype(p);
+  if (status) return status;
+  const qn_resampling *r = p->op->family == QN_FAMILY_RESAMPLING ? p->attr : NULL;
+  if (r && r->antialias && (r->mode == QN_RESAMPLE_NEAREST || r->grid != QN_GRID_HALF_PIXEL))
+    return qn__refuse(p, "antialias", "is 1; wants mode linear or cubic, and grid half_pixel");
   for (int i = 2; i < rank; i++) {
     int64_t *size = &a->size[i - 2];
     if (*size == 0 && small->rank < 0)
@@ -127,7 +138,8 @@ qn_status qn__infer_pool(const qn__problem *p)
   int rank = in->rank;
   if (rank < 3 || rank > 5)
     return qn__refuse(p, qn__role_name(p, 0), "rank is %d; must be 3 to 5: batch, channels and 1 to 3 spatial dims", rank);
-  qn_status status;
+  qn_status status = check_dtype(p);
+  if (status) return status;
   if ((status = larger_side(p, rank, &x)) || (status = complete_windows(p, rank - 2, x))) return status;
 
   int64_t dim[QN_MAX_RANK] = { in->dim[0], in->dim[1] };
@@ -142,7 +154,7 @@ qn_status qn__infer_pool(const qn__problem *p)
     if (!backward) *extent = n;
   }
   for (uint32_t r = 1; r < p->op->n_roles; r++)       /* all but indices */
-    if (p->op->role[r].class_ == 'f' && (status = qn__dtype_in(p, r, QN__BIT(in->dtype)))) return status;
+    if (strchr("fn", p->op->role[r].class_) && (status = qn__dtype_in(p, r, QN__BIT(in->dtype)))) return status;
   if ((status = qn__settle(p, out_role, in->dtype, rank, dim))) return status;
   if (kind == QN_OP_POOL_LP_BACKWARD) return qn__same_dims(p, QN_ROLE_POOL_LP_BACKWARD_Y, 0);
   if (kind != QN_OP_POOL_MAX && kind != QN_OP_POOL_MAX_BACKWARD) return QN_OK;

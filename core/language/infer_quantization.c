@@ -29,13 +29,16 @@ qn_status qn__infer_quantization(const qn__problem *p)
   uint32_t y_role = back ? QN_ROLE_DEQUANTIZE_Y : dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_Y : QN_ROLE_QUANTIZE_Y;
   uint32_t scale_role = dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_SCALE : QN_ROLE_QUANTIZE_SCALE;    /* dequantize has the same role numbers */
   const qn_value *x = qn__arg(p, 0), *y = qn__arg(p, y_role), *scale = qn__arg(p, scale_role);
-  const qn_value *narrow = back ? x : y, *zero = dynamic ? NULL : qn__arg(p, QN_ROLE_QUANTIZE_ZERO_POINT);
-  uint32_t exact = x->dtype == QN_F64 ? QN_F64 : QN_F32, power = QN__BIT(QN_E8M0);
+  const uint32_t zero_role = dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_ZERO_POINT : QN_ROLE_QUANTIZE_ZERO_POINT;
+  const qn_value *narrow = back ? x : y, *zero = qn__arg(p, zero_role);
+  uint32_t exact = x->dtype == QN_F64 ? QN_F64 : QN_F32, power = dynamic && zero ? 0 : QN__BIT(QN_E8M0);
   int64_t dim[QN_MAX_RANK];
   qn_status status;
   if (!back && !y->dtype) return qn__refuse(p, "y", "must be given: its dtype is what %s is for", p->op->name);
-  if (dynamic && (status = qn__dtype_in(p, y_role, QN__F8S | QN__BIT(QN_I8)))) return status;
-  if (!back && (status = qn__dtype_in(p, scale_role, power | (dynamic ? QN__BIT(exact) : qn__kin(x->dtype))))) return status;
+  if (!back && (status = qn__dtype_in(p, 0, QN__FLOATS | (dynamic ? 0 : QN__BIT(QN_I32))))) return status;
+  if (dynamic && !zero && y->dtype == QN_U8) return qn__refuse(p, "zero_point", "is missing; y of u8 wants one");
+  const uint32_t kin = qn__kin(x->dtype == QN_I32 ? QN_F32 : x->dtype);
+  if (!back && (status = qn__dtype_in(p, scale_role, power | (dynamic ? QN__BIT(exact) : kin)))) return status;
   if (back && scale->dtype != QN_E8M0 && (status = qn__dtype_in(p, y_role, qn__kin(scale->dtype)))) return status;
   if ((status = complete_blocks(p, x, scale->rank < 0 ? NULL : scale, dim))) return status;
 
@@ -45,8 +48,8 @@ qn_status qn__infer_quantization(const qn__problem *p)
   if (zero) {
     if (narrow->dtype != QN_I8 && narrow->dtype != QN_U8)
       return qn__refuse(p, "zero_point", "is given; %s has none", qn_dtype_name(narrow->dtype));
-    if ((status = qn__dtype_in(p, QN_ROLE_QUANTIZE_ZERO_POINT, QN__BIT(narrow->dtype)))) return status;
-    if ((status = qn__settle(p, QN_ROLE_QUANTIZE_ZERO_POINT, narrow->dtype, rank, dim))) return status;
+    if ((status = qn__dtype_in(p, zero_role, QN__BIT(narrow->dtype)))) return status;
+    if ((status = qn__settle(p, zero_role, narrow->dtype, rank, dim))) return status;
   }
   if (back) return QN_OK;
   uint32_t amax = dynamic ? QN_ROLE_QUANTIZE_DYNAMIC_AMAX : QN_ROLE_QUANTIZE_AMAX;

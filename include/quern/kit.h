@@ -327,7 +327,7 @@ static inline qn_step_roles qn_step_roles_of(uint32_t op)
     r.new_params = QN_ROLE_SGD_NEW_PARAMS, r.new_m = QN_ROLE_SGD_NEW_VELOCITY, r.copy = QN_ROLE_SGD_COPY;
     break;
   case QN_OP_ADAM:
-  case QN_OP_ADAMW:                       /* the same roles */
+  case QN_OP_ADAMW: case QN_OP_LAMB:      /* the same roles */
     r.params = QN_ROLE_ADAM_PARAMS, r.grads = QN_ROLE_ADAM_GRADS, r.m = QN_ROLE_ADAM_M, r.v = QN_ROLE_ADAM_V;
     r.step = QN_ROLE_ADAM_STEP, r.rate = QN_ROLE_ADAM_RATE, r.scale = QN_ROLE_ADAM_SCALE, r.found = QN_ROLE_ADAM_FOUND;
     r.new_step = QN_ROLE_ADAM_NEW_STEP, r.new_params = QN_ROLE_ADAM_NEW_PARAMS, r.new_m = QN_ROLE_ADAM_NEW_M;

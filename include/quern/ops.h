@@ -250,28 +250,39 @@ qn_status qn_cache_write(qn_context *ctx, const qn_tensor *cache, const qn_tenso
 /* ---- losses ------------------------------------------------------------------------------- */
 
 enum { QN_REDUCTION_NONE = 0, QN_REDUCTION_MEAN = 1, QN_REDUCTION_SUM = 2 };
+enum { QN_LOGITS = 0, QN_LOG_PROBABILITIES = 1 };
 typedef struct qn_entropy {
   uint64_t struct_size;
   int64_t  axis;                      /* the dim of classes; -1: the last */
   int64_t  ignore;                    /* the label that marks rows to leave out */
   double   smoothing;                 /* 0 to 1: the share of a label that is spread over all classes */
   int64_t  reduction;                 /* QN_REDUCTION_...: a loss per row, their mean over the rows that count, or their sum */
+  int64_t  input;                     /* QN_LOGITS or QN_LOG_PROBABILITIES: what x is */
 } qn_entropy;
-#define QN_ENTROPY_INIT { sizeof(qn_entropy), -1, -100, 0, QN_REDUCTION_NONE }
+#define QN_ENTROPY_INIT { sizeof(qn_entropy), -1, -100, 0, QN_REDUCTION_NONE, QN_LOGITS }
 
-/* From logits x, a row of C classes along `axis` for each label:
- *   lse = ln sum exp x      loss = lse - (1 - smoothing) x[label] - smoothing mean x
- * x [dims]   labels i32 or i64, lse [dims, 1 along axis]   loss [labels' dims; reduced: all dims 1]   count [all dims 1]
- * dtypes: x f32 f16 bf16, results f32; or all f64. count: the number of rows not ignored; needed by the backward of a mean.
- * A row whose label is `ignore` is not read; its loss and lse are 0. For any other label outside 0..C-1, x[label] is taken as 0.
- * Terms of weight 0 are not added: with smoothing 1, x[label] may be -Inf.
- * lse is NaN for a row with NaN or +Inf, -Inf for one of all -Inf. The mean over no rows is NaN. (Smoothing: Szegedy et al. 2016.) */
+/* From logits x, a row of C classes along `axis` for each label or each C probabilities:
+ *   lse = ln sum exp x      loss = sum over classes c of t_c weights_c (lse - x_c)
+ *   t_c = (1 - smoothing) [c = label] + smoothing / C      or (1 - smoothing) probabilities_c + smoothing / C
+ * From log-probabilities (negative log likelihood) the same with lse = 0.
+ * x [dims]   labels i32 or i64, lse [dims, 1 along axis], or probabilities [dims]   weights [C]; absent: all 1
+ * loss [labels' dims; reduced: all dims 1]   count [all dims 1]   One of labels and probabilities; no lse for log-probabilities.
+ * dtypes: x, probabilities f32 f16 bf16, weights and results f32; or all f64.
+ * count: what the mean divides the sum by: the weights of the labels of rows that are not ignored, without weights their number; for
+ * probabilities the number of rows, weights or not. Needed by the backward of a mean.
+ * A row whose label is `ignore` is not read; its loss and lse are 0. For any other label outside 0..C-1, x[label] is taken as 0, its
+ * weight as 1. Rows with probabilities are never ignored; that they add up to 1 is not checked.
+ * Terms with t or a weight of 0 are not added: with smoothing 1, x[label] may be -Inf.
+ * lse is NaN for a row with NaN or +Inf, -Inf for one of all -Inf. The mean over no rows is NaN. (Smoothing: Szegedy et al. 2016.)
+ * Trap: PyTorch's and ONNX's weighted means divide by the weights of the labels, as here, smoothed or not. */
 qn_status qn_cross_entropy(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *x, const qn_tensor *labels,
-                           const qn_tensor *loss, const qn_tensor *lse, const qn_tensor *count);
-/* dx = g (exp(x - lse) - (1 - smoothing) [class = label] - smoothing / C); 0 in ignored rows.
- * g = dy, or dy / count for a mean. dy has loss's dims. */
+                           const qn_tensor *probabilities, const qn_tensor *weights, const qn_tensor *loss, const qn_tensor *lse,
+                           const qn_tensor *count);
+/* dx_c = g (exp(x_c - lse) sum over classes of t weights - t_c weights_c); from log-probabilities without the first term; 0 in
+ * ignored rows. g = dy, or dy / count for a mean. dy has loss's dims. lse is needed unless x are log-probabilities. */
 qn_status qn_cross_entropy_backward(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *dy, const qn_tensor *x,
-                                    const qn_tensor *labels, const qn_tensor *lse, const qn_tensor *count, const qn_tensor *dx);
+                                    const qn_tensor *labels, const qn_tensor *probabilities, const qn_tensor *weights,
+                                    const qn_tensor *lse, const qn_tensor *count, const qn_tensor *dx);
 
 typedef struct qn_ctc {
   uint64_t struct_size;
@@ -445,6 +456,22 @@ qn_status qn_amsgrad(qn_context *ctx, const qn_adam_rule *rule, const qn_tensor 
                      const qn_tensor *new_v, int64_t n_new_v, const qn_tensor *new_peak, int64_t n_new_peak, const qn_tensor *copy,
                      int64_t n_copy);
 
+typedef struct qn_lamb_rule {
+  uint64_t struct_size;
+  double   beta1, beta2, eps, decay;  /* as in qn_adam_rule */
+  double   limit;                     /* > 0: the largest |params| / |u| that counts; inf: any */
+} qn_lamb_rule;
+#define QN_LAMB_INIT { sizeof(qn_lamb_rule), 0.9, 0.999, 1e-6, 0, INFINITY }
+/* g = grads / scale, new_m and new_v as for adam      u = (new_m / (1 - beta1^t)) / (sqrt(new_v / (1 - beta2^t)) + eps) + decay params
+ * new_params = params - rate r u      r = min(|params| / |u|, limit) for each tensor of the list, | | its norm; 1 where one of them is 0
+ * Trap: implementations differ: here both means are corrected for their bias, and gradients are clipped only by scale (global_norm's
+ * divisor). (You and others 2020.) */
+qn_status qn_lamb(qn_context *ctx, const qn_lamb_rule *rule, const qn_tensor *params, int64_t n_params, const qn_tensor *grads,
+                  int64_t n_grads, const qn_tensor *m, int64_t n_m, const qn_tensor *v, int64_t n_v, const qn_tensor *step,
+                  const qn_tensor *rate, const qn_tensor *scale, const qn_tensor *found, const qn_tensor *new_step,
+                  const qn_tensor *new_params, int64_t n_new_params, const qn_tensor *new_m, int64_t n_new_m,
+                  const qn_tensor *new_v, int64_t n_new_v, const qn_tensor *copy, int64_t n_copy);
+
 typedef struct qn_norm_limit {
   uint64_t struct_size;
   double   limit;                     /* > 0 */
@@ -538,8 +565,8 @@ typedef struct qn_blocks {
 #define QN_BLOCKS_INIT { sizeof(qn_blocks), {0,0,0,0,0,0,0,0} }
 
 /* y = round(x / scale) + zero_point, saturated      amax = max |x| over each block
- * x f32 f16 bf16, scale any of these or e8m0, amax f32; or x and amax f64, scale f64 or e8m0. y i8 u8 e4m3 e5m2, its dtype must
- * be given. zero_point: y's dtype, i8 or u8 only; absent: 0.
+ * x f32 f16 bf16, scale any of these or e8m0, amax f32; or x and amax f64, scale f64 or e8m0; or x i32, sums of integer products, the
+ * rest as for f32, the quotient in f64. y i8 u8 e4m3 e5m2, its dtype must be given. zero_point: y's dtype, i8 or u8 only; absent: 0.
  * amax is for a delayed scale, computed for the next step: NaN if any element is, 0 over nothing.
  * Traps: scale divides, while some libraries' multiplies; a scale of 0 gives the largest value or NaN.
  * (As ONNX's QuantizeLinear, except that zero_point is added before saturating for every dtype.) */
@@ -554,10 +581,13 @@ qn_status qn_dequantize(qn_context *ctx, const qn_blocks *blocks, const qn_tenso
  *   scale f32 (with f64: f64)   amax / the largest y (448, 57344, i8: 127); 1 where that is 0
  *   scale e8m0                  2^(floor(log2 amax) - emax), emax 8 for e4m3, 15 for e5m2, 6 for i8; at least 2^-127; NaN where amax
  *                               is NaN or infinite. With block 32: the conversion of OCP Microscaling Formats (MX) 1.0, 6.3
- * y i8 e4m3 e5m2; scale f32 unless given. A block that holds NaN or an infinity dequantizes to NaN throughout.
+ * y i8 e4m3 e5m2; scale f32 unless given. With zero_point, i8 or u8 as y, whose least is then q, the range of x is covered instead,
+ *   low = min(0, min x), high = max(0, max x)      scale f32 (with f64: f64)   (high - low) / 255; 1 where that is 0
+ *   zero_point = round(q - low / scale), NaN counts as 0, saturated      y = round(x / scale) + zero_point
+ * as ONNX's DynamicQuantizeLinear; y u8 wants it. A block that holds NaN or an infinity dequantizes to NaN throughout.
  * Trap: i8 are integers here; MXINT8 reads them as 64ths, with scales 64 times these. */
 qn_status qn_quantize_dynamic(qn_context *ctx, const qn_blocks *blocks, const qn_tensor *x, const qn_tensor *y, const qn_tensor *scale,
-                              const qn_tensor *amax);
+                              const qn_tensor *amax, const qn_tensor *zero_point);
 
 /* ---- pooling ------------------------------------------------------------------------------ */
 
@@ -574,7 +604,7 @@ typedef struct qn_pool {
 #define QN_POOL_INIT { sizeof(qn_pool), {0,0,0}, {0,0,0}, {1,1,1}, {0,0,0}, {0,0,0}, 0, 1, 2.0 }
 
 /* x [N, C, spatial]   y, indices [N, C, P], 1 to 3 spatial dims, P as in convolution; f64 f32 f16 bf16, y of x's dtype, dx of dy's.
- * pool_max: NaN wins; ties go to the first in row-major order; a window wholly in padding gives -Inf.
+ * pool_max, also i8 u8: NaN wins; ties go to the first in row-major order; a window wholly in padding gives -Inf, the least integer.
  *   indices: u8 is the tap's number in the window (at most 255 taps), i32 and i64 the position in x's spatial plane, both row-major;
  *   255 or -1 for a window wholly in padding.
  * pool_average: y = sum x / taps, taps in padding counted if include_pad; a window wholly in padding gives 0.
@@ -610,7 +640,7 @@ typedef struct qn_adaptive {
   int64_t  size[3];                   /* P, in each spatial dim; 0: take it from y (for a gradient: from dy) */
 } qn_adaptive;
 #define QN_ADAPTIVE_INIT { sizeof(qn_adaptive), {0,0,0} }
-/* x [N, C, X]   y, indices [N, C, P], 1 to 3 spatial dims; f64 f32 f16 bf16, y of x's dtype. In each dim window i begins at
+/* x [N, C, X]   y, indices [N, C, P], 1 to 3 spatial dims; f64 f32 f16 bf16, max also i8 u8, y as x. In each dim window i begins at
  * floor(i X / P) and ends before ceil((i + 1) X / P), so the windows cover x whatever P is; neighbours may overlap by one element.
  * Maxima as in pool_max; indices (i32, i64) are positions in x's spatial plane, and one outside its window adds nowhere.
  * The gradients need dx's dims given: X cannot be inferred from dy. */
@@ -630,8 +660,9 @@ typedef struct qn_resampling {
   int64_t  grid;                      /* QN_GRID_... */
   int64_t  rounding;                  /* QN_ROUNDING_...: nearest's, of a coordinate */
   double   coefficient;               /* cubic's a; finite */
+  int64_t  antialias;                 /* 1: linear and cubic by half_pixel widen their kernel where y has fewer elements than x */
 } qn_resampling;
-#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0, 0, -0.75 }
+#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0, 0, -0.75, 0 }
 enum { QN_RESAMPLE_NEAREST = 0, QN_RESAMPLE_LINEAR = 1, QN_RESAMPLE_CUBIC = 2 };
 enum { QN_GRID_HALF_PIXEL = 0, QN_GRID_ALIGN_CORNERS = 1, QN_GRID_ASYMMETRIC = 2 };
 enum { QN_ROUNDING_AUTO = 0,          /* asymmetric: floor, else prefer_ceil */
@@ -643,7 +674,9 @@ enum { QN_ROUNDING_AUTO = 0,          /* asymmetric: floor, else prefer_ceil */
  * nearest takes one element, at the coordinate rounded: floor((i + 1/2) X/P) by half_pixel, floor(i X/P) by asymmetric, unless rounding
  * says another (ONNX's nearest_mode, whose default is prefer_floor). linear takes the
  * two around the coordinate, cubic four, by Keys' kernel with a = coefficient (PyTorch's and ONNX's -3/4, some
- * others' -1/2); elements beyond the edge repeat the edge. Weights multiply over
+ * others' -1/2); elements beyond the edge repeat the edge. With antialias the kernel is X/P times as wide where P < X, elements beyond the
+ * edge are left out, and weights are divided by their sum: PyTorch's antialias (whose cubic has a = -1/2), ONNX's with exclude_outside.
+ * Weights multiply over
  * the dims (linear is bilinear in 2 dims, trilinear in 3); a tap of weight 0 is not read. The gradient needs dx's dims given: X
  * cannot be inferred from dy. It gathers, so its bits are always the same. */
 qn_status qn_resample(qn_context *ctx, const qn_resampling *resampling, const qn_tensor *x, const qn_tensor *y);
@@ -654,7 +687,7 @@ qn_status qn_resample_backward(qn_context *ctx, const qn_resampling *resampling,
 typedef struct qn_sampling {
   uint64_t struct_size;
   int64_t  align_corners;             /* -1 and 1 are, with 0, the outer edges; with 1, the centres of the first and last element */
-  int64_t  mode;                      /* QN_RESAMPLE_NEAREST or QN_RESAMPLE_LINEAR */
+  int64_t  mode;                      /* QN_RESAMPLE_NEAREST, QN_RESAMPLE_LINEAR or QN_RESAMPLE_CUBIC */
   int64_t  padding;                   /* QN_SAMPLE_... */
 } qn_sampling;
 #define QN_SAMPLING_INIT { sizeof(qn_sampling), 0, 1, 0 }
@@ -671,8 +704,10 @@ qn_status qn_affine_grid_backward(qn_context *ctx, const qn_sampling *sampling, 
  *   ((g + 1) n - 1)/2, or with align_corners (g + 1)(n - 1)/2
  * zeros: x is 0 outside. border: a point outside moves to the first or last element. reflection: it is mirrored at the ends (the
  * outer edges, or with align_corners the centres of the first and last element) until inside, then clamped as by border. nearest
- * takes one element, halves to even; linear the two around the point in each dim; a tap of weight 0 is not read. A point that is
- * NaN, or infinite and reflected, gives NaN and adds nothing to dx.
+ * takes one element, halves to even; linear the two around the point in each dim; a tap of weight 0 is not read. cubic takes four in
+ * each dim, weighted by Keys' kernel with coefficient -0.75; not the point but each of its taps is moved or mirrored, and the point
+ * has a slope everywhere. A point that is NaN, or infinite where the mode is cubic or the padding reflection, gives NaN and adds
+ * nothing to dx.
  * backward_data: dx = the sum of dy times weight; dx's dims must be given. Points are sorted by position, so the bits are always
  * the same. backward_grid: dgrid = the sum over channels of dy times the slope of x between its taps (at a tap: the slope towards the
  * next one); 0 for nearest, and for a point moved to the border or on it. (Jaderberg and others 2015.) */

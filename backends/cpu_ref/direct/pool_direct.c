@@ -1,7 +1,8 @@
 /* pool_direct.c -- max, average and lp pooling and their gradients, one window or one sum for each output element.
  *
  *   x [N, C, X]   y, indices [N, C, P]   1 to 3 spatial dims
- *   max       y = the largest tap inside x, NaN above all, the first of equals; no tap inside: -Inf
+ *   max       y = the largest tap inside x, NaN above all, the first of equals; no tap inside: -Inf,
+ *             or the least integer
  *   average   y = sum of taps inside x / divisor; the divisor counts those taps, or (include_pad) those in x and its
  *             declared padding, but never what ceil_mode adds; no tap inside: 0
  *   lp        y = (sum of |tap|^p)^(1/p) over the taps inside x; dx[x] = the sum of dy sign(x) (|x|/y)^(p-1), terms with y = 0 being 0

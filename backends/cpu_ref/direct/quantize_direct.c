@@ -2,7 +2,8 @@
  * The arithmetic is as the interface defines it: one quotient or product in f32 (f64), one rounding to y.
  *
  *   quantize     y = round(x / scale) + zero_point, saturated
- *   dynamic      the same, by scale = amax / largest, or the power of two of floor(log2 amax) - emax
+ *   dynamic      the same, by scale = amax / largest, or the power of two of floor(log2 amax) - emax; with a zero point by scale =
+ *                (high - low) / 255 of the range of x and 0, and zero_point = round(least - low / scale)
  *   dequantize   y = (x - zero_point) scale */
 #include "direct.h"
 
@@ -26,8 +27,9 @@ static problem problem_of(const qn_prepared *p, const qn_launch *launch)
   } else {
     v.y = cpu_tensor_of(p, launch, QN_ROLE_QUANTIZE_DYNAMIC_Y, 0), v.scale = cpu_tensor_of(p, launch, QN_ROLE_QUANTIZE_DYNAMIC_SCALE, 0);
     v.amax = cpu_tensor_of(p, launch, QN_ROLE_QUANTIZE_DYNAMIC_AMAX, 0);
+    v.zero = cpu_tensor_of(p, launch, QN_ROLE_QUANTIZE_DYNAMIC_ZERO_POINT, 0);
   }
-  v.wide = v.x.dtype == QN_F64 || v.y.dtype == QN_F64;
+  v.wide = v.x.dtype == QN_F64 || v.y.dtype == QN_F64 || v.x.dtype == QN_I32;
   for (int32_t d = 0; d < v.x.rank; d++) {
     v.block[d] = ((const qn_blocks *)kept->attr)->block[d];
     v.blocks[d] = v.block[d] ? qn_ceil_div(v.x.dim[d], v.block[d]) : 1;
@@ -51,10 +53,26 @@ static double scale_of(const problem *v, double amax)
   return scale == 0 ? 1 : scale;
 }
 
+/* 255 steps from low to high; apart, where their distance is not representable. */
+static double step_of(const problem *v, double low, double high)
+{
+  const float narrow = ((float)high - (float)low) / 255, apart = (float)high / 255 - (float)low / 255;
+  const double wide = (high - low) / 255, wide_apart = high / 255 - low / 255;
+  const double step = v->wide ? isinf(wide) ? wide_apart : wide : isinf(narrow) ? apart : narrow;
+  return step == 0 ? 1 : step;
+}
+
+static void cover_range(const problem *v, const int64_t *block, double low, double high)
+{
+  const double scale = step_of(v, low, high), least = v->y.dtype == QN_I8 ? -128 : 0;
+  cpu_put(&v->scale, block_offset(&v->scale, block), scale);
+  cpu_put(&v->zero, block_offset(&v->zero, block), v->wide ? least - low / scale : (float)least - (float)low / (float)scale);
+}
+
 static void one_block(const problem *v, int64_t b)
 {
   int64_t block[QN_MAX_RANK], extent[QN_MAX_RANK], index[QN_MAX_RANK], n = 1;
-  double amax = 0;
+  double amax = 0, low = 0, high = 0;
   cpu_place(b, v->x.rank, v->blocks, block);
   for (int32_t d = 0; d < v->x.rank; d++) {
     extent[d] = v->block[d] ? qn_min_i64(v->block[d], v->x.dim[d] - block[d] * v->block[d]) : v->x.dim[d];
@@ -63,12 +81,15 @@ static void one_block(const problem *v, int64_t b)
   for (int64_t i = 0; i < n; i++) {
     cpu_place(i, v->x.rank, extent, index);
     for (int32_t d = 0; d < v->x.rank; d++) index[d] += block[d] * v->block[d];
-    const double a = fabs(cpu_get(&v->x, cpu_offset(v->x.rank, index, v->x.stride)));
+    const double x = cpu_get(&v->x, cpu_offset(v->x.rank, index, v->x.stride)), a = fabs(x);
+    low = x < low || isnan(x) ? x : low;
+    high = x > high || isnan(x) ? x : high;
     if (a > amax || isnan(a)) amax = a;
     if (isnan(amax)) break;
   }
   if (v->amax.p) cpu_put(&v->amax, block_offset(&v->amax, block), amax);
-  if (v->dynamic) cpu_put(&v->scale, block_offset(&v->scale, block), scale_of(v, amax));
+  if (v->dynamic && v->zero.p) cover_range(v, block, low, high);
+  else if (v->dynamic) cpu_put(&v->scale, block_offset(&v->scale, block), scale_of(v, amax));
 }
 
 /* ---- elements ---------------------------------------------------------------------------------- */

@@ -3,18 +3,20 @@
  *   x [N, C, X]   y [N, C, P]   1 to 3 spatial dims
  *   point     half_pixel (i + 1/2) X/P - 1/2   align_corners i (X - 1)/(P - 1)   asymmetric i X/P, as exact fractions
  *   y         the sum over taps near the point of the product of the dims' weights times x; taps beyond an edge repeat the edge
+ *   antialias a tap j has the kernel's weight at ((2j + 1) P - (2i + 1) X) / (2 max(X, P)) over the sum of these inside x
  *   backward  dx[j] = the sum over all i of dy[i] times the weight of element j in it */
 #include "direct.h"
 
 typedef struct resampling {
   int64_t mode, grid, rounding, in[3], out[3];            /* extents of x and of y */
   double  coefficient;
+  int64_t antialias;
 } resampling;
 
 static resampling resampling_of(const qn_prepared *p, const cpu_grid *x, const cpu_grid *y)
 {
   const qn_resampling *a = ((const cpu_kept *)p->state)->attr;
-  resampling s = { .mode = a->mode, .grid = a->grid, .rounding = a->rounding, .coefficient = a->coefficient };
+  resampling s = { .mode = a->mode, .grid = a->grid, .rounding = a->rounding, .coefficient = a->coefficient, .antialias = a->antialias };
   for (int d = 0; d < 3; d++) {
     s.in[d] = x->dim[2 + d];
     s.out[d] = y->dim[2 + d];
@@ -59,6 +61,41 @@ static int taps_of(const resampling *s, int d, int64_t i, int64_t place[4], long
   return n;
 }
 
+/* ---- antialias ------------------------------------------------------------------------------------- */
+
+static long double wide_kernel(const resampling *s, int d, int64_t i, int64_t j)
+{
+  const int64_t x = s->in[d], y = s->out[d];
+  const long double z = (long double)((2 * j + 1) * y - (2 * i + 1) * x) / (2 * qn_max_i64(x, y));
+  return s->mode == QN_RESAMPLE_CUBIC ? cubic(z, s->coefficient) : fabsl(z) < 1 ? 1 - fabsl(z) : 0;
+}
+
+/* The elements that the kernel of point i covers, and perhaps one on either side; returns the sum of its weights. */
+static long double wide_range(const resampling *s, int d, int64_t i, int64_t *first, int64_t *end)
+{
+  const int64_t x = s->in[d], y = s->out[d], reach = 2 * qn_max_i64(x, y) * (s->mode == QN_RESAMPLE_CUBIC ? 2 : 1);
+  long double sum = 0;
+  *first = qn_max_i64(0, qn_floor_div((2 * i + 1) * x - reach - y, 2 * y));
+  *end = qn_min_i64(x, qn_floor_div((2 * i + 1) * x + reach - y, 2 * y) + 2);
+  for (int64_t j = *first; j < *end; j++) sum += wide_kernel(s, d, i, j);
+  return sum;
+}
+
+static long double wide_sum(const resampling *s, const cpu_grid *x, const int64_t at[5])
+{
+  int64_t first[3], end[3], from[3];
+  long double total = 1, sum = 0;
+  for (int d = 0; d < 3; d++) total *= wide_range(s, d, at[2 + d], &first[d], &end[d]);
+  for (from[0] = first[0]; from[0] < end[0]; from[0]++)
+    for (from[1] = first[1]; from[1] < end[1]; from[1]++)
+      for (from[2] = first[2]; from[2] < end[2]; from[2]++) {
+        long double w = 1 / total;
+        for (int d = 0; d < 3; d++) w *= wide_kernel(s, d, at[2 + d], from[d]);
+        if (w != 0) sum += w * (long double)cpu_get(&x->t, cpu_grid_offset(x, at[0], at[1], from));
+      }
+  return sum;
+}
+
 static qn_status forward(const qn_prepared *p, const qn_launch *launch)
 {
   const cpu_grid x = cpu_grid_of(cpu_tensor_of(p, launch, QN_ROLE_RESAMPLE_X, 0)),
@@ -69,6 +106,10 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch)
     int64_t at[5], place[3][4], n[3], tap[3], from[3];
     long double weight[3][4], sum = 0;
     cpu_place(i, 5, y.dim, at);
+    if (s.antialias) {
+      cpu_put(&y.t, cpu_offset(5, at, y.stride), (double)wide_sum(&s, &x, at));
+      continue;
+    }
     for (int d = 0; d < 3; d++) n[d] = taps_of(&s, d, at[2 + d], place[d], weight[d]);
     for (int64_t k = 0; k < n[0] * n[1] * n[2]; k++) {
       long double w = 1;
@@ -87,8 +128,12 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch)
 /* The weight of position `at` in point i, in dim d. */
 static long double weight_in(const resampling *s, int d, int64_t i, int64_t at)
 {
-  int64_t place[4];
+  int64_t place[4], first, end;
   long double weight[4], sum = 0;
+  if (s->antialias) {
+    const long double w = wide_kernel(s, d, i, at);
+    return w != 0 ? w / wide_range(s, d, i, &first, &end) : 0;
+  }
   const int n = taps_of(s, d, i, place, weight);
   for (int k = 0; k < n; k++)
     if (place[k] == at) sum += weight[k];

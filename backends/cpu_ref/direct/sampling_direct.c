@@ -63,7 +63,7 @@ static qn_status affine_backward(const qn_prepared *p, const qn_launch *launch)
 /* ---- points --------------------------------------------------------------------------------------------------------- */
 
 /* One dim of a point: its taps inside x, their weights, and the weights' derivatives by the coordinate. */
-typedef struct dim_taps { int n; bool nan; int64_t place[2]; long double weight[2], slope[2]; } dim_taps;
+typedef struct dim_taps { int n; bool nan; int64_t place[4]; long double weight[4], slope[4]; } dim_taps;
 
 /* Mirrors at low and high until between them; *sign flips each time. */
 static long double mirrored(long double at, long double low, long double high, long double *sign)
@@ -75,6 +75,46 @@ static long double mirrored(long double at, long double low, long double high, l
   return fmodl(turns, 2) != 0 ? high - rest : low + rest;
 }
 
+/* Keys' kernel, coefficient -0.75, and its derivative. */
+static long double keys(long double x)
+{
+  const long double d = fabsl(x), a = -0.75L;
+  return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : a * (((d - 5) * d + 8) * d - 4);
+}
+static long double keys_slope(long double x)
+{
+  const long double d = fabsl(x), a = -0.75L, s = d <= 1 ? (3 * (a + 2) * d - 2 * (a + 3)) * d : a * ((3 * d - 10) * d + 8);
+  return x < 0 ? -s : s;
+}
+
+/* Where the padding finds an element beyond the ends; -1: nowhere. */
+static int64_t padded(const qn_sampling *a, int64_t at, int64_t n)
+{
+  if (a->padding == QN_SAMPLE_ZEROS) return at >= 0 && at < n ? at : -1;
+  if (a->padding == QN_SAMPLE_BORDER) return at < 0 ? 0 : at < n ? at : n - 1;
+  const int64_t period = a->align_corners ? 2 * (n - 1) : 2 * n, last = a->align_corners ? period : period - 1;
+  if (period == 0) return 0;
+  at = (at % period + period) % period;
+  return at < n ? at : last - at;
+}
+
+/* Four taps around the point; each of them, not the point, is moved to where the padding finds it. */
+static dim_taps cubic_taps(const qn_sampling *a, long double at, long double scale, int64_t n)
+{
+  dim_taps t = { .nan = isinf(at) };
+  if (a->padding == QN_SAMPLE_ZEROS && !(at > -3 && at < (long double)n + 2)) return t;
+  if (a->padding == QN_SAMPLE_BORDER) at = at < -3 ? -3 : at > (long double)n + 2 ? (long double)n + 2 : at;   /* taps at an end */
+  const int64_t below = (int64_t)floorl(at);
+  for (int64_t j = below - 1; j <= below + 2; j++) {
+    const int64_t place = padded(a, j, n);
+    if (place < 0) continue;
+    t.place[t.n] = place;
+    t.weight[t.n] = keys(at - (long double)j);
+    t.slope[t.n++] = scale * keys_slope(at - (long double)j);
+  }
+  return t;
+}
+
 static dim_taps taps_of(const qn_sampling *a, long double g, int64_t n)
 {
   dim_taps t = { 0 };
@@ -83,6 +123,7 @@ static dim_taps taps_of(const qn_sampling *a, long double g, int64_t n)
   long double at = a->align_corners ? (g + 1) / 2 * (long double)(n - 1) : ((g + 1) * (long double)n - 1) / 2;
   t.nan = isnan(g) || (isinf(g) && a->padding == QN_SAMPLE_REFLECTION);
   if (t.nan) return t;
+  if (a->mode == QN_RESAMPLE_CUBIC) return cubic_taps(a, at, scale, n);
   if (a->padding == QN_SAMPLE_REFLECTION)
     at = a->align_corners ? mirrored(at, 0, (long double)(n - 1), &scale) : mirrored(at, -0.5L, (long double)n - 0.5L, &scale);
   if (a->padding != QN_SAMPLE_ZEROS) {

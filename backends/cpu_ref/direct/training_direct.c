@@ -6,6 +6,7 @@
  *           p -= rate ((m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)      adamw: + decay p)
  *   amsgrad as adam, the largest v so far in v's place      adagrad v = v + g^2      p -= rate / (1 + slowing (t - 1)) g / (sqrt(v) + eps)
  *   rmsprop v = alpha v + (1 - alpha) g^2      u = momentum u + g / (sqrt(v) + eps)      p -= rate u
+ *   lamb    u = m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + decay p      p -= rate min(|p| / |u|, limit) u, by the tensors' norms
  *   lion    p -= rate (sign(b1 m + (1 - b1) g) + decay p)      m = b2 m + (1 - b2) g */
 #include "direct.h"
 
@@ -38,7 +39,21 @@ typedef struct step {
   double rate, scale;
   int found;
   long double unbias1, unbias2;           /* 1 - beta^t */
+  long double reach;                      /* lamb: |p| / |u| of the tensor */
 } step;
+
+typedef struct moments { long double m, v, by; } moments;
+
+/* An element's next means, and its move without the rate. */
+static moments adam_moments(const step *s, long double g, long double m, long double v, long double peak, long double p)
+{
+  const qn_adam_rule *a = s->attr;
+  moments to = { a->beta1 * m + (1 - (long double)a->beta1) * g, a->beta2 * v + (1 - (long double)a->beta2) * g * g, 0 };
+  const long double below = s->op != QN_OP_AMSGRAD || isnan(to.v) || to.v > peak ? to.v : peak;
+  to.by = to.m / s->unbias1 / (sqrtl(below / s->unbias2) + a->eps);
+  if (s->op == QN_OP_ADAMW || s->op == QN_OP_LAMB) to.by += a->decay * p;
+  return to;
+}
 
 static long double sign_of(long double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
@@ -77,12 +92,11 @@ static void one_element(const step *s, int64_t i)
       m = lion->beta2 * m + (1 - (long double)lion->beta2) * g;
       break;
     default:
-      if (s->op != QN_OP_ADAMW) g += adam->decay * p;
-      m = adam->beta1 * m + (1 - (long double)adam->beta1) * g;
-      v = adam->beta2 * v + (1 - (long double)adam->beta2) * g * g;
+      if (s->op == QN_OP_ADAM || s->op == QN_OP_AMSGRAD) g += adam->decay * p;
+      const moments to = adam_moments(s, g, m, v, peak, p);
+      m = to.m, v = to.v;
       peak = isnan(v) || v > peak ? v : peak;
-      const long double moved = m / s->unbias1 / (sqrtl((s->op == QN_OP_AMSGRAD ? peak : v) / s->unbias2) + adam->eps);
-      p -= s->rate * (moved + (s->op == QN_OP_ADAMW ? adam->decay * p : 0));
+      p -= s->rate * s->reach * to.by;
     }
   }
   put(&s->new_p, index, p);
@@ -90,6 +104,24 @@ static void one_element(const step *s, int64_t i)
   put(&s->new_v, index, v);
   put(&s->new_peak, index, peak);
   put(&s->copy, index, p);
+}
+
+/* How much longer a tensor is than its move, at most `limit`; 1 if one of them is 0. */
+static long double reach_of(const step *s)
+{
+  const qn_lamb_rule *a = s->attr;
+  long double params = 0, moves = 0;
+  for (int64_t i = 0; i < s->p.elements; i++) {
+    int64_t index[QN_MAX_RANK];
+    cpu_place(i, s->p.rank, s->p.dim, index);
+    const long double p = cpu_get(&s->p, offset(&s->p, index)), g = (long double)cpu_get(&s->g, offset(&s->g, index)) / s->scale;
+    const long double by = adam_moments(s, g, cpu_get(&s->m, offset(&s->m, index)), cpu_get(&s->v, offset(&s->v, index)), 0, p).by;
+    params += p * p;
+    moves += by * by;
+  }
+  if (params == 0 || moves == 0) return 1;
+  const long double reach = sqrtl(params / moves);
+  return reach > a->limit ? a->limit : reach;
 }
 
 static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
@@ -101,7 +133,7 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
   const qn_adam_rule *adam = kept->attr;
   step s = { .op = kept->op, .attr = kept->attr, .t = t, .rate = number(prepared, launch, r.rate, 0),
              .scale = number(prepared, launch, r.scale, 1), .found = number(prepared, launch, r.found, 0) != 0 };
-  if (s.op == QN_OP_ADAM || s.op == QN_OP_ADAMW || s.op == QN_OP_AMSGRAD) {
+  if (s.op == QN_OP_ADAM || s.op == QN_OP_ADAMW || s.op == QN_OP_AMSGRAD || s.op == QN_OP_LAMB) {
     s.unbias1 = 1 - powl(adam->beta1, t);
     s.unbias2 = 1 - powl(adam->beta2, t);
   }
@@ -111,6 +143,7 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
     s.new_p = part(prepared, launch, r.new_params, i), s.copy = part(prepared, launch, r.copy, i);
     s.new_m = part(prepared, launch, r.new_m, i), s.new_v = part(prepared, launch, r.new_v, i);
     s.peak = part(prepared, launch, r.peak, i), s.new_peak = part(prepared, launch, r.new_peak, i);
+    s.reach = s.op == QN_OP_LAMB && !s.found ? reach_of(&s) : 1;
 #pragma omp parallel for num_threads(cpu_team(launch, s.p.elements, 40))
     for (int64_t k = 0; k < s.p.elements; k++) one_element(&s, k);
   }
@@ -190,6 +223,7 @@ static const qn_engine row[] = {
   CPU_DIRECT_ROW(QN_OP_RMSPROP, take_step),
   CPU_DIRECT_ROW(QN_OP_ADAGRAD, take_step),
   CPU_DIRECT_ROW(QN_OP_LION, take_step),
+  CPU_DIRECT_ROW(QN_OP_LAMB, take_step),
   CPU_DIRECT_ROW(QN_OP_AMSGRAD, take_step),
   CPU_DIRECT_ROW(QN_OP_GLOBAL_NORM, global_norm),
   CPU_DIRECT_ROW(QN_OP_AMP_UNSCALE, amp_unscale),

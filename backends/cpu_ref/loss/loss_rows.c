@@ -1,16 +1,18 @@
 /* loss_rows.c -- cross-entropy and its gradient in f32 (loss_rows_f64.c: in f64), where the classes of a row are contiguous.
  *
  * A row is done by one thread, in one pass, span by span: each span's maximum and sum of exponentials are merged into the
- * row's. Reduced losses are stored per row and added in row order, so that the number of threads changes nothing. */
+ * row's. With weights, probabilities or log-probabilities a second pass adds t w (lse - x), in double. Reduced losses are stored
+ * per row and added in row order, so that the number of threads changes nothing.
+ * Refused: classes, and their weights, that are not contiguous. */
 #include "cpu_ref.h"
 #include "logits.h"
 
-enum { SPAN = 2048 };
-enum { X, DX, LABELS, LOSS, LSE, COUNT, TENSORS };        /* in the gradient, LOSS is dy */
+enum { SPAN = 2048, SHARES = 512 };       /* SHARES: of a span with weights or probabilities */
+enum { X, DX, LABELS, LOSS, LSE, COUNT, PROBABILITIES, WEIGHTS, TENSORS };        /* in the gradient, LOSS is dy */
 
 typedef struct problem {
   qn_entropy a;
-  bool     backward;
+  bool     backward, weighted;            /* weighted: not the plain case of labels alone and logits */
   int64_t  rows, classes;
   int32_t  value[TENSORS];                /* -1: absent */
   uint32_t dtype[TENSORS];
@@ -40,40 +42,109 @@ static const real *span_of(const place *w, int64_t i, int64_t n, real *buffer)
   return logits_open(w->at[X] + i * qn_kit_bytes(w->p->dtype[X]), w->p->dtype[X], n, buffer);
 }
 
+/* Of a row with probabilities: -1, no class. */
+static int64_t label_of(const problem *p, const char *labels) { return labels ? qn_load_i64(labels, p->dtype[LABELS]) : -1; }
+static bool counts(const problem *p, const char *labels) { return !labels || label_of(p, labels) != p->a.ignore; }
+static double weight(const problem *p, const char *weights, int64_t class)
+{
+  return weights && class >= 0 && class < p->classes ? (double)((const real *)(const void *)weights)[class] : 1;
+}
+
+/* t w of n classes, at most SHARES, from the i-th on. */
+static void shares(const place *w, int64_t label, int64_t i, int64_t n, double *tw)
+{
+  const problem *p = w->p;
+  const double spread = p->a.smoothing / (double)p->classes, rest = 1 - p->a.smoothing;
+  real buffer[SHARES];
+  for (int64_t k = 0; k < n; k++) tw[k] = spread;
+  if (w->at[PROBABILITIES] && rest > 0) {
+    const uint32_t dtype = p->dtype[PROBABILITIES];
+    const real *part = logits_open(w->at[PROBABILITIES] + i * qn_kit_bytes(dtype), dtype, n, buffer);
+    for (int64_t k = 0; k < n; k++) tw[k] += part[k] == 0 ? 0 : rest * (double)part[k];
+  }
+  if (label >= i && label < i + n) tw[label - i] += rest;
+  if (!w->at[WEIGHTS]) return;
+  const real *weights = (const real *)(const void *)w->at[WEIGHTS] + i;
+  for (int64_t k = 0; k < n; k++) tw[k] = tw[k] == 0 || weights[k] == 0 ? 0 : tw[k] * (double)weights[k];
+}
+
+/* The sum of t w, and with x of t w (lse - x); a label of no class has x 0 and weight 1. */
+static double sum_of_shares(const place *w, int64_t label, const double *lse)
+{
+  const problem *p = w->p;
+  const bool known = label >= 0 && label < p->classes, all = w->at[PROBABILITIES] || p->a.smoothing > 0;
+  const int64_t first = all ? 0 : label, end = all ? p->classes : known ? label + 1 : first;
+  double tw[SHARES], sum = w->at[LABELS] && !known && p->a.smoothing < 1 ? (1 - p->a.smoothing) * (lse ? *lse : 1) : 0;
+  real buffer[SHARES];
+  for (int64_t i = first; i < end; i += SHARES) {
+    const int64_t n = qn_min_i64(SHARES, end - i);
+    shares(w, label, i, n, tw);
+    const real *x = lse ? span_of(w, i, n, buffer) : NULL;
+    for (int64_t k = 0; k < n; k++)
+      if (tw[k] != 0) sum += lse ? (*lse - (double)x[k]) * tw[k] : tw[k];
+  }
+  return sum;
+}
+
 static double forward_row(const place *w)
 {
   const problem *p = w->p;
-  const int64_t label = qn_load_i64(w->at[LABELS], p->dtype[LABELS]);
+  const int64_t label = label_of(p, w->at[LABELS]);
   real buffer[SPAN], m = -INFINITY;
   double s = 0, sum = 0, lse = 0, loss = 0;
-  if (label != p->a.ignore) {
-    for (int64_t i = 0; i < p->classes; i += SPAN) {
+  if (counts(p, w->at[LABELS])) {
+    for (int64_t i = 0; i < p->classes && p->a.input == QN_LOGITS; i += SPAN) {
       const int64_t n = qn_min_i64(SPAN, p->classes - i);
       const real *x = span_of(w, i, n, buffer), next = logits_largest(x, m, n), from = next == -INFINITY ? 0 : next;
       s = (s == 0 ? 0 : s * exp((double)m - from)) + (double)logits_sum_of_exp(x, from, n);
       m = next;
-      if (p->a.smoothing > 0) sum += sum_of(x, n);
+      if (p->a.smoothing > 0 && !p->weighted) sum += sum_of(x, n);
     }
-    lse = (m == -INFINITY ? 0 : m) + log(s);
-    loss = lse;
-    if (label >= 0 && label < p->classes && p->a.smoothing < 1)
-      loss -= (1 - p->a.smoothing) * qn_load_f64(w->at[X] + label * qn_kit_bytes(p->dtype[X]), p->dtype[X]);
-    if (p->a.smoothing > 0) loss -= p->a.smoothing / (double)p->classes * sum;
+    if (p->a.input == QN_LOGITS) lse = (m == -INFINITY ? 0 : m) + log(s);
+    if (p->weighted) loss = sum_of_shares(w, label, &lse);
+    else {
+      loss = lse;
+      if (label >= 0 && label < p->classes && p->a.smoothing < 1)
+        loss -= (1 - p->a.smoothing) * qn_load_f64(w->at[X] + label * qn_kit_bytes(p->dtype[X]), p->dtype[X]);
+      if (p->a.smoothing > 0) loss -= p->a.smoothing / (double)p->classes * sum;
+    }
   }
   if (w->at[LSE]) *(real *)(void *)w->at[LSE] = (real)lse;
   return loss;
 }
 
+/* With weights, probabilities or log-probabilities. */
+static void weighted_gradient(const place *w, int64_t label, real g)
+{
+  const problem *p = w->p;
+  const double total = p->a.input == QN_LOGITS ? sum_of_shares(w, label, NULL) : 0;
+  const real lse = total != 0 ? *(const real *)(const void *)w->at[LSE] : 0;
+  double tw[SHARES];
+  real buffer[SHARES];
+  for (int64_t i = 0; i < p->classes; i += SHARES) {
+    const int64_t n = qn_min_i64(SHARES, p->classes - i);
+    shares(w, label, i, n, tw);
+    const real *x = total != 0 ? span_of(w, i, n, buffer) : buffer;
+    for (int64_t k = 0; k < n; k++)
+      buffer[k] = (real)((double)g * ((total != 0 ? (double)logits_exp(x[k] - lse) * total : 0) - tw[k]));
+    row_from_real(w->at[DX] + i * qn_kit_bytes(p->dtype[DX]), buffer, p->dtype[DX], n);
+  }
+}
+
 static void backward_row(const place *w)
 {
   const problem *p = w->p;
-  const int64_t label = qn_load_i64(w->at[LABELS], p->dtype[LABELS]), bytes = qn_kit_bytes(p->dtype[DX]);
+  const int64_t label = label_of(p, w->at[LABELS]), bytes = qn_kit_bytes(p->dtype[DX]);
   real buffer[SPAN], out[SPAN], g = *(const real *)(const void *)w->at[LOSS];
-  const real lse = *(const real *)(const void *)w->at[LSE], spread = (real)(p->a.smoothing / (double)p->classes);
+  const real lse = w->at[LSE] ? *(const real *)(const void *)w->at[LSE] : 0, spread = (real)(p->a.smoothing / (double)p->classes);
   if (p->a.reduction == QN_REDUCTION_MEAN) g /= *(const real *)(const void *)w->at[COUNT];
+  if (p->weighted && counts(p, w->at[LABELS])) {
+    weighted_gradient(w, label, g);
+    return;
+  }
   for (int64_t i = 0; i < p->classes; i += SPAN) {
     const int64_t n = qn_min_i64(SPAN, p->classes - i);
-    if (label == p->a.ignore) {
+    if (!counts(p, w->at[LABELS])) {
       memset(w->at[DX] + i * bytes, 0, (size_t)(n * bytes));
       continue;
     }
@@ -107,14 +178,18 @@ static void run_rows(const problem *p, const qn_launch *launch, int64_t first, i
   }
 }
 
-static int64_t count_rows(const problem *p, const qn_launch *launch)
+/* Their number, or the sum of their labels' weights. */
+static double count_rows(const problem *p, const qn_launch *launch)
 {
-  int64_t count = 0;
+  if (p->value[LABELS] < 0) return (double)p->rows;
+  const char *weights = p->value[WEIGHTS] < 0 ? NULL : launch->ptr[p->value[WEIGHTS]];
+  double count = 0;
   qn_walk walk;
   qn_walk_begin(&walk, &p->nest, p->nest.rank, 0);
-  for (int64_t row = 0; row < p->rows; row++, qn_walk_next(&walk))
-    count += qn_load_i64((char *)launch->ptr[p->value[LABELS]] + walk.offset[LABELS] * qn_kit_bytes(p->dtype[LABELS]),
-                         p->dtype[LABELS]) != p->a.ignore;
+  for (int64_t row = 0; row < p->rows; row++, qn_walk_next(&walk)) {
+    const char *labels = (const char *)launch->ptr[p->value[LABELS]] + walk.offset[LABELS] * qn_kit_bytes(p->dtype[LABELS]);
+    if (counts(p, labels)) count += weight(p, weights, label_of(p, labels));
+  }
   return count;
 }
 
@@ -128,12 +203,12 @@ qn_status CPU_NAME(cpu_loss_rows_run)(const qn_prepared *prepared, const qn_laun
   for (int64_t first = 0; first < p->rows; first += share)
     run_rows(p, launch, first, qn_min_i64(first + share, p->rows), losses);
   if (p->backward || (!losses && p->value[COUNT] < 0)) return QN_OK;
-  const int64_t count = count_rows(p, launch);
+  const double count = count_rows(p, launch);
   if (p->value[COUNT] >= 0) *(real *)launch->ptr[p->value[COUNT]] = (real)count;
   if (!losses) return QN_OK;
   double sum = 0;
   for (int64_t row = 0; row < p->rows; row++) sum += losses[row];
-  *(real *)launch->ptr[p->value[LOSS]] = (real)(p->a.reduction == QN_REDUCTION_MEAN ? sum / (double)count : sum);
+  *(real *)launch->ptr[p->value[LOSS]] = (real)(p->a.reduction == QN_REDUCTION_MEAN ? sum / count : sum);
   return QN_OK;
 }
 
@@ -141,10 +216,11 @@ qn_status CPU_NAME(cpu_loss_rows_run)(const qn_prepared *prepared, const qn_laun
 
 #ifdef CPU_BASELINE
 static const uint8_t forward_role[TENSORS] = { QN_ROLE_CROSS_ENTROPY_X, 255, QN_ROLE_CROSS_ENTROPY_LABELS, QN_ROLE_CROSS_ENTROPY_LOSS,
-                                               QN_ROLE_CROSS_ENTROPY_LSE, QN_ROLE_CROSS_ENTROPY_COUNT };
+                                               QN_ROLE_CROSS_ENTROPY_LSE, QN_ROLE_CROSS_ENTROPY_COUNT, QN_ROLE_CROSS_ENTROPY_PROBABILITIES,
+                                               QN_ROLE_CROSS_ENTROPY_WEIGHTS };
 static const uint8_t backward_role[TENSORS] = { QN_ROLE_CROSS_ENTROPY_BACKWARD_X, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX,
   QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS, QN_ROLE_CROSS_ENTROPY_BACKWARD_DY, QN_ROLE_CROSS_ENTROPY_BACKWARD_LSE,
-  QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT };
+  QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES, QN_ROLE_CROSS_ENTROPY_BACKWARD_WEIGHTS };
 
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
@@ -162,16 +238,19 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   const qn_value *x = v[X];
   if ((x->dtype == QN_F64) != (CPU_REAL == QN_F64))
     return qn_refuse(prepared, "computes in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(x->dtype));
-  for (int t = X; t <= DX; t++)
-    if (v[t] && v[t]->stride[p.a.axis] != 1 && x->dim[p.a.axis] > 1)
-      return qn_refuse(prepared, "the classes of a row must be contiguous", t == X ? "x" : "dx", "stride 1", "%lld",
-                       (long long)v[t]->stride[p.a.axis]);
+  for (int t = X; t < TENSORS; t++) {
+    static const char *const names[TENSORS] = { "x", "dx", [PROBABILITIES] = "probabilities", [WEIGHTS] = "weights" };
+    const int64_t step = v[t] && names[t] ? v[t]->stride[t == WEIGHTS ? 0 : p.a.axis] : 1;
+    if (step != 1 && x->dim[p.a.axis] > 1)
+      return qn_refuse(prepared, "the classes of a row must be contiguous", names[t], "stride 1", "%lld", (long long)step);
+  }
   p.classes = x->dim[p.a.axis];
+  p.weighted = v[PROBABILITIES] || v[WEIGHTS] || p.a.input != QN_LOGITS;
   p.nest.n = TENSORS;
   for (int32_t d = 0; d < x->rank; d++) {
     if (d == p.a.axis) continue;
     p.nest.dim[p.nest.rank] = x->dim[d];
-    for (int t = 0; t < TENSORS; t++) p.nest.stride[t][p.nest.rank] = v[t] && v[t]->dim[d] > 1 ? v[t]->stride[d] : 0;
+    for (int t = 0; t < TENSORS; t++) p.nest.stride[t][p.nest.rank] = t != WEIGHTS && v[t] && v[t]->dim[d] > 1 ? v[t]->stride[d] : 0;
     p.nest.rank++;
     p.rows *= x->dim[d];
   }

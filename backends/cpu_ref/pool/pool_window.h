@@ -172,6 +172,8 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
   for (int i = 0; i < 5; i++) {
     if (all[i]->value < 0) continue;
     const qn_value *value = &request->value[all[i]->value];
+    if (i < 2 && !qn_is_float(value->dtype))
+      return qn_refuse(prepared, "computes in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(value->dtype));
     if (qn_is_float(value->dtype) && (value->dtype == QN_F64) != (CPU_REAL == QN_F64))
       return qn_refuse(prepared, "computes in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(value->dtype));
     if (all[i]->stride[fast] != 1)

@@ -301,10 +301,13 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     const char *name = p.back && t <= Y ? names[Y - t] : names[t];
     if (!v) continue;
     p.dtype[t] = v->dtype;
-    if (v->dtype == QN_F64) return qn_refuse(prepared, "computes in f32", name, "f32, f16, bf16", "f64");
+    if (v->dtype == QN_F64 || v->dtype == QN_I32)
+      return qn_refuse(prepared, "computes in f32", name, "f32, f16, bf16", "%s", qn_kit_name(v->dtype));
     if (!qn_is_packed(v))
       return qn_refuse(prepared, "elements are counted in memory order", name, "packed, the last dim fastest", "%s", "other strides");
   }
+  if (p.dynamic && qn_role(op, QN_ROLE_QUANTIZE_DYNAMIC_ZERO_POINT) >= 0)
+    return qn_refuse(prepared, "scales by magnitudes", "zero_point", "absent", "%s", "given");
   const qn_value *x = &request->value[p.value[X]];
   p.elements = p.block = qn_elements(x);
   p.extremes = p.dynamic || p.value[AMAX] >= 0;

@@ -293,6 +293,32 @@ static int taps_of(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int3
   return n;
 }
 
+static double wide_kernel(const qn_resampling *a, int64_t i, int64_t j, int64_t x, int64_t y)
+{
+  const double z = fabs((double)((2 * j + 1) * y - (2 * i + 1) * x)) / (double)(2 * qn_max_i64(x, y));
+  return a->mode == QN_RESAMPLE_LINEAR ? (z < 1 ? 1 - z : 0) : z < 2 ? cubic(z, a->coefficient) : 0;
+}
+
+/* fill_list's pass for antialias: the elements of x that the widened kernel of point i covers. */
+static void enter_wide(list *l, const qn_resampling *a, int64_t i, int64_t x, int64_t y, bool backward, bool fill)
+{
+  const int64_t reach = 2 * qn_max_i64(x, y) * (a->mode == QN_RESAMPLE_CUBIC ? 2 : 1);
+  const int64_t first = qn_max_i64(0, qn_floor_div((2 * i + 1) * x - reach - y, 2 * y)),
+      end = qn_min_i64(x, qn_floor_div((2 * i + 1) * x + reach - y, 2 * y) + 2);
+  double sum = 0;
+  for (int64_t j = first; j < end; j++) sum += wide_kernel(a, i, j, x, y);
+  for (int64_t j = first; j < end; j++) {
+    const double w = wide_kernel(a, i, j, x, y);
+    if (w == 0) continue;
+    int32_t *at = &l->begin[(backward ? j : i) + 1];
+    if (fill) {
+      l->source[*at] = (int32_t)(backward ? i : j);
+      l->weight[*at] = (real)(w / sum);
+    }
+    ++*at;
+  }
+}
+
 /* Enters all points' taps under the point (forward) or the tap (backward), in the order of points. Taps of weight 0 are left out. Equal
  * taps of a point are merged only backward: forward each must see its infinity. */
 static void fill_list(list *l, const qn_resampling *a, int64_t x, int64_t y, bool backward)
@@ -302,6 +328,10 @@ static void fill_list(list *l, const qn_resampling *a, int64_t x, int64_t y, boo
     for (int64_t i = 0; i < y; i++) {
       int32_t place[4];
       double weight[4];
+      if (a->antialias) {
+        enter_wide(l, a, i, x, y, backward, pass);
+        continue;
+      }
       const int n = taps_of(a, i, x, y, place, weight);
       for (int k = 0; k < n; k++) {
         double sum = backward ? 0 : weight[k];
@@ -357,7 +387,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     if (s.in_dim[d] > 1 << 24 || s.out_dim[d] > 1 << 24)
       return qn_refuse(prepared, "lists of 2^24 places", "x", "smaller extents", "%lld", (long long)s.in_dim[d]);
     const int64_t points = backward ? s.in_dim[d] : s.out_dim[d];
-    entries[d] = qn_round_up(points * taps, 2);
+    const bool widened = ((const qn_resampling *)op->attr)->antialias;
+    const int64_t wide = widened ? (backward ? s.out_dim[d] : s.in_dim[d]) / qn_max_i64(points, 1) + 2 : 1;
+    entries[d] = qn_round_up(points * taps * wide, 2);
     bytes += (qn_round_up(s.out_dim[d] + 2, 2) + entries[d]) * (int64_t)sizeof(int32_t) + entries[d] * (int64_t)sizeof(real);
   }
   s.channels_last = s.c > 1 && s.in_stride[1] == 1 && s.out_stride[1] == 1;

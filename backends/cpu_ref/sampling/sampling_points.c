@@ -466,6 +466,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   else s.y = arg[0], s.x = arg[1], s.grid = arg[2], s.out = arg[3];
   const qn_value *x = &request->value[s.x], *y = &request->value[s.y], *grid = &request->value[s.grid], *out = &request->value[s.out];
   if (x->dtype == QN_F64) return qn_refuse(prepared, "accumulates in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if (s.rule.mode == QN_RESAMPLE_CUBIC) return qn_refuse(prepared, "two taps a dim", "mode", "nearest or linear", "%s", "cubic");
   s.last = x->dim[1] > 1 && qn_is_channels_last(x) && y->stride[1] == 1;
   if (!s.last && !qn_is_packed(x))
     return qn_refuse(prepared, "the image is packed, with its channels first or last", "x", "one of both", "%s", "strides");

@@ -1,7 +1,8 @@
-/* loss_direct.cu -- cross_entropy from logits and its gradient, in double, any strides and dtypes, along any dim: a row a block.
+/* loss_direct.cu -- cross_entropy and its gradient, in double, any strides and dtypes, along any dim: a row a block.
  *
- *   lse = m + ln sum exp(x - m), m = max x      loss = lse - (1 - smoothing) x[label] - smoothing mean x
- *   dx = g (exp(x - lse) - (1 - smoothing) [label] - smoothing / C), g = dy or dy / count
+ *   lse = m + ln sum exp(x - m), m = max x; 0 for log-probabilities      loss = sum t w (lse - x)
+ *   dx = g (exp(x - lse) sum t w - t w), for log-probabilities -g t w; g = dy or dy / count
+ *   t = (1 - smoothing) [label] + smoothing / C, or with probabilities in place of [label]; terms whose t or w is 0 are left out
  *
  * For a reduced loss one block adds all rows in order. */
 #include "kit/direct.cuh"
@@ -10,19 +11,33 @@
 enum { THREADS = 256 };
 
 struct problem {
-  tensor  x, labels, loss, lse, count, dx;          /* for a gradient loss is dy */
+  tensor  x, labels, probabilities, weights, loss, lse, count, dx;         /* for a gradient loss is dy */
   int32_t axis;
-  int64_t ignore, reduction, rows, classes;
+  int64_t ignore, reduction, rows, classes, dim[QN_MAX_RANK];              /* dim: x's, 1 along the axis */
   double  smoothing;
+  bool    logits, plain;                  /* plain: labels alone, and logits */
 
   /* The index in x of a row's first element. */
   __device__ void begin(int64_t row, int64_t index[QN_MAX_RANK]) const
   {
-    for (int d = labels.rank - 1; d >= 0; d--) {
-      int64_t q = row / labels.dim[d];
-      index[d] = row - q * labels.dim[d];
+    for (int d = x.rank - 1; d >= 0; d--) {
+      int64_t q = row / dim[d];
+      index[d] = row - q * dim[d];
       row = q;
     }
+  }
+  __device__ double weight(int64_t c) const        /* 1 for a label of no class */
+  {
+    return weights.p && c >= 0 && c < classes ? weights.load<double>(c * weights.stride[0]) : 1;
+  }
+  __device__ bool known(int64_t label) const { return label >= 0 && label < classes; }
+  __device__ bool counts(int64_t label) const { return !labels.p || label != ignore; }
+  /* t w of a class; from: where the row's probabilities begin. */
+  __device__ double share(int64_t from, int64_t label, int64_t c) const
+  {
+    double whole = probabilities.p ? probabilities.load<double>(from + c * probabilities.stride[axis]) : c == label, w = weight(c);
+    double t = (smoothing < 1 && whole != 0 ? (1 - smoothing) * whole : 0) + smoothing / classes;
+    return t != 0 && w != 0 ? t * w : 0;
   }
 };
 
@@ -48,12 +63,33 @@ template <class Op> __device__ static double block_reduce(double v)
   return v;
 }
 
+__device__ static int64_t label_of(const problem &p, const int64_t *index)
+{
+  return p.labels.p ? p.labels.load<int64_t>(at(p.labels, index)) : -1;
+}
+
+/* All threads get the sum of t w, or of t w (lse - x). */
+template <bool of_x> __device__ static double sum_of_shares(const problem &p, const int64_t *index, int64_t label, double lse)
+{
+  int64_t from = at(p.x, index), parts = p.probabilities.p ? at(p.probabilities, index) : 0;
+  bool all = p.probabilities.p || p.smoothing > 0, known = p.known(label);
+  double sum = 0;
+  for (int64_t j = (all ? 0 : label) + threadIdx.x; j < (all ? p.classes : known ? label + 1 : label); j += THREADS) {
+    double tw = p.share(parts, label, j);
+    if (tw != 0) sum += of_x ? (lse - p.x.load<double>(from + j * p.x.stride[p.axis])) * tw : tw;
+  }
+  sum = block_reduce<add>(sum);
+  if (p.labels.p && !known && p.smoothing < 1) sum += (1 - p.smoothing) * (of_x ? lse : 1);
+  return sum;
+}
+
 /* All threads get the loss. */
 __device__ static double row_loss(const problem &p, const int64_t *index, int64_t label)
 {
   int64_t from = at(p.x, index), step = p.x.stride[p.axis];
   double m = -INFINITY, s = 0, sum = 0, lse = 0, loss = 0;
-  if (label != p.ignore) {
+  if (p.counts(label) && !p.logits) loss = sum_of_shares<true>(p, index, label, 0);
+  else if (p.counts(label)) {
     for (int64_t j = threadIdx.x; j < p.classes; j += THREADS) m = fmax(m, p.x.load<double>(from + j * step));
     m = block_reduce<larger>(m);
     if (m == -INFINITY) m = 0;
@@ -63,9 +99,13 @@ __device__ static double row_loss(const problem &p, const int64_t *index, int64_
       sum += x;
     }
     lse = m + log(block_reduce<add>(s));
-    loss = lse;
-    if (label >= 0 && label < p.classes && p.smoothing < 1) loss -= (1 - p.smoothing) * p.x.load<double>(from + label * step);
-    if (p.smoothing > 0) loss -= p.smoothing * block_reduce<add>(sum) / p.classes;
+    if (p.plain) {
+      loss = lse;
+      if (p.known(label) && p.smoothing < 1) loss -= (1 - p.smoothing) * p.x.load<double>(from + label * step);
+      if (p.smoothing > 0) loss -= p.smoothing * block_reduce<add>(sum) / p.classes;
+    } else {
+      loss = sum_of_shares<true>(p, index, label, lse);
+    }
   }
   if (p.lse.p && threadIdx.x == 0) p.lse.store(at(p.lse, index), lse);
   return loss;
@@ -73,20 +113,20 @@ __device__ static double row_loss(const problem &p, const int64_t *index, int64_
 
 __global__ static void __launch_bounds__(THREADS) loss_direct(const __grid_constant__ problem p)
 {
-  int64_t index[QN_MAX_RANK], count = 0;
-  double sum = 0;
+  int64_t index[QN_MAX_RANK];
+  double sum = 0, count = 0;
   for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     p.begin(row, index);
-    int64_t label = p.labels.load<int64_t>(at(p.labels, index));
+    int64_t label = label_of(p, index);
     double loss = row_loss(p, index, label);
     if (p.reduction == QN_REDUCTION_NONE && threadIdx.x == 0) p.loss.store(at(p.loss, index), loss);
     sum += loss;
-    count += label != p.ignore;
+    if (p.counts(label)) count += p.weight(label);
   }
   if (p.reduction == QN_REDUCTION_NONE && !p.count.p) return;
   /* a single block, which saw every row */
   if (threadIdx.x) return;
-  if (p.count.p) p.count.store(0, (double)count);
+  if (p.count.p) p.count.store(0, count);
   if (p.reduction != QN_REDUCTION_NONE) p.loss.store(0, p.reduction == QN_REDUCTION_MEAN ? sum / count : sum);
 }
 
@@ -95,14 +135,15 @@ __global__ static void __launch_bounds__(THREADS) loss_backward_direct(const __g
   int64_t index[QN_MAX_RANK];
   for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
     p.begin(row, index);
-    int64_t label = p.labels.load<int64_t>(at(p.labels, index)), from = at(p.x, index), to = at(p.dx, index);
-    double g = p.loss.load<double>(at(p.loss, index)), lse = p.lse.load<double>(at(p.lse, index));
+    int64_t label = label_of(p, index), from = at(p.x, index), to = at(p.dx, index);
+    int64_t parts = p.probabilities.p ? at(p.probabilities, index) : 0;
+    double g = p.loss.load<double>(at(p.loss, index)), lse = p.logits ? p.lse.load<double>(at(p.lse, index)) : 0;
+    double total = p.plain ? 1 : p.logits ? sum_of_shares<false>(p, index, label, 0) : 0;
     if (p.reduction == QN_REDUCTION_MEAN) g /= p.count.load<double>(0);
     for (int64_t j = threadIdx.x; j < p.classes; j += THREADS) {
       double dx = 0;
-      if (label != p.ignore)
-        dx = g *
-             (exp(p.x.load<double>(from + j * p.x.stride[p.axis]) - lse) - (j == label ? 1 - p.smoothing : 0) - p.smoothing / p.classes);
+      if (p.counts(label))
+        dx = g * ((total != 0 ? exp(p.x.load<double>(from + j * p.x.stride[p.axis]) - lse) * total : 0) - p.share(parts, label, j));
       p.dx.store(to + j * p.dx.stride[p.axis], dx);
     }
   }
@@ -110,23 +151,26 @@ __global__ static void __launch_bounds__(THREADS) loss_backward_direct(const __g
 
 /* ---- host ------------------------------------------------------------------------------------------- */
 
-static problem problem_of(const kept *k, const qn_launch *launch, uint32_t x, uint32_t labels, uint32_t loss, uint32_t lse, uint32_t count)
+static problem problem_of(const kept *k, const qn_launch *launch, const uint8_t role[7])
 {
   const qn_entropy *attr = (const qn_entropy *)k->attr;
   problem p = {};
-  p.x = direct_tensor(k, launch, x, 0), p.labels = direct_tensor(k, launch, labels, 0), p.loss = direct_tensor(k, launch, loss, 0);
-  p.lse = direct_tensor(k, launch, lse, 0), p.count = direct_tensor(k, launch, count, 0);
+  tensor *all[7] = { &p.x, &p.labels, &p.probabilities, &p.weights, &p.loss, &p.lse, &p.count };
+  for (int i = 0; i < 7; i++) *all[i] = direct_tensor(k, launch, role[i], 0);
   p.axis = (int32_t)attr->axis;
   p.ignore = attr->ignore, p.reduction = attr->reduction, p.smoothing = attr->smoothing;
-  p.rows = direct_elements(p.labels);
+  p.logits = attr->input == QN_LOGITS, p.plain = p.logits && p.labels.p && !p.weights.p;
   p.classes = p.x.dim[p.axis];
+  p.rows = 1;
+  for (int d = 0; d < p.x.rank; d++) p.rows *= p.dim[d] = d == p.axis ? 1 : p.x.dim[d];
   return p;
 }
 
 static qn_status forward(const qn_prepared *prepared, const qn_launch *launch)
 {
-  problem p = problem_of((const kept *)prepared->state, launch, QN_ROLE_CROSS_ENTROPY_X, QN_ROLE_CROSS_ENTROPY_LABELS,
-                         QN_ROLE_CROSS_ENTROPY_LOSS, QN_ROLE_CROSS_ENTROPY_LSE, QN_ROLE_CROSS_ENTROPY_COUNT);
+  static const uint8_t role[7] = { QN_ROLE_CROSS_ENTROPY_X, QN_ROLE_CROSS_ENTROPY_LABELS, QN_ROLE_CROSS_ENTROPY_PROBABILITIES,
+    QN_ROLE_CROSS_ENTROPY_WEIGHTS, QN_ROLE_CROSS_ENTROPY_LOSS, QN_ROLE_CROSS_ENTROPY_LSE, QN_ROLE_CROSS_ENTROPY_COUNT };
+  problem p = problem_of((const kept *)prepared->state, launch, role);
   bool joined = p.reduction != QN_REDUCTION_NONE || p.count.p;
   loss_direct<<<joined ? 1 : direct_blocks(p.rows, 1), THREADS, 0, (cudaStream_t)launch->stream>>>(p);
   return direct_launched("loss_direct");
@@ -134,9 +178,11 @@ static qn_status forward(const qn_prepared *prepared, const qn_launch *launch)
 
 static qn_status backward(const qn_prepared *prepared, const qn_launch *launch)
 {
+  static const uint8_t role[7] = { QN_ROLE_CROSS_ENTROPY_BACKWARD_X, QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS,
+    QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES, QN_ROLE_CROSS_ENTROPY_BACKWARD_WEIGHTS, QN_ROLE_CROSS_ENTROPY_BACKWARD_DY,
+    QN_ROLE_CROSS_ENTROPY_BACKWARD_LSE, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT };
   const kept *k = (const kept *)prepared->state;
-  problem p = problem_of(k, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_X, QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS,
-                         QN_ROLE_CROSS_ENTROPY_BACKWARD_DY, QN_ROLE_CROSS_ENTROPY_BACKWARD_LSE, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT);
+  problem p = problem_of(k, launch, role);
   p.dx = direct_tensor(k, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX, 0);
   loss_backward_direct<<<direct_blocks(p.rows, 1), THREADS, 0, (cudaStream_t)launch->stream>>>(p);
   return direct_launched("loss_backward_direct");

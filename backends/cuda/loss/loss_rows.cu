@@ -8,7 +8,7 @@
  * sum of exponentials, with its next loads, of this row or of its next one, in flight; then the threads' results are merged.
  * Reduced losses: each block adds up those of its rows, and the last block to finish adds up the blocks' sums in a fixed order.
  * Backward: a block, or some lanes of a warp, takes a stretch of a row, up to two vectors a thread.
- * Refused: f64, classes that are not contiguous, rows at several strides. */
+ * Refused: f64, classes that are not contiguous, rows at several strides; weights, probabilities, log-probabilities. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "logits.cuh"
@@ -326,6 +326,11 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
     QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT };
   state s = {};
   s.backward = op->op == QN_OP_CROSS_ENTROPY_BACKWARD;
+  if (qn_role_at(op, s.backward ? QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES : QN_ROLE_CROSS_ENTROPY_PROBABILITIES) >= 0)
+    return qn_refuse(out, "takes labels", "probabilities", "absent", "%s", "given");
+  if (qn_role_at(op, s.backward ? QN_ROLE_CROSS_ENTROPY_BACKWARD_WEIGHTS : QN_ROLE_CROSS_ENTROPY_WEIGHTS) >= 0)
+    return qn_refuse(out, "weighs all classes alike", "weights", "absent", "%s", "given");
+  if (attr->input != QN_LOGITS) return qn_refuse(out, "takes logits", "input", "logits", "%s", "log_probabilities");
   const qn_value *v[TENSORS];
   int64_t step[TENSORS] = {};
   int32_t axis = (int32_t)attr->axis;

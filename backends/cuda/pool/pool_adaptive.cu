@@ -396,7 +396,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   int32_t role = indices_role(op->op), indices = role < 0 ? -1 : qn_role(op, (uint32_t)role), to = op->arg[op->first[op->n_inputs]];
   const qn_value *x = &r->value[op->arg[0]], *y = &r->value[to];
-  if (x->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "x", "f32, f16 or bf16", "%s", "f64");
+  if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16)
+    return qn_refuse(out, "accumulates in f32", "x", "f32, f16 or bf16", "%s", qn_kit_name(x->dtype));
   sharing s = sharing_of(op, x, y, indices < 0 ? nullptr : &r->value[indices]);
   if (!spatial_small(&s)) return qn_refuse(out, "positions fit 32 bits", "x", "fewer", "%lld", (long long)spatial_units(&s, 1, 1));
   sharing_state st = {};

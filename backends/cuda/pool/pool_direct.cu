@@ -2,7 +2,8 @@
  * output element; any layout and dtype.
  *
  *   x [N, C, X]   y, indices [N, C, P]   1 to 3 spatial dims
- *   max       y = the largest tap inside x; NaN wins, the first of equals counts; no tap inside: -Inf
+ *   max       y = the largest tap inside x; NaN wins, the first of equals counts; no tap inside: -Inf,
+ *             or the least integer
  *   average   y = sum of taps inside x / divisor; the divisor counts those taps, or (include_pad) those inside x and its declared
  *             padding, but never what ceil_mode adds beyond; no tap inside: 0
  *   lp        y = (sum of |tap|^p)^(1/p) over the taps inside x; dx[x] = the sum of dy sign(x) (|x|/y)^(p-1), 0 where y is 0

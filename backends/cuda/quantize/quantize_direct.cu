@@ -1,5 +1,5 @@
 /* quantize_direct.cu -- quantize, dequantize and quantize_dynamic, any strides and blocks, in f32 or f64: first one thread block
- * per scaling block computes its amax and scale, if wanted, then an element a thread. */
+ * per scaling block computes its amax, scale and zero point, if wanted, then an element a thread. */
 #include "kit/direct.cuh"
 #include "engines.h"
 #include "quantize.cuh"
@@ -29,14 +29,26 @@ __device__ static int64_t at(const tensor &t, const int64_t *index)
   return offset;
 }
 
+/* 255 steps from low to high, apart where their distance is not representable; and the place of 0 in them. */
+template <class T> __device__ static void cover_range(const problem &p, const int64_t *block, T low, T high)
+{
+  T scale = (high - low) / 255;
+  if (isinf(scale)) scale = high / 255 - low / 255;
+  if (scale == 0) scale = 1;
+  p.scale.store(at(p.scale, block), scale);
+  p.zero.store(at(p.zero, block), (p.y.dtype == QN_I8 ? T(-128) : T(0)) - low / scale);
+}
+
 /* ---- amax per block: magnitudes compared as bits, so that NaN is the largest ------------------------------------------------ */
 
 __global__ static void __launch_bounds__(THREADS) quantize_blocks(const __grid_constant__ problem p)
 {
   __shared__ unsigned long long part[THREADS / 32];
+  __shared__ double ends[2][THREADS / 32];
   for (int64_t b = blockIdx.x; b < p.n_blocks; b += gridDim.x) {
     int64_t block[QN_MAX_RANK], extent[QN_MAX_RANK], index[QN_MAX_RANK], n = 1;
     unsigned long long most = 0;
+    double low = 0, high = 0;
     split(b, p.x.rank, p.blocks, block);
     for (int d = 0; d < p.x.rank; d++) {
       extent[d] = p.block[d] ? min(p.block[d], p.x.dim[d] - block[d] * p.block[d]) : p.x.dim[d];
@@ -45,17 +57,26 @@ __global__ static void __launch_bounds__(THREADS) quantize_blocks(const __grid_c
     for (int64_t i = threadIdx.x; i < n; i += THREADS) {
       split(i, p.x.rank, extent, index);
       for (int d = 0; d < p.x.rank; d++) index[d] += block[d] * p.block[d];
-      most = max(most, (unsigned long long)__double_as_longlong(fabs(p.x.load<double>(at(p.x, index)))));
+      const double x = p.x.load<double>(at(p.x, index));
+      most = max(most, (unsigned long long)__double_as_longlong(fabs(x)));
+      low = fmin(low, x), high = fmax(high, x);
     }
-    for (int o = 16; o; o >>= 1) most = max(most, __shfl_xor_sync(~0u, most, o));
+    for (int o = 16; o; o >>= 1) {
+      most = max(most, __shfl_xor_sync(~0u, most, o));
+      low = fmin(low, __shfl_xor_sync(~0u, low, o)), high = fmax(high, __shfl_xor_sync(~0u, high, o));
+    }
     __syncthreads();                      /* part[] has been read */
-    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = most;
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = most, ends[0][threadIdx.x / 32] = low, ends[1][threadIdx.x / 32] = high;
     __syncthreads();
     if (threadIdx.x) continue;
-    for (int w = 1; w < THREADS / 32; w++) most = max(most, part[w]);
+    for (int w = 1; w < THREADS / 32; w++) most = max(most, part[w]), low = fmin(low, ends[0][w]), high = fmax(high, ends[1][w]);
     double amax = __longlong_as_double((long long)most);
     if (p.amax.p) p.amax.store(at(p.amax, block), amax);
     if (!p.dynamic) continue;
+    if (amax != amax) low = high = amax;
+    if (p.zero.p && p.wide) cover_range<double>(p, block, low, high);
+    else if (p.zero.p) cover_range<float>(p, block, (float)low, (float)high);
+    if (p.zero.p) continue;
     int64_t to = at(p.scale, block);
     if (p.scale.dtype == QN_E8M0) ((uint8_t *)p.scale.p)[to] = power_scale(amax, p.y.dtype);
     else if (p.wide) p.scale.store(to, plain_scale(amax, p.y.dtype));
@@ -100,12 +121,13 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   if (p.dynamic) {
     p.y = direct_tensor(k, launch, QN_ROLE_QUANTIZE_DYNAMIC_Y, 0), p.scale = direct_tensor(k, launch, QN_ROLE_QUANTIZE_DYNAMIC_SCALE, 0);
     p.amax = direct_tensor(k, launch, QN_ROLE_QUANTIZE_DYNAMIC_AMAX, 0);
+    p.zero = direct_tensor(k, launch, QN_ROLE_QUANTIZE_DYNAMIC_ZERO_POINT, 0);
   } else {                                /* dequantize has the same roles, without amax */
     p.scale = direct_tensor(k, launch, QN_ROLE_QUANTIZE_SCALE, 0), p.zero = direct_tensor(k, launch, QN_ROLE_QUANTIZE_ZERO_POINT, 0);
     p.y = direct_tensor(k, launch, QN_ROLE_QUANTIZE_Y, 0);
     if (!p.back) p.amax = direct_tensor(k, launch, QN_ROLE_QUANTIZE_AMAX, 0);
   }
-  p.wide = p.x.dtype == QN_F64 || p.y.dtype == QN_F64;
+  p.wide = p.x.dtype == QN_F64 || p.y.dtype == QN_F64 || p.x.dtype == QN_I32;
   p.elements = direct_elements(p.x), p.n_blocks = 1;
   for (int d = 0; d < p.x.rank; d++) {
     p.block[d] = ((const qn_blocks *)k->attr)->block[d];

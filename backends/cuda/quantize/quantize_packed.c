@@ -118,6 +118,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *x = &r->value[s.value[X]], *y = &r->value[s.value[Y]], *scale = &r->value[s.value[SCALE]];
   if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16)
     return qn_refuse(out, "computes in f32", back ? "y" : "x", "f32, f16 or bf16", "%s", qn_kit_name(x->dtype));
+  if (dynamic && qn_role(op, QN_ROLE_QUANTIZE_DYNAMIC_ZERO_POINT) >= 0)
+    return qn_refuse(out, "scales by magnitudes", "zero_point", "absent", "%s", "given");
   for (int t = 0; t < WALKED; t++)
     if (s.value[t] >= 0 && !qn_is_packed(&r->value[s.value[t]]))
       return qn_refuse(out, "elements are counted as they lie",

@@ -110,6 +110,7 @@ static inline qn_status strips_begin(resampling *s, int *v, const qn_request *r,
   if (in->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "x", "f32, f16 or bf16", "%s", "f64");
   if (in->dtype != to->dtype) return qn_refuse(out, "one dtype", "y", qn_kit_name(in->dtype), "%s", qn_kit_name(to->dtype));
   const qn_resampling *a = (const qn_resampling *)op->attr;
+  if (a->antialias) return qn_refuse(out, "kernels as wide as their taps", "antialias", "0", "%s", "1");
   if (a->mode == QN_RESAMPLE_CUBIC && a->coefficient != -0.75)
     return qn_refuse(out, "Keys' kernel of -3/4", "coefficient", "-0.75", "%g", a->coefficient);
   *s = resampling_of(a, op->op == QN_OP_RESAMPLE, in, to);

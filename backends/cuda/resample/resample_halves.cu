@@ -173,6 +173,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *dy = &r->value[st.dy = op->arg[0]], *dx = &r->value[st.dx = op->arg[1]];
   if (dy->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "dy", "f32, f16 or bf16", "%s", "f64");
   if (dy->dtype != dx->dtype) return qn_refuse(out, "one dtype", "dy", qn_kit_name(dx->dtype), "%s", qn_kit_name(dy->dtype));
+  if (a->antialias) return qn_refuse(out, "kernels as wide as their taps", "antialias", "0", "%s", "1");
   if (a->mode != QN_RESAMPLE_LINEAR || a->grid != QN_GRID_HALF_PIXEL)
     return qn_refuse(out, "linear by half pixels", "mode", "linear", "%s", "another");
   if (dx->rank != 4 || dy->dim[2] != 2 * dx->dim[2] || dy->dim[3] != 2 * dx->dim[3])

@@ -369,6 +369,52 @@ __global__ static void __launch_bounds__(THREADS) slope_direct(const __grid_cons
   }
 }
 
+__global__ static void __launch_bounds__(THREADS) sample_cubic(const __grid_constant__ problem s, int64_t units)
+{
+  for (int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * THREADS) {
+    unit_place<int64_t> u = unit_of<int64_t>(s.of, s.point, unit);
+    cubic c[3];
+    double sum[1] = { cubics_of(s, u.n, u.at, c) ? NAN : 0 };
+    for (int k = 0; k < c[0].n * c[1].n * c[2].n; k++) {
+      int64_t place[3], from = u.n * s.x_stride[0] + u.lane * s.x_stride[1];
+      double v[1], w = cubic_tap(c, k, -1, place);
+      if (w == 0) continue;
+      for (int d = 0; d < 3; d++) from += place[d] * s.x_stride[2 + d];
+      load(v, s.x, s.x_dtype, from);
+      sum[0] += w * v[0];
+    }
+    store(sum, s.out, s.out_dtype,
+          u.n * s.y_stride[0] + u.lane * s.y_stride[1] + u.at[0] * s.y_stride[2] + u.at[1] * s.y_stride[3] + u.at[2] * s.y_stride[4]);
+  }
+}
+
+__global__ static void __launch_bounds__(THREADS) slope_cubic(const __grid_constant__ problem s, int64_t units)
+{
+  for (int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * THREADS) {
+    unit_place<int64_t> u = unit_of<int64_t>(s.of, s.point, unit);
+    cubic c[3];
+    const bool nan = cubics_of(s, u.n, u.at, c);
+    const int64_t there = u.n * s.y_stride[0] + u.at[0] * s.y_stride[2] + u.at[1] * s.y_stride[3] + u.at[2] * s.y_stride[4];
+    const int64_t to = u.n * s.out_stride[0] + u.at[0] * s.out_stride[1] + u.at[1] * s.out_stride[2] + u.at[2] * s.out_stride[3];
+    for (int by = 3 - s.dims; by < 3; by++) {
+      double sum[1] = { nan ? NAN : 0 };
+      for (int k = 0; k < c[0].n * c[1].n * c[2].n; k++) {
+        int64_t place[3], from = u.n * s.x_stride[0];
+        const double w = cubic_tap(c, k, by, place);
+        if (w == 0) continue;
+        for (int d = 0; d < 3; d++) from += place[d] * s.x_stride[2 + d];
+        for (int64_t channel = 0; channel < s.of.channels; channel++) {
+          double v[1], g[1];
+          load(v, s.x, s.x_dtype, from + channel * s.x_stride[1]);
+          load(g, s.dy, s.dy_dtype, there + channel * s.y_stride[1]);
+          sum[0] += w * v[0] * g[0];
+        }
+      }
+      store(sum, s.out, s.out_dtype, to + (2 - by) * s.out_stride[4]);
+    }
+  }
+}
+
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
 /* from: the value that points are computed from */
@@ -402,6 +448,7 @@ static qn_status begin(sampling_state *st, const qn_request *r, qn_prepared *out
   const qn_node *op = of.op;
   if (op->op == QN_OP_GRID_SAMPLE_BACKWARD_DATA)
     return qn_refuse(out, "what is sampled, or the gradient by points", "dx", "", "%s", "another gradient");
+  if ((status = sampler_two_taps(op, out))) return status;
   const bool forward = st->forward = op->op == QN_OP_GRID_SAMPLE;
   st->x = op->arg[forward ? 0 : 1], st->grid = op->arg[forward ? 1 : 2], st->dy = op->arg[forward ? 2 : 0],
   st->out = op->arg[forward ? 2 : 3];
@@ -503,7 +550,10 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
   const qn_value *points = &k->value[out];                 /* backward: without the coordinate dim */
   int64_t units = qn_elements(points) / (forward ? 1 : points->dim[points->rank - 1]);
   unsigned blocks = direct_blocks(units, THREADS);
-  if (forward) sample_direct<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);
+  if (s.mode == QN_RESAMPLE_CUBIC) {
+    if (forward) sample_cubic<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);
+    else slope_cubic<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);
+  } else if (forward) sample_direct<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);
   else slope_direct<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);
   return direct_launched("sampling");
 }

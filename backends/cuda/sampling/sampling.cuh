@@ -64,6 +64,47 @@ template <class T, class I> __device__ __forceinline__ axis<T, I> axis_of(const 
   return a;
 }
 
+/* One dim of a point in cubic mode: Keys' kernel, coefficient -0.75, of four elements, moved to where the padding finds them. */
+struct cubic {
+  int     n;
+  int64_t place[4];
+  double  weight[4], slope[4];
+  bool    nan;
+};
+
+__device__ __forceinline__ int64_t padded(const points &s, int64_t at, int64_t n)        /* -1: nowhere */
+{
+  if (s.padding == QN_SAMPLE_ZEROS) return at >= 0 && at < n ? at : -1;
+  if (s.padding == QN_SAMPLE_BORDER) return at < 0 ? 0 : at < n ? at : n - 1;
+  const int64_t period = s.align_corners ? 2 * (n - 1) : 2 * n, last = s.align_corners ? period : period - 1;
+  if (period == 0) return 0;
+  at = (at % period + period) % period;
+  return at < n ? at : last - at;
+}
+
+__device__ __forceinline__ cubic cubic_of(const points &s, double g, int64_t n)
+{
+  cubic c = {};
+  c.nan = !isfinite(g);
+  if (c.nan) return c;
+  if (s.padding == QN_SAMPLE_REFLECTION) g -= 4 * rint(g / 4);
+  double last = (double)(n - 1), p = s.align_corners ? (g + 1) / 2 * last : ((g + 1) * (double)n - 1) / 2;
+  const double scale = s.align_corners ? last / 2 : (double)n / 2;
+  if (s.padding == QN_SAMPLE_ZEROS && !(p > -3 && p < (double)n + 2)) return c;
+  if (s.padding == QN_SAMPLE_BORDER) p = p < -3 ? -3 : p > (double)n + 2 ? (double)n + 2 : p;     /* there all taps are an end */
+  const int64_t below = (int64_t)floor(p);
+  for (int64_t j = below - 1; j <= below + 2; j++) {
+    const int64_t place = padded(s, j, n);
+    if (place < 0) continue;
+    const double x = p - (double)j, d = fabs(x);
+    const double slope = d <= 1 ? (3.75 * d - 4.5) * d : -0.75 * ((3 * d - 10) * d + 8);
+    c.place[c.n] = place;
+    c.weight[c.n] = d <= 1 ? (1.25 * d - 2.25) * d * d + 1 : -0.75 * (((d - 5) * d + 8) * d - 4);
+    c.slope[c.n++] = scale * (x < 0 ? -slope : slope);
+  }
+  return c;
+}
+
 /* Coordinate j (x, y, z) of the identity grid at index `at`. */
 __device__ __forceinline__ float along_of(const points &s, int j, int32_t at)
 {
@@ -107,6 +148,30 @@ template <class T, class I, int D = 3> __device__ __forceinline__ bool axes_of(c
     a[d] = axis_of<T, I>(s, g, (I)s.extent[d]);
   }
   return nan;
+}
+
+/* The same in cubic mode. */
+__device__ __forceinline__ bool cubics_of(const points &s, int64_t n, const int64_t (&at)[3], cubic (&c)[3])
+{
+  bool nan = false;
+  for (int d = 0; d < 3; d++) {
+    if (d < 3 - s.dims) c[d] = { 1, {}, { 1 }, {}, false };
+    else c[d] = cubic_of(s, coordinate_of<double, int64_t>(s, n, at, 2 - d), s.extent[d]);
+    nan |= c[d].nan;
+  }
+  return nan;
+}
+
+/* The weight of tap k, with its slope in dim `by` if that is one, and the tap's place. */
+__device__ __forceinline__ double cubic_tap(const cubic (&c)[3], int k, int by, int64_t (&place)[3])
+{
+  double w = 1;
+  for (int d = 2; d >= 0; k /= c[d].n, d--) {
+    const int i = k % c[d].n;
+    place[d] = c[d].place[i];
+    w *= d == by ? c[d].slope[i] : c[d].weight[i];
+  }
+  return w;
 }
 
 /* Does the point have a tap in this dim? And the weight of the upper tap, also where that tap is outside. */
@@ -233,5 +298,10 @@ static inline int32_t sampler_points(const sampler *of, const qn_request *r, poi
     s->map.stride[d] = theta->stride[d],
     s->map.scale[d] = (float)affine_scale(s->point[2 - d], ((const qn_sampling *)r->op[0].attr)->align_corners);
   return value;
+}
+static inline qn_status sampler_two_taps(const qn_node *op, qn_prepared *out)
+{
+  if (((const qn_sampling *)op->attr)->mode != QN_RESAMPLE_CUBIC) return QN_OK;
+  return qn_refuse(out, "two taps a dim", "mode", "nearest or linear", "%s", "cubic");
 }
 static inline void sampler_look(points *s, bool mapped, const void *from) { (mapped ? s->map.theta : s->grid) = from; }

@@ -218,6 +218,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.dy = op->arg[0], st.dx = op->arg[2];
   const qn_value *dy = &r->value[st.dy], *grid = &r->value[op->arg[1]], *dx = &r->value[st.dx];
   if (dx->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "dy", "f32, f16 or bf16", "%s", "f64");
+  if ((status = sampler_two_taps(op, out))) return status;
   if (dx->rank != 4) return qn_refuse(out, "images have two dims", "dx", "rank 4", "rank %d", dx->rank);
   const int bytes = dx->dtype == QN_F32 ? 4 : 2, v = 16 / bytes;
   const int64_t c = dx->dim[1], images = dx->dim[0], width = dx->dim[3], height = dx->dim[2], count = grid->dim[1] * grid->dim[2],

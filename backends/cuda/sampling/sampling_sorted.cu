@@ -198,6 +198,31 @@ __global__ static void __launch_bounds__(THREADS) gather_direct(const __grid_con
   }
 }
 
+__global__ static void __launch_bounds__(THREADS) gather_cubic(const __grid_constant__ problem s, int64_t units)
+{
+  for (int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * THREADS) {
+    unit_place<int64_t> u = unit_of<int64_t>(s.of, s.extent, unit);
+    double sum[1] = { 0 };
+    int64_t at[3];
+    for (at[0] = 0; at[0] < s.point[0]; at[0]++)
+      for (at[1] = 0; at[1] < s.point[1]; at[1]++)
+        for (at[2] = 0; at[2] < s.point[2]; at[2]++) {
+          cubic c[3];
+          if (cubics_of(s, u.n, at, c)) continue;
+          for (int k = 0; k < c[0].n * c[1].n * c[2].n; k++) {
+            int64_t place[3];
+            double v[1], w = cubic_tap(c, k, -1, place);
+            if (w == 0 || place[0] != u.at[0] || place[1] != u.at[1] || place[2] != u.at[2]) continue;
+            load(v, s.dy, s.dtype,
+                 u.n * s.dy_stride[0] + u.lane * s.dy_stride[1] + at[0] * s.dy_stride[2] + at[1] * s.dy_stride[3] + at[2] * s.dy_stride[4]);
+            sum[0] += w * v[0];
+          }
+        }
+    store(sum, s.dx, s.dtype,
+          u.n * s.dx_stride[0] + u.lane * s.dx_stride[1] + u.at[0] * s.dx_stride[2] + u.at[1] * s.dx_stride[3] + u.at[2] * s.dx_stride[4]);
+  }
+}
+
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
 struct sorted_state { problem s; int32_t dy, grid, dx; void (*gather)(problem, int64_t); int64_t units; };
@@ -230,6 +255,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   sorted_state st = { {}, op->arg[0], op->arg[1], op->arg[2], nullptr, 0 };
   const qn_value *dy = &r->value[st.dy], *grid = &r->value[st.grid], *dx = &r->value[st.dx];
   if (dx->dtype == QN_F64) return qn_refuse(out, "accumulates in f32", "dy", "f32, f16 or bf16", "%s", "f64");
+  qn_status status = sampler_two_taps(op, out);
+  if (status) return status;
   problem *s = &st.s;
   *s = problem_of(op->attr, dy, grid, dx);
   int64_t c = dx->dim[1];
@@ -276,7 +303,9 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
   s.dy = launch->ptr[k->number[0]], s.grid = launch->ptr[k->number[1]], s.dx = launch->ptr[k->number[2]];
   s.of = { 0, k->value[2].dim[1], k->value[2].dim[1], 1 };
   int64_t units = qn_elements(&k->value[2]);
-  gather_direct<<<direct_blocks(units, THREADS), THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);
+  const unsigned blocks = direct_blocks(units, THREADS);
+  if (s.mode == QN_RESAMPLE_CUBIC) gather_cubic<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);
+  else gather_direct<<<blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(s, units);
   return direct_launched("grid_sample_backward_data");
 }
 

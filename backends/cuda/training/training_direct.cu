@@ -1,6 +1,6 @@
-/* training_direct.cu -- sgd, adam, adamw, amsgrad, rmsprop, adagrad, lion, global_norm, amp_unscale, amp_update in double,
- * any strides and dtypes: a launch for
- * each tensor; reductions over a list by one block, tensor after tensor. */
+/* training_direct.cu -- sgd, adam, adamw, amsgrad, rmsprop, adagrad, lion, lamb, global_norm, amp_unscale, amp_update in double, any
+ * strides and dtypes: a launch for each tensor (lamb: first one of a block for its norms); reductions over a list by one block, tensor
+ * after tensor. */
 #include "kit/direct.cuh"
 #include "engines.h"
 #include "kit/sums.cuh"
@@ -17,12 +17,36 @@ struct step {
   scalar   before, rate, scale, found;
   int64_t  n;
   double   b1, b2, eps, decay;            /* sgd, rmsprop: b1 is the momentum, rmsprop: b2 alpha */
-  double   less;                          /* dampening, or slowing */
+  double   less;                          /* dampening, or slowing; lamb: limit */
   int32_t  nesterov;
+  double  *reach;                         /* lamb: |p| / |u| of the tensor */
 };
 
 __device__ static double at(const tensor &t, const tensor &like, int64_t i) { return t.p ? t.load<double>(place(t, like, i)) : 0; }
 __device__ static void put(const tensor &t, const tensor &like, int64_t i, double x) { if (t.p) t.store(place(t, like, i), x); }
+
+/* adamw's and lamb's move without the rate. */
+__device__ static double move_of(const step &s, double m, double v, double p, double t)
+{
+  return m / (1 - pow(s.b1, t)) / (sqrt(v / (1 - pow(s.b2, t))) + s.eps) + s.decay * p;
+}
+
+/* How much longer a tensor is than its move, at most the limit; 1 if one of them is 0. */
+__global__ static void __launch_bounds__(THREADS) training_reach_direct(const __grid_constant__ step s)
+{
+  double scale = value_of(s.scale), t = rint(value_of(s.before)) + 1, params = 0, moves = 0;
+  for (int64_t i = threadIdx.x; i < s.n; i += THREADS) {
+    double p = at(s.p, s.p, i), g = at(s.g, s.p, i) / scale;
+    double by = move_of(s, s.b1 * at(s.m, s.p, i) + (1 - s.b1) * g, s.b2 * at(s.v, s.p, i) + (1 - s.b2) * g * g, p, t);
+    params += p * p;
+    moves += by * by;
+  }
+  params = block_sum<THREADS>(params);
+  moves = block_sum<THREADS>(moves);
+  if (threadIdx.x) return;
+  double reach = params == 0 || moves == 0 ? 1 : sqrt(params) / sqrt(moves);
+  *s.reach = reach > s.less && params != 0 && moves != 0 ? s.less : reach;
+}
 
 __global__ static void __launch_bounds__(THREADS) training_step_direct(const __grid_constant__ step s)
 {
@@ -33,7 +57,7 @@ __global__ static void __launch_bounds__(THREADS) training_step_direct(const __g
     double p = at(s.p, s.p, i), m = at(s.m, s.p, i), v = at(s.v, s.p, i), peak = at(s.peak, s.p, i);
     if (!found) {
       double g = at(s.g, s.p, i) / scale;
-      if (s.op != QN_OP_ADAMW && s.op != QN_OP_LION) g += s.decay * p;
+      if (s.op != QN_OP_ADAMW && s.op != QN_OP_LION && s.op != QN_OP_LAMB) g += s.decay * p;
       if (s.op == QN_OP_SGD) {
         m = s.b1 * m + (t > 1 ? 1 - s.less : 1) * g;
         p -= rate * (s.nesterov ? g + s.b1 * m : m);
@@ -48,6 +72,10 @@ __global__ static void __launch_bounds__(THREADS) training_step_direct(const __g
         double c = s.b1 * m + (1 - s.b1) * g;
         p -= rate * ((c > 0 ? 1 : c < 0 ? -1 : c) + s.decay * p);
         m = s.b2 * m + (1 - s.b2) * g;
+      } else if (s.op == QN_OP_LAMB) {
+        m = s.b1 * m + (1 - s.b1) * g;
+        v = s.b2 * v + (1 - s.b2) * g * g;
+        p -= rate * *s.reach * move_of(s, m, v, p, t);
       } else {
         m = s.b1 * m + (1 - s.b1) * g;
         v = s.b2 * v + (1 - s.b2) * g * g;
@@ -79,6 +107,12 @@ static scalar number(const kept *k, const qn_launch *launch, int role, double ab
   return role < 0 ? scalar{ nullptr, QN_F64, absent } : direct_scalar(k, launch, (uint32_t)role, absent);
 }
 
+static qn_status one_double_prepare(const qn_request *r, qn_prepared *p)
+{
+  p->workspace = sizeof(double);
+  return direct_prepare(r, p);
+}
+
 static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
 {
   const kept *k = (const kept *)prepared->state;
@@ -100,6 +134,9 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
   } else if (s.op == QN_OP_LION) {
     const qn_lion_rule *a = (const qn_lion_rule *)k->attr;
     s.b1 = a->beta1, s.b2 = a->beta2, s.decay = a->decay;
+  } else if (s.op == QN_OP_LAMB) {
+    const qn_lamb_rule *a = (const qn_lamb_rule *)k->attr;
+    s.b1 = a->beta1, s.b2 = a->beta2, s.eps = a->eps, s.decay = a->decay, s.less = a->limit, s.reach = (double *)launch->workspace;
   } else {
     const qn_adam_rule *a = (const qn_adam_rule *)k->attr;
     s.b1 = a->beta1, s.b2 = a->beta2, s.eps = a->eps, s.decay = a->decay;
@@ -110,6 +147,7 @@ static qn_status take_step(const qn_prepared *prepared, const qn_launch *launch)
     s.peak = part(k, launch, r.peak, i), s.new_peak = part(k, launch, r.new_peak, i);
     s.copy = part(k, launch, r.copy, i);
     s.n = direct_elements(s.p);
+    if (s.n && s.reach) training_reach_direct<<<1, THREADS, 0, stream>>>(s);
     if (s.n) training_step_direct<<<direct_blocks(s.n, THREADS), THREADS, 0, stream>>>(s);
   }
   training_count_direct<<<1, 1, 0, stream>>>(s.before, s.found, (int64_t *)part(k, launch, r.new_step, 0).p);
@@ -139,11 +177,6 @@ __global__ static void training_norm_direct(const double *sum, scalar by, double
   if (divisor.p) divisor.store(0, scale * (over <= 1 ? 1 : over));         /* keeps NaN */
 }
 
-static qn_status norm_prepare(const qn_request *r, qn_prepared *p)
-{
-  p->workspace = sizeof(double);
-  return direct_prepare(r, p);
-}
 
 static qn_status global_norm(const qn_prepared *prepared, const qn_launch *launch)
 {
@@ -229,8 +262,10 @@ static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_ADAGRAD, take_step),
   DIRECT_ROW(QN_OP_LION, take_step),
   DIRECT_ROW(QN_OP_AMSGRAD, take_step),
+  { "direct", QN_OP_LAMB, QN_CLASS_GENERIC, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
+    one_double_prepare, nullptr, take_step, cuda_release },
   { "direct", QN_OP_GLOBAL_NORM, QN_CLASS_GENERIC, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    norm_prepare, nullptr, global_norm, cuda_release },
+    one_double_prepare, nullptr, global_norm, cuda_release },
   DIRECT_ROW(QN_OP_AMP_UNSCALE, amp_unscale),
   DIRECT_ROW(QN_OP_AMP_UPDATE, amp_update),
 };
