@@ -268,11 +268,11 @@ static const launched tests[] = {
   { "in_graph", in_graph, NULL, NULL, 20 },
   { "parts", parts, NULL, NULL, 20 },
   { "talk", talk, NULL, NULL, 20 },
-  { "slow", slow, NULL, NULL, 4 },
-  { "other_sizes", other_sizes, "f32/8]", "f32/9]", 4 },
-  { "other_message", other_message, "f32/11]", "f32/12]", 4 },
-  { "other_ops", other_ops, "all_reduce x=[f32/12]", "recv x=[f32/12]", 1 },
-  { "too_slow", too_slow, "for rank 1", "its deadline", 1 },
+  { "slow", slow, NULL, NULL, 8 },
+  { "other_sizes", other_sizes, "f32/8]", "f32/9]", 20 },
+  { "other_message", other_message, "f32/11]", "f32/12]", 20 },
+  { "other_ops", other_ops, "all_reduce x=[f32/12]", "recv x=[f32/12]", 4 },
+  { "too_slow", too_slow, "for rank 1", "its deadline", 4 },
   { "killed", until_failure, "ended without leaving", "", 20 },
 };
 

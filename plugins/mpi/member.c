@@ -228,11 +228,11 @@ static void mismatch(char *why, size_t bytes, int one, const char *its, int othe
   snprintf(why, bytes, "the ranks run different problems: rank %d \"%.399s\", and rank %d \"%.399s\"", one, its, other, others);
 }
 
-/* At the deadline: those that wait too answer within half a second; who does not is late. */
+/* At the deadline: those that wait too answer soon, though the processors may be busy; who does not is late. */
 static qn_status too_late(mpi_member *m, const char *call, int peer)
 {
   const int size = m->ranks->size, me = m->ranks->rank;
-  const int64_t until = now() + 500;
+  const int64_t until = now() + 500 + qn_min_i64(m->ranks->deadline / 3, 5000);
   char why[1000], who[200] = "";
   bool *here = mpi_host->alloc((size_t)size);
   int heard = 1, other = -1;
