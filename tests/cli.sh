@@ -136,7 +136,7 @@ fi
 bad "an option for a second CPU" "numbered from 0" "$info" --backend cpu_ref --set device=1 --explain "$line"
 good "quern-info" cpu_ref "$info"
 good "quern-info --explain names the engine" direct "$info" --explain "$line"
-good "quern-info ops says the default word" "nearest|linear, default linear" "$info" ops
+good "quern-info ops says the default word" "nearest|linear|cubic, default linear" "$info" ops
 good "quern-info config" QUERN_BACKEND "$info" config
 good "quern-info ops softmax" "log_softmax_backward (softmax)" "$info" ops softmax
 [ "$(grep -c '^[a-z]' "$out")" = 4 ]; verdict "tells of these ops alone" $? 0 any "softmax"
