@@ -65,9 +65,7 @@ in bias f32/1024
 z = matmul a=a b=b bias=bias
 out y = gelu x=z ; name=gemm.bias.gelu
 
-
 # f64
-matmul a=f64/1024x1024 b=f64/1024x1024 ; name=gemm.f64.1024x1024x1024
 matmul a=f64/4096x4096 b=f64/4096x4096 ; name=gemm.f64.4096x4096x4096
 matmul a=f64/64x64x64 b=f64/64x64x64 ; name=gemm.f64.64x64x64x64
 matmul a=f64/128x16384/t b=f64/16384x128 ; name=gemm.f64.128x128x16384.ta

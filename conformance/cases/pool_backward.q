@@ -149,7 +149,6 @@ pool_max_backward dy=f32/1x8x1x5x5/nhwc indices=u8/1x8x1x5x5/nhwc dx=f32/1x8x1x5
 pool_average_backward dy=f32/2x3x4x8 dx=f32/2x3x8x16 window=2 ; as=f16,bf16
 pool_average_backward dy=f32/2x3x2x4 dx=f32/2x3x10x24 window=5,6 ; as=f16,bf16
 pool_average_backward dy=f32/1x3x2x3x4 dx=f32/1x3x4x9x16 window=2,3,4 ; as=bf16
-pool_average_backward dy=f32/3x5x7x7 dx=f32/3x5x14x14 window=2 ; as=f16,bf16
 pool_average_backward dy=f32/1x3x3x3 dx=f32/1x3x9x18 window=3,6 ; as=f16,bf16
 pool_average_backward dy=f32/2x3x2x4 dx=f32/2x3x40x16 window=20,4 ; as=bf16
 pool_average_backward dy=f32/1x3x2x3x5 dx=f32/1x3x4x6x10 window=2 ; as=f16,bf16
