@@ -116,13 +116,13 @@ attention_forward q=f32/1x4x9x8 k=f32/7x1x4x8 pages=i32/2x4 kv_lengths=i32/2 q_s
 attention_forward q=bf16/2x16x1x64 k=bf16/9x1x16x64 pages=i32/2x4 kv_lengths=i32/2 value_size=48 scale=0.2 ; pages.is=3,1,6,2,0,8,7,5 kv_lengths.is=64,33
 
 # rows beyond 256 elements, values the first 512 of a key's 576: many heads, few; parts of keys; several queries, pages, ragged sequences
-attention_forward q=bf16/2x128x1x576 k=bf16/2x1x70x576 kv_lengths=i32/2 value_size=512 lse=? max=? ; kv_lengths.is=67,1 as=f16
-attention_forward q=bf16/2x16x3x576 k=bf16/9x1x64x576 pages=i32/2x5 kv_lengths=i32/2 value_size=512 lse=? right=0 ; pages.is=3,1,8,0,5,7,7,-1,2,6 kv_lengths.is=300,170
+attention_forward q=bf16/2x66x1x576 k=bf16/2x1x70x576 kv_lengths=i32/2 value_size=512 lse=? max=? ; kv_lengths.is=67,1 as=f16
+attention_forward q=bf16/2x6x3x576 k=bf16/9x1x64x576 pages=i32/2x5 kv_lengths=i32/2 value_size=512 lse=? right=0 ; pages.is=3,1,8,0,5,7,7,-1,2,6 kv_lengths.is=300,170
 attention_forward q=f16/1x20x9x576 k=f16/7x1x16x576 pages=i64/3x4 kv_lengths=i32/3 q_starts=i32/4 sink=f32/20 value_size=512 lse=? right=0 ; pages.is=3,1,6,2,0,0,2,5,-1,4,4,4 kv_lengths.is=53,33,0 q_starts.is=0,3,8,9
 attention_forward q=bf16/1x3x40x576 k=bf16/1x1x150x576 y=f32/1x3x40x512 value_size=512 left=30 right=2 max=?
 attention_forward q=bf16/2x5x3x576/8640:1728:576:1 k=bf16/2x1x131x576 bias=f32/1x5x1x131 mask=bool/2x1x3x131 slopes=f32/5 sink=f32/5 blocks=u8/1x1x1x3 block_q=4 block_kv=6 softcap=8 value_size=512 lse=? ; blocks.fill=bits as=f16
 # values of their own, or of other sizes
-attention_forward q=bf16/1x2x70x512 k=bf16/1x1x99x512 v=bf16/1x1x99x512 right=0 lse=? ; as=f16
+attention_forward q=bf16/1x2x33x512 k=bf16/1x1x40x512 v=bf16/1x1x40x512 right=0 lse=? ; as=f16
 attention_forward q=f16/2x3x5x264 k=f16/2x3x40x264 v=f16/2x3x40x40 kv_lengths=i32/2 ; kv_lengths.is=40,9
 attention_forward q=bf16/1x2x5x72 k=bf16/1x2x75x72 v=bf16/1x2x75x328 left=3 right=5 lse=?
 attention_forward q=bf16/1x9x2x296 k=bf16/1x1x65x296 value_size=200

@@ -117,7 +117,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const state *st = prepared->state;
   char *room = launch->workspace;
-  void *first[] = { launch->ptr[st->x], room, room + st->indices }, *then[] = { launch->ptr[st->dy], room + st->indices, launch->ptr[st->dx] };
+  void *first[] = { launch->ptr[st->x], room, room + st->indices };
+  void *then[] = { launch->ptr[st->dy], room + st->indices, launch->ptr[st->dx] };
   const qn_status s = cuda_host->part_run(st->maxima.part, launch, first, room + st->scratch, launch->counters);
   return s ? s : cuda_host->part_run(st->gradient.part, launch, then, room + st->scratch, launch->counters);
 }
