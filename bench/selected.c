@@ -20,8 +20,11 @@ typedef struct tally { entry *at; int n, cap; bool failed; } tally;
 typedef struct part { int number, chosen, next; double estimate, next_estimate; char next_name[NAME]; } part;
 typedef struct reading { tally *t; part now; } reading;
 
-static int entry_of(tally *t, const char *op, const qn_verdict *v)
+static int entry_of(tally *t, const qn_verdict *v)
 {
+  const uint32_t anchor = v->answer->engine->op;
+  const qn_op_info *info = qn_op_find(anchor);            /* NULL: the engine serves a family */
+  const char *op = info ? info->name : qn_family_name(anchor & ~QN_ANCHOR_FAMILY);
   char name[NAME];
   snprintf(name, sizeof name, "%s/%s", v->backend, v->engine);
   for (int i = 0; i < t->n; i++)
@@ -80,7 +83,7 @@ static void read_verdict(void *user, const qn_verdict *v)
   reading *r = user;
   if (v->part != r->now.number)
     end_part(r), r->now.number = v->part;
-  const int i = v->answer && v->answer->engine ? entry_of(r->t, qn_op_find(v->answer->engine->op)->name, v) : -1;
+  const int i = v->answer && v->answer->engine ? entry_of(r->t, v) : -1;
   if (i < 0) {
     r->t->failed = true;
     return;

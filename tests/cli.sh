@@ -186,6 +186,8 @@ rm -f "$graph"
 bad "quern-bench: a filter that leaves nothing" nonesuch "$bench" --case "$line" --filter nonesuch
 good "quern-bench --selected counts who is chosen, and names the next best" "1      1        -        -  cpu_ref/direct (1)" \
   "$bench" -b cpu_ref --selected --device-model generic --case 'softmax x=f32/64x64'
+good "quern-bench --selected names the family that an engine serves" "pointwise                cpu_ref/" \
+  "$bench" -b cpu_ref --selected --device-model generic --case 'gelu x=f32/64x64'
 bad "quern-bench --selected: a device model that is none" "nonesuch" "$bench" -b cpu_ref --selected --device-model nonesuch --case "$line"
 bad "quern-bench: --csv where there is no folder" "--csv" "$bench" --case "$line" --csv /nonexistent/x.csv
 bad "quern-bench: --csv without a name" "--csv" "$bench" --case "$line" --csv ''

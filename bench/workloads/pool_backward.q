@@ -26,6 +26,7 @@ pool_average_backward dy=bf16/1024x2048x1x1/nhwc dx=bf16/1024x2048x7x7/nhwc ; na
 pool_max_backward dy=f32/64x512x14x14 indices=u8/64x512x14x14 dx=f32/64x512x28x28 window=2 ; name=vgg4.u8
 pool_max_backward dy=bf16/128x128x112x112/nhwc indices=u8/128x128x112x112/nhwc dx=bf16/128x128x224x224/nhwc window=2 ; name=vgg1.u8.bf16.nhwc
 pool_max_backward dy=f32/64x256x20x20 indices=i64/64x256x20x20 dx=f32/64x256x20x20 window=5 stride=1 pad=2 ; name=spp5
+pool_max_backward dy=f32/64x512x13x13 indices=i64/64x512x13x13 dx=f32/64x512x13x13 window=5 stride=1 pad=2 ; name=spp5.13
 pool_average_backward dy=f32/64x128x4096 dx=f32/64x128x16384 window=4 ; name=average.1d
 pool_max_backward dy=f32/64x128x8192 indices=u8/64x128x8192 dx=f32/64x128x16384 window=3 stride=2 pad=1 ; name=max.1d
 pool_max_backward dy=f32/8x64x16x28x28 indices=i64/8x64x16x28x28 dx=f32/8x64x32x56x56 window=2 ; name=c3d.i64

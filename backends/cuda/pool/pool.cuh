@@ -4,9 +4,52 @@
  * / out). Adaptive windows that all have the same size are treated as fixed ones. */
 #pragma once
 #include "cuda_backend.h"
+#include "engines.h"
+#include "kit/dispatch.cuh"
 #include "kit/divisor.h"
 #include "kit/larger.cuh"
+#include "kit/shared_memory.h"
 #include "kit/vector.cuh"
+
+/* ---- raw elements of a dtype known at compile time ---------------------------------------------------------------- */
+
+template <int dtype> constexpr int bytes_of = dtype == QN_F32 ? 4 : 2;
+/* One element, in the low bits of a word; its value; the element of a value. */
+template <int dtype> __device__ __forceinline__ uint32_t element(const void *x, int64_t at)
+{
+  return dtype == QN_F32 ? ((const uint32_t *)x)[at] : ((const uint16_t *)x)[at];
+}
+template <int dtype> __device__ __forceinline__ float opened(uint32_t h)
+{
+  return dtype == QN_F32 ? __uint_as_float(h) : dtype == QN_BF16 ? __uint_as_float(h << 16) : f16_to_float((uint16_t)h);
+}
+template <int dtype> __device__ __forceinline__ uint32_t closed(float v)
+{
+  return dtype == QN_F32 ? __float_as_uint(v) : dtype == QN_BF16 ? float_to_bf16(v) : float_to_f16(v);
+}
+template <int dtype> __device__ __forceinline__ void element_put(void *y, int64_t at, uint32_t h)
+{
+  if (dtype == QN_F32) ((uint32_t *)y)[at] = h;
+  else ((uint16_t *)y)[at] = (uint16_t)h;
+}
+/* Element i of a word of one f32 or two 16-bit elements; such a word. */
+template <int dtype> constexpr int per_word = dtype == QN_F32 ? 1 : 2;
+template <int dtype> __device__ __forceinline__ float word_get(uint32_t w, int i)
+{
+  if (dtype == QN_F32) return __uint_as_float(w);
+  if (dtype == QN_BF16) return __uint_as_float(i ? w & 0xffff0000u : w << 16);
+  return f16_to_float((uint16_t)(i ? w >> 16 : w));
+}
+template <int dtype> __device__ __forceinline__ uint32_t word_of(const float *v)
+{
+  return dtype == QN_F32  ? __float_as_uint(v[0])
+       : dtype == QN_BF16 ? pack_bf16(v[0], v[per_word<dtype> - 1])
+                          : pack_f16(v[0], v[per_word<dtype> - 1]);
+}
+/* N neighbours in one access. */
+template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) several { T v[N]; };
+
+/* ---- geometry ---------------------------------------------------------------------------------------------------- */
 
 struct pool {
   const void *x, *dy;
@@ -93,7 +136,7 @@ __device__ __forceinline__ float divisor_of(const pool &p, const window &w)
   return taps;
 }
 
-/* Offset in the plane of a tap, given its number in the window. */
+/* Offset in the plane of a tap, from its number in the window. */
 __device__ __forceinline__ int place_in_plane(const pool &p, const window &w, int tap)
 {
   int q = tap / w.size[2], r2 = tap - q * w.size[2], r0 = q / w.size[1], r1 = q - r0 * w.size[1];
@@ -156,7 +199,57 @@ __device__ __forceinline__ void windows_over(const pool &p, int d, int x, int *f
   *last = min((int)cuda_quotient(x + p.before[d], p.by_step[d]), p.out[d] - 1);
 }
 
-/* ---- host -------------------------------------------------------------------------------------------------- */
+/* ---- host: what all pooling engines keep and launch ---------------------------------------------------------- */
+
+struct pool_tensors { int32_t x, y, dy, dx, indices; };     /* value numbers of the request; -1: none */
+typedef const void *pool_kernel;
+
+/* P: a kernel's argument, a pool or derived from it. */
+template <class P> struct pool_state {
+  P        p;
+  pool_tensors of;
+  pool_kernel kernel;
+  uint32_t blocks, threads, shared;
+};
+
+template <class P> static qn_status pool_run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const pool_state<P> *s = (const pool_state<P> *)prepared->state;
+  const auto pointer = [&](int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; };
+  P p = s->p;
+  p.x = pointer(s->of.x), p.y = pointer(s->of.y), p.dy = pointer(s->of.dy), p.dx = pointer(s->of.dx);
+  p.indices = pointer(s->of.indices);
+  void *arguments[] = { &p };
+  return cuda_check(cudaLaunchKernel(s->kernel, s->blocks, s->threads, arguments, s->shared, (cudaStream_t)launch->stream),
+                    prepared->engine->name);
+}
+template <class P> static qn_status pool_build(const qn_request *, qn_prepared *prepared)
+{
+  const pool_state<P> *s = (const pool_state<P> *)prepared->state;
+  return s->shared > 48 << 10 ? cuda_allow_shared(s->kernel) : QN_OK;
+}
+
+/* Keeps a state whose kernel takes `threads` threads, in blocks of `block`. */
+template <class P> static inline qn_status pool_keep(pool_state<P> *s, int64_t threads, uint32_t block, qn_prepared *out)
+{
+  s->blocks = (uint32_t)qn_ceil_div(threads, (int64_t)block), s->threads = block;
+  return cuda_keep(out, s, sizeof *s);
+}
+
+template <class P>
+static constexpr qn_engine pool_row(const char *name, uint32_t op, qn_status (*prepare)(const qn_request *, qn_prepared *),
+                                    qn_status (*run)(const qn_prepared *, const qn_launch *) = pool_run<P>)
+{
+  return { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare,
+           pool_build<P>, run, cuda_release };
+}
+
+/* The rows of an engine for the forward ops but lp. */
+#define POOL_ROWS(P, name, prepare)                                                                  \
+  pool_row<P>(name, QN_OP_POOL_MAX, prepare), pool_row<P>(name, QN_OP_POOL_AVERAGE, prepare),        \
+    pool_row<P>(name, QN_OP_POOL_ADAPTIVE_MAX, prepare), pool_row<P>(name, QN_OP_POOL_ADAPTIVE_AVERAGE, prepare)
+
+/* ---- host: geometry ---------------------------------------------------------------------------------------- */
 
 static inline void pool_strides(const qn_value *v, int64_t *stride)
 {
@@ -196,12 +289,16 @@ static inline int32_t pool_indices(const qn_node *op)
                                   : qn_role(op, QN_ROLE_POOL_ADAPTIVE_MAX_INDICES);
 }
 
-/* For kernels that load packed NCHW planes as vectors. align: the smallest alignment of the tensors accessed that way. */
-static inline qn_status pool_wants_planes(const qn_node *op, const qn_value *x, const qn_value *y, uint32_t align, qn_prepared *out)
+/* Refuses all but packed NCHW planes; the first `aligned` of x, y, dy, dx and the indices must be aligned to 16 bytes. */
+static inline qn_status pool_wants_planes(const qn_request *r, const pool_tensors &of, int aligned, qn_prepared *out)
 {
-  if (pool_indices(op) >= 0) return qn_refuse(out, "no indices", "indices", "none", "%s", "some");
-  if (!qn_is_packed(x) || !qn_is_packed(y)) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
-  if (align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", align);
+  const int32_t value[] = { of.x, of.y, of.dy, of.dx, of.indices };
+  for (int i = 0; i < 5; i++) {
+    if (value[i] < 0) continue;
+    const qn_value *v = &r->value[value[i]];
+    if (!qn_is_packed(v)) return qn_refuse(out, "packed planes", "x", "nchw", "%s", "other strides");
+    if (i < aligned && v->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", v->align);
+  }
   return QN_OK;
 }
 
@@ -228,7 +325,6 @@ static inline bool pool_share(pool *p, int d, int64_t in, int64_t out)
 static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, const qn_value *y)
 {
   const qn_pool *attr = pool_is_adaptive(op->op) ? nullptr : (const qn_pool *)op->attr;
-  memset(p, 0, sizeof *p);
   if (x->dim[0] > INT32_MAX || x->dim[1] > INT32_MAX) return false;
   p->dtype = x->dtype;
   p->n = (uint32_t)x->dim[0];
@@ -249,6 +345,36 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
   pool_strides(y, p->y_stride);
   p->channels_last = p->c > 1 && p->x_stride[1] == 1 && p->y_stride[1] == 1;
   return (double)p->in[0] * p->in[1] * p->in[2] <= INT32_MAX;
+}
+
+/* Reads a forward op: its tensors, their dtype, the geometry. */
+template <class P> static inline qn_status pool_read(pool_state<P> *s, const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  s->of = { qn_role(op, QN_ROLE_POOL_MAX_X), qn_role(op, QN_ROLE_POOL_MAX_Y), -1, -1, pool_indices(op) };
+  const qn_value *x = &r->value[s->of.x];
+  const qn_status status = pool_wants_floats(x, "x", out);
+  if (status != QN_OK) return status;
+  if (!pool_fill(&s->p, op, x, &r->value[s->of.y]))
+    return qn_refuse(out, "extents below 2^29, planes below 2^31", "x", "", "%s", "more");
+  if (s->of.indices >= 0) s->p.index_dtype = r->value[s->of.indices].dtype;
+  return QN_OK;
+}
+
+/* Size, step and padding of square windows as three digits, e.g. 321; 0: not square, dilated, or too large. */
+static inline int square_of(const pool *p)
+{
+  bool square = p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->before[1] == p->before[2] && p->dilation[1] == 1 &&
+                p->dilation[2] == 1;
+  return square && p->size[1] < 10 && p->step[1] < 10 && p->before[1] < 10 ? 100 * p->size[1] + 10 * p->step[1] + p->before[1] : 0;
+}
+
+/* Have all windows of the last two dims the same divisor? */
+static inline bool pool_even(const pool *p)
+{
+  bool even = p->include_pad;
+  for (int d = 1; d < 3; d++) even = even && (p->out[d] - 1) * p->step[d] + p->size[d] <= p->in[d] + p->before[d] + p->after[d];
+  return even;
 }
 
 /* Folds a leading spatial dim with 1-wide windows into the planes. Indices that are tap numbers (u8) stay valid, indices that are

@@ -4,12 +4,13 @@
  *   backward      dx = the sum of dy over the windows whose index is this position, or of dy / taps over those that cover it:
  *                 position a lies in windows floor(a P / X) up to ceil((a + 1) P / X), the same formula with x and y exchanged
  *
- * shared: forward, a thread computes one position of y in several layers (see spatial.cuh). Backward, a thread computes several
+ * adaptive: forward, a thread computes one position of y in several layers (see spatial.cuh). Backward, a thread computes several
  *   rows of V neighbours of dx (channels if they are contiguous, else columns), so dy is read once for all of them; for means
  *   with channels last, a thread fills the rectangle of dx that one window determines (adaptive_plates). f16, bf16, f32.
  * direct: one position a thread, any strides and sizes, in double. */
 #include "kit/divisor.h"
 #include "engines.h"
+#include "kit/dispatch.cuh"
 #include "kit/spatial.cuh"
 #include "kit/vector.cuh"
 
@@ -374,9 +375,7 @@ static const void *choose_gradient(sharing *s, const qn_value *dy, const qn_valu
   for (int d = 0; d < 3; d++) s->by_in[d] = cuda_divide_by(s->in_dim[d]), s->by_out[d] = cuda_divide_by(s->out_dim[d]);
   if (s->average && channels && s->out_dim[0] == 1 && s->in_dim[0] == 1 && s->in_dim[1] <= s->out_dim[1] && s->in_dim[2] <= s->out_dim[2]) {
     choose_plates(s, dx->dim[1] / v, dx->dim[0], processors);
-    return dx->dtype == QN_F32  ? (const void *)adaptive_plates<QN_F32>
-         : dx->dtype == QN_BF16 ? (const void *)adaptive_plates<QN_BF16>
-                                : (const void *)adaptive_plates<QN_F16>;
+    return cuda_by_dtype(dx->dtype, [](auto dtype) { return (const void *)adaptive_plates<dtype()>; });
   }
   const bool columns = !s->channels_last && in_vectors(dx, s->out_stride, s->out_dim[2], 4, v);
   const int64_t c = dx->dim[1], beside = channels ? c / v : s->channels_last ? c : columns ? s->out_dim[2] / v : s->out_dim[2];
@@ -386,9 +385,7 @@ static const void *choose_gradient(sharing *s, const qn_value *dy, const qn_valu
   for (int d = 0; d < 5; d++) s->by_cells[d] = cuda_divide_by(cells[d]), units *= cells[d];
   s->units = (int32_t)units;
   s->whole_indices = indices && !s->wide && in_vectors(indices, s->index_stride, s->channels, 1, 4);
-  return dx->dtype == QN_F32  ? gradient_of<QN_F32>(channels, columns)
-       : dx->dtype == QN_BF16 ? gradient_of<QN_BF16>(channels, columns)
-                              : gradient_of<QN_F16>(channels, columns);
+  return cuda_by_dtype(dx->dtype, [&](auto dtype) { return gradient_of<dtype()>(channels, columns); });
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -451,7 +448,7 @@ static qn_status run_direct(const qn_prepared *p, const qn_launch *launch)
 }
 
 #define ROWS(op)                                                                                                                 \
-  { "shared", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,           \
+  { "adaptive", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,           \
     prepare, nullptr, run, cuda_release },                                                                                        \
   DIRECT_ROW(op, run_direct)
 static const qn_engine row[] = {

@@ -6,7 +6,6 @@
  *
  * A pure expansion: each thread stores 16-byte words of dx and loads the few dy (or the vector of channels) that they depend on.
  * Refused: maxima without indices, padding that matters, adaptive windows of unequal sizes. */
-#include "engines.h"
 #include "pool.cuh"
 #include "kit/words.cuh"
 
@@ -37,17 +36,17 @@ __device__ __forceinline__ uint32_t row_of_windows(const disjoint &p, uint32_t r
 }
 
 /* What a window passes to a place: for means dy / taps, for maxima dy if the index matches. */
-template <int dtype, bool max> struct giver {
+template <int dtype, bool max> struct window_share {
   uint32_t place;                         /* offset in its plane of the word's first element */
   uint32_t held;
   float    dy;
   int64_t  index;
 
-  __device__ __forceinline__ giver(const disjoint &p, uint32_t first) : held(~0u)
+  __device__ __forceinline__ window_share(const disjoint &p, uint32_t first) : held(~0u)
   {
     if (max) cuda_quotient(first, p.by_plane, &place);
   }
-  __device__ __forceinline__ float to(const disjoint &p, uint32_t window, int i)
+  __device__ __forceinline__ float at(const disjoint &p, uint32_t window, int i)
   {
     if (!max) return edge_load<dtype>(p.dy, window) * p.share;
     if (window != held) {
@@ -68,18 +67,18 @@ __global__ void __launch_bounds__(THREADS) pool_disjoint(const __grid_constant__
   const uint32_t word = blockIdx.x * THREADS + threadIdx.x, first = word * E;
   if (word >= p.words) return;
   const int many = (int)min((uint32_t)E, p.elements - first);
-  giver<dtype, max> give(p, first);
+  window_share<dtype, max> share(p, first);
   float v[E];
   uint32_t x;
   if (flat) {
     const uint32_t window = cuda_quotient(first, p.by_step[0], &x), step = p.by_step[0].by;
     if (!max && step >= E) {
-      const float a = give.to(p, window, 0), b = x + many > step ? give.to(p, window + 1, 0) : 0;
+      const float a = share.at(p, window, 0), b = x + many > step ? share.at(p, window + 1, 0) : 0;
 #pragma unroll
       for (int i = 0; i < E; i++) v[i] = x + i < step ? a : b;
     } else {
 #pragma unroll
-      for (int i = 0; i < E; i++) v[i] = i < many ? give.to(p, window + cuda_quotient(x + i, p.by_step[0]), i) : 0;
+      for (int i = 0; i < E; i++) v[i] = i < many ? share.at(p, window + cuda_quotient(x + i, p.by_step[0]), i) : 0;
     }
   } else {
     const uint32_t row = cuda_quotient(first, p.by_in[0], &x), here = row_of_windows(p, row), next = row_of_windows(p, row + 1),
@@ -88,7 +87,7 @@ __global__ void __launch_bounds__(THREADS) pool_disjoint(const __grid_constant__
     for (int i = 0; i < E; i++)
       v[i] = !max && i % wide ? v[i - i % wide]
            : i < many
-               ? give.to(p, x + i < width ? here + cuda_quotient(x + i, p.by_step[0]) : next + cuda_quotient(x + i - width, p.by_step[0]),
+               ? share.at(p, x + i < width ? here + cuda_quotient(x + i, p.by_step[0]) : next + cuda_quotient(x + i - width, p.by_step[0]),
                          i)
                : 0;
   }
@@ -108,9 +107,6 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_disjoint_ch
   for (int i = 0; i < vector_per_16<dtype>; i++) v[i] *= p.share;
   ((uint4 *)p.dx)[word] = vector_close<dtype>(v, 0);
 }
-
-/* K neighbours in one load. */
-template <class T, int K> struct alignas(sizeof(T) * K < 16 ? sizeof(T) * K : 16) several { T v[K]; };
 
 template <int dtype, int K> __device__ __forceinline__ void several_load(float (&v)[K], const void *base, uint32_t at)
 {
@@ -207,33 +203,32 @@ __global__ void __launch_bounds__(THREADS) pool_disjoint_windows(const __grid_co
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-typedef const void *kernel;
-struct state { disjoint p; int32_t dy, indices, dx; kernel kernel; };
-
-template <int dtype, class index> static kernel windows_of(int64_t k)
+template <int dtype, class index> static pool_kernel windows_of(int64_t k)
 {
   if constexpr (dtype != QN_F32)
-    if (k == 4) return (kernel)pool_disjoint_windows<dtype, index, 4>;
-  return k == 2 ? (kernel)pool_disjoint_windows<dtype, index, 2> : k == 1 ? (kernel)pool_disjoint_windows<dtype, index, 1> : nullptr;
+    if (k == 4) return (pool_kernel)pool_disjoint_windows<dtype, index, 4>;
+  return k == 2   ? (pool_kernel)pool_disjoint_windows<dtype, index, 2>
+         : k == 1 ? (pool_kernel)pool_disjoint_windows<dtype, index, 1>
+                  : nullptr;
 }
-template <int dtype> static kernel windows_of(uint32_t index, int64_t k)
+template <int dtype> static pool_kernel windows_of(uint32_t index, int64_t k)
 {
   return index == QN_U8 ? windows_of<dtype, uint8_t>(k) : index == QN_I32 ? windows_of<dtype, int32_t>(k) : windows_of<dtype, int64_t>(k);
 }
-template <int dtype> static kernel rows_of(int64_t k)
+template <int dtype> static pool_kernel rows_of(int64_t k)
 {
   if constexpr (dtype != QN_F32)
-    if (k == 4) return (kernel)pool_disjoint_rows<dtype, 4>;
-  return k == 2   ? (kernel)pool_disjoint_rows<dtype, 2>
-         : k == 1 ? (kernel)pool_disjoint_rows<dtype, 1>
-                  : (kernel)pool_disjoint_rows<dtype, 0>;
+    if (k == 4) return (pool_kernel)pool_disjoint_rows<dtype, 4>;
+  return k == 2   ? (pool_kernel)pool_disjoint_rows<dtype, 2>
+         : k == 1 ? (pool_kernel)pool_disjoint_rows<dtype, 1>
+                  : (pool_kernel)pool_disjoint_rows<dtype, 0>;
 }
-template <int dtype> static kernel kernel_of(bool max, bool channels, bool flat)
+template <int dtype> static pool_kernel kernel_of(bool max, bool channels, bool flat)
 {
-  if (max) return flat ? (kernel)pool_disjoint<dtype, true, true, 1> : (kernel)pool_disjoint<dtype, true, false, 1>;
-  return channels ? (kernel)pool_disjoint_channels<dtype>
-       : flat     ? (kernel)pool_disjoint<dtype, false, true, 1>
-                  : (kernel)pool_disjoint<dtype, false, false, 2>;
+  if (max) return flat ? (pool_kernel)pool_disjoint<dtype, true, true, 1> : (pool_kernel)pool_disjoint<dtype, true, false, 1>;
+  return channels ? (pool_kernel)pool_disjoint_channels<dtype>
+       : flat     ? (pool_kernel)pool_disjoint<dtype, false, true, 1>
+                  : (pool_kernel)pool_disjoint<dtype, false, false, 2>;
 }
 
 /* How wide the windows of dim d are, if they tile it or one covers it all, and multiplies *share by each place's weight; 0: neither. */
@@ -253,22 +248,21 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];          /* dy is input 0, dx the only output */
   const bool max = op->op == QN_OP_POOL_MAX_BACKWARD;
-  state s = {};
-  s.dy = op->arg[0], s.dx = op->arg[op->first[op->n_inputs]];
-  s.indices = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) : -1;
-  const qn_value *dy = &r->value[s.dy], *dx = &r->value[s.dx];
-  qn_status status = pool_wants_floats(dx, "dx", out);
+  pool_state<disjoint> s = {};
+  s.of = { -1, -1, op->arg[0], op->arg[op->first[op->n_inputs]], max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) : -1 };
+  const qn_value *dy = &r->value[s.of.dy], *dx = &r->value[s.of.dx], *at = s.of.indices < 0 ? nullptr : &r->value[s.of.indices];
+  const qn_status status = pool_wants_floats(dx, "dx", out);
   if (status) return status;
   const int64_t v = dx->dtype == QN_F32 ? 4 : 8, elements = qn_elements(dx), channels = dx->dim[1];
-  if (max && (s.indices < 0)) return qn_refuse(out, "maxima by indices", "indices", "some", "%s", "none");
-  const bool planes = qn_is_packed(dx) && qn_is_packed(dy) && (!max || qn_is_packed(&r->value[s.indices])),
+  if (max && !at) return qn_refuse(out, "maxima by indices", "indices", "present", "%s", "absent");
+  const bool planes = qn_is_packed(dx) && qn_is_packed(dy) && (!max || qn_is_packed(at)),
              last = !planes && !max && qn_is_channels_last(dx) && qn_is_channels_last(dy) && channels % v == 0;
   if (!planes && !last)
     return qn_refuse(out, "packed planes, or vectors of channels last", "dx", "nchw, or nhwc of a multiple of 8 channels",
                      "%s", "other strides");
   if (dx->align < 16 || dy->align < (last ? 16 : (uint32_t)qn_kit_bytes(dy->dtype)))
     return qn_refuse(out, "16-byte alignment", "dx", "16", "%u", dx->align);
-  pool geometry;
+  pool geometry = {};
   if (!pool_fill(&geometry, op, dx, dy) || elements > INT32_MAX - 16)
     return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%lld", (long long)elements);
 
@@ -278,7 +272,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int dims = 0;
   for (int d = 0; d < 3; d++) {
     const int64_t here = geometry.in[d], wide = step_of(&geometry, d, &share);
-    if (max && r->value[s.indices].dtype == QN_U8 && (geometry.before[d] || geometry.size[d] != wide))
+    if (max && at->dtype == QN_U8 && (geometry.before[d] || geometry.size[d] != wide))
       return qn_refuse(out, "taps of windows that are all inside", "dx", "no padding", "%d", geometry.before[d]);
     if (!wide || geometry.adaptive)
       return qn_refuse(out, "windows that tile x, or one over all of it", "dx", "a stride as wide as the window", "%d", geometry.size[d]);
@@ -293,7 +287,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p->share = (float)share;
   p->elements = (uint32_t)elements;
   p->words = (uint32_t)qn_ceil_div(elements, v);
-  p->wide = max && r->value[s.indices].dtype == QN_I64;
+  p->wide = max && at->dtype == QN_I64;
   p->by_plane = cuda_divide_by((int64_t)geometry.in[0] * geometry.in[1] * geometry.in[2]);
   p->by_groups = cuda_divide_by(last ? channels / v : 1);
   for (int i = 0; i < 3; i++) {           /* columns, rows, the rest; the outermost runs on through all planes */
@@ -308,50 +302,40 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t wide = p->by_step[0].by,
                 k = v % wide == 0 && p->by_in[0].by % v == 0 && elements % v == 0 && dy->align >= 16 ? v / wide : 0;
   /* places are counted on from the word's first, so a word must not span planes; taps are not */
-  if (max && k && r->value[s.indices].align >= 16 && (r->value[s.indices].dtype == QN_U8 || p->by_plane.by % v == 0)) {
+  if (max && k && at->align >= 16 && (at->dtype == QN_U8 || p->by_plane.by % v == 0)) {
     p->by_units = cuda_divide_by(p->by_in[0].by / v),
     p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_step[1].by : (int64_t)1 << 31);
     p->words = (uint32_t)(qn_elements(dy) / k);
-    const uint32_t index = r->value[s.indices].dtype;
-    s.kernel = dx->dtype == QN_F32  ? windows_of<QN_F32>(index, k)
-             : dx->dtype == QN_BF16 ? windows_of<QN_BF16>(index, k)
-                                    : windows_of<QN_F16>(index, k);
+    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return windows_of<dtype()>(at->dtype, k); });
   }
   const int64_t rows = p->by_step[1].by * (int64_t)p->by_step[2].by;       /* rows that a window covers */
   if (!max && dims > 1 && in[dims - 1] % v == 0 && rows <= MOST_ROWS) {
     p->by_units = cuda_divide_by(p->by_in[0].by / v),
     p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_step[1].by : (int64_t)1 << 31);
     p->words = (uint32_t)(elements / v / rows);
-    s.kernel = dx->dtype == QN_F32 ? rows_of<QN_F32>(k) : dx->dtype == QN_BF16 ? rows_of<QN_BF16>(k) : rows_of<QN_F16>(k);
+    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return rows_of<dtype()>(k); });
   } else if (!max && dims == 2 && elements % v == 0) {
     p->by_units = cuda_divide_by(in[1] * p->by_step[1].by);
-    s.kernel = dx->dtype == QN_F32  ? (kernel)pool_disjoint_bands<QN_F32>
-             : dx->dtype == QN_BF16 ? (kernel)pool_disjoint_bands<QN_BF16>
-                                    : (kernel)pool_disjoint_bands<QN_F16>;
+    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return (pool_kernel)pool_disjoint_bands<dtype()>; });
   }
-  if (s.kernel) return cuda_keep(out, &s, sizeof s);
-  if (max && r->value[s.indices].dtype == QN_U8)
+  if (s.kernel) return pool_keep(&s, p->words, THREADS, out);
+  if (max && at->dtype == QN_U8)
     return qn_refuse(out, "maxima by places, or whole windows in 16 bytes", "indices", "i32 or i64", "%s", "u8");
-  s.kernel = dx->dtype == QN_F32  ? kernel_of<QN_F32>(max, last, dims <= 1)
-           : dx->dtype == QN_BF16 ? kernel_of<QN_BF16>(max, last, dims <= 1)
-                                  : kernel_of<QN_F16>(max, last, dims <= 1);
-  return cuda_keep(out, &s, sizeof s);
+  s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return kernel_of<dtype()>(max, last, dims <= 1); });
+  return pool_keep(&s, p->words, THREADS, out);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
-  const state *st = (const state *)prepared->state;
-  disjoint p = st->p;
-  p.dy = launch->ptr[st->dy];
-  p.dx = launch->ptr[st->dx];
-  p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
+  const pool_state<disjoint> *s = (const pool_state<disjoint> *)prepared->state;
+  disjoint p = s->p;
+  p.dy = launch->ptr[s->of.dy], p.dx = launch->ptr[s->of.dx];
+  p.indices = s->of.indices >= 0 ? launch->ptr[s->of.indices] : nullptr;
   void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, (p.words + THREADS - 1) / THREADS, THREADS, arguments, 0, (cudaStream_t)launch->stream),
-                    "pool_disjoint");
+  return cuda_check(cudaLaunchKernel(s->kernel, s->blocks, s->threads, arguments, 0, (cudaStream_t)launch->stream), "disjoint");
 }
 
-#define ROW(op) { "disjoint", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD),
-                                 ROW(QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD) };
+static const qn_engine row[] = { pool_row<disjoint>("disjoint", QN_OP_POOL_MAX_BACKWARD, prepare, run),
+                                 pool_row<disjoint>("disjoint", QN_OP_POOL_AVERAGE_BACKWARD, prepare, run),
+                                 pool_row<disjoint>("disjoint", QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD, prepare, run) };
 CUDA_ENGINES(pool_disjoint) = { row, sizeof row / sizeof *row };

@@ -11,7 +11,6 @@
  * (REST, the width modulo a vector). Maxima with indices: rows of whole groups of COLUMNS elements, a group a thread. Walking
  * down columns would take fewer instructions, but store the indices of short rows in partial sectors.
  * Refused: other windows, widths and layouts, i32 indices, f32 gradients that do not count the padding. */
-#include "engines.h"
 #include "pool_far.cuh"
 #include "pool_peak.cuh"
 #include "kit/words.cuh"
@@ -255,8 +254,6 @@ __device__ __forceinline__ void largest_of(uint32_t (&most)[COLUMNS], int (&tap)
   }
 }
 
-template <class T> struct alignas(sizeof(T) < 4 ? 4 : 16) four { T v[COLUMNS]; };
-
 template <int dtype, class index> __global__ void __launch_bounds__(THREADS) pool_flat_indices(const __grid_constant__ flat p)
 {
   const uint32_t thread = blockIdx.x * THREADS + threadIdx.x;
@@ -268,32 +265,29 @@ template <int dtype, class index> __global__ void __launch_bounds__(THREADS) poo
   if (unit != thread) return;
   if constexpr (dtype == QN_F32) ((uint4 *)p.y)[unit] = make_uint4(most[0], most[1], most[2], most[3]);
   else ((uint2 *)p.y)[unit] = make_uint2(most[0] | most[1] << 16, most[2] | most[3] << 16);
-  four<index> places;
+  several<index, COLUMNS> places;
 #pragma unroll
   for (int w = 0; w < COLUMNS; w++) {
     const int r = tap[w] * 11 >> 5;       /* tap / 3 */
     const int line = (int)(z * p.in[1] + y) - 1 + r, column = (int)x * COLUMNS - 1 + w + tap[w] - SIZE * r;
     places.v[w] = (index)(sizeof(index) == 1 ? tap[w] : line * p.in[2] + column);
   }
-  ((four<index> *)p.indices)[unit] = places;
+  ((several<index, COLUMNS> *)p.indices)[unit] = places;
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-typedef const void *kernel;
-struct state { flat p; int32_t x, y, indices; kernel kernel; int32_t each; };         /* each: elements a thread */
-
-template <int dtype, int REST> static kernel means_of(bool even)
+template <int dtype, int REST> static pool_kernel means_of(bool even)
 {
-  return even ? (kernel)pool_flat_means<dtype, true, REST> : (kernel)pool_flat_means<dtype, false, REST>;
+  return even ? (pool_kernel)pool_flat_means<dtype, true, REST> : (pool_kernel)pool_flat_means<dtype, false, REST>;
 }
-template <int dtype, int REST> static kernel choose(const pool &p, bool gradient)
+template <int dtype, int REST> static pool_kernel choose(const pool &p, bool gradient)
 {
   return gradient    ? means_of<dtype, REST>(p.include_pad)
-         : p.average ? (kernel)pool_flat<dtype, true, REST>
-                     : (kernel)pool_flat<dtype, false, REST>;
+         : p.average ? (pool_kernel)pool_flat<dtype, true, REST>
+                     : (pool_kernel)pool_flat<dtype, false, REST>;
 }
-template <int dtype> static kernel choose(const pool &p, bool gradient)
+template <int dtype> static pool_kernel choose(const pool &p, bool gradient)
 {
   const int rest = p.in[2] % vector_per_16<dtype>;
   if constexpr (dtype != QN_F32) {
@@ -306,69 +300,46 @@ template <int dtype> static kernel choose(const pool &p, bool gradient)
   return rest == 3 ? choose<dtype, 3>(p, gradient) : rest == 1 ? choose<dtype, 1>(p, gradient) : nullptr;
 }
 
-template <int dtype> static kernel indices_of(uint32_t index)
+template <int dtype> static pool_kernel indices_of(uint32_t index)
 {
-  return index == QN_U8 ? (kernel)pool_flat_indices<dtype, uint8_t> : index == QN_I64 ? (kernel)pool_flat_indices<dtype, int64_t> : nullptr;
+  return index == QN_U8    ? (pool_kernel)pool_flat_indices<dtype, uint8_t>
+         : index == QN_I64 ? (pool_kernel)pool_flat_indices<dtype, int64_t>
+                           : nullptr;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];
-  const bool gradient = op->op == QN_OP_POOL_AVERAGE_BACKWARD;      /* dy and dx have one shape: dy is x here, dx is y */
-  const int32_t read = op->arg[0], written = op->arg[op->first[op->n_inputs]], indices = gradient ? -1 : pool_indices(op);
-  const qn_value *x = &r->value[read], *y = &r->value[written];
-  qn_status status = pool_wants_floats(x, "x", out);
+  const bool gradient = r->op[0].op == QN_OP_POOL_AVERAGE_BACKWARD;
+  pool_state<flat> s = {};
+  flat &p = s.p;
+  qn_status status = pool_read(&s, r, out);       /* dy and dx have one shape: dy is x here, dx is y */
+  if (!status) status = pool_wants_planes(r, s.of, 5, out);
   if (status) return status;
-  const qn_value *value[] = { x, y, indices >= 0 ? &r->value[indices] : y };
-  for (int i = 0; i < 3; i++)
-    if (!qn_is_packed(value[i]) || value[i]->align < 16)
-      return qn_refuse(out, "packed planes, aligned to 16 bytes", "x", "nchw", "%s", "other strides");
-  if (qn_elements(x) > 1 << 30) return qn_refuse(out, "at most 2^30 elements", "x", "fewer", "%lld", (long long)qn_elements(x));
-  flat p = {};
-  if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
+  const int64_t elements = qn_elements(&r->value[s.of.x]);
+  if (elements > 1 << 30) return qn_refuse(out, "at most 2^30 elements", "x", "fewer", "%lld", (long long)elements);
   p.by_depth = cuda_divide_by(p.in[0]);
   if (!pool_fold(&p, false)) return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p.size[0]);
   for (int d = 1; d < 3; d++)
     if (p.size[d] != SIZE || p.step[d] != 1 || p.dilation[d] != 1 || p.before[d] != 1 || p.after[d] != 1)
       return qn_refuse(out, "windows", "x", "3x3 with stride 1 and padding 1", "%d of dim %d", p.size[d], d);
-  const int E = x->dtype == QN_F32 ? 4 : 8;
-  p.total = (int32_t)qn_elements(x);
+  const int E = p.dtype == QN_F32 ? 4 : 8, each = s.of.indices >= 0 ? (int)COLUMNS : E;         /* each: elements a thread */
+  p.total = (int32_t)elements;
   p.by_width = cuda_divide_by(p.in[2]), p.by_height = cuda_divide_by(p.in[1]);
-  state st = { p, read, written, indices, nullptr, E };
-  if (indices >= 0) {
+  if (s.of.indices >= 0) {
     if (p.in[2] % COLUMNS) return qn_refuse(out, "of maxima with indices, lines of 4 columns", "x", "28", "%d", p.in[2]);
-    st.p.by_width = cuda_divide_by(p.in[2] / COLUMNS), st.each = COLUMNS;
-    const uint32_t index = r->value[indices].dtype;
-    st.kernel = x->dtype == QN_F32    ? indices_of<QN_F32>(index)
-                : x->dtype == QN_BF16 ? indices_of<QN_BF16>(index)
-                                      : indices_of<QN_F16>(index);
-    if (!st.kernel) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
-    return cuda_keep(out, &st, sizeof st);
+    p.by_width = cuda_divide_by(p.in[2] / COLUMNS);
+    s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return indices_of<dtype()>(p.index_dtype); });
+    if (!s.kernel) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
+  } else {
+    if (gradient && !p.include_pad && p.dtype == QN_F32)
+      return qn_refuse(out, "means that count the padding, or 16 bits", "dx", "include_pad", "%s", "f32");
+    if (gradient && p.in[2] <= E) return qn_refuse(out, "lines longer than a vector", "dx", "9 wide", "%d", p.in[2]);
+    s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return choose<dtype()>(p, gradient); });
+    if (!s.kernel) return qn_refuse(out, "an odd width, or of gradients of 16 bits none of whole vectors", "x", "odd", "%d", p.in[2]);
   }
-  if (gradient && !p.include_pad && x->dtype == QN_F32)
-    return qn_refuse(out, "means that count the padding, or 16 bits", "dx", "include_pad", "%s", "f32");
-  if (gradient && p.in[2] <= E) return qn_refuse(out, "lines longer than a vector", "dx", "9 wide", "%d", p.in[2]);
-  st.kernel = x->dtype == QN_F32    ? choose<QN_F32>(p, gradient)
-              : x->dtype == QN_BF16 ? choose<QN_BF16>(p, gradient)
-                                    : choose<QN_F16>(p, gradient);
-  if (!st.kernel) return qn_refuse(out, "an odd width, or of gradients of 16 bits none of whole vectors", "x", "odd", "%d", p.in[2]);
-  return cuda_keep(out, &st, sizeof st);
+  return pool_keep(&s, qn_ceil_div(elements, each), THREADS, out);
 }
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  flat p = st->p;
-  p.x = launch->ptr[st->x];
-  p.y = launch->ptr[st->y];
-  p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
-  void *args[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, (unsigned)qn_ceil_div(p.total, st->each * THREADS), THREADS, args, 0,
-                                     (cudaStream_t)launch->stream),
-                    "pool_flat");
-}
-
-#define ROW(op) { "flat", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_AVERAGE_BACKWARD) };
+static const qn_engine row[] = { pool_row<flat>("flat", QN_OP_POOL_MAX, prepare), pool_row<flat>("flat", QN_OP_POOL_AVERAGE, prepare),
+                                 pool_row<flat>("flat", QN_OP_POOL_AVERAGE_BACKWARD, prepare) };
 CUDA_ENGINES(pool_flat) = { row, sizeof row / sizeof *row };

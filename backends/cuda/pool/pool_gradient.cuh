@@ -61,8 +61,6 @@ template <int SIZE> __device__ __forceinline__ uint32_t tap_of(int place, int be
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-struct gradient_roles { int32_t dy, indices, x, dx; };    /* value numbers of the request; -1: none */
-
 /* The strides within an image, in 32 bits; false: the image is too large. */
 static inline bool within_image(strides *s, const int64_t *stride, const pool *p, const int32_t *extent)
 {
@@ -72,20 +70,21 @@ static inline bool within_image(strides *s, const int64_t *stride, const pool *p
   return reach < INT32_MAX;
 }
 
-/* Fills roles, dtypes and geometry for any pooling gradient. */
-static inline qn_status gradient_fill(gradient *p, gradient_roles *of, const qn_request *r, qn_prepared *out)
+/* Reads a gradient: its tensors, their dtype, the geometry. */
+template <class P> static inline qn_status gradient_read(pool_state<P> *s, const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];          /* dy is input 0 of all, indices input 1 of a maximum, dx the only output */
-  of->dy = op->arg[0];
-  of->dx = op->arg[op->first[op->n_inputs]];
-  of->indices = pool_is_average(op->op) ? -1 : qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
-  of->x = op->op == QN_OP_POOL_MAX_BACKWARD && of->indices < 0 ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : -1;
+  gradient *p = &s->p;
+  pool_tensors *of = &s->of;
+  *of = { -1, -1, op->arg[0], op->arg[op->first[op->n_inputs]], -1 };
+  if (op->op == QN_OP_POOL_MAX_BACKWARD) {
+    of->indices = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
+    if (of->indices < 0) of->x = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X);
+  }
   const qn_value *dx = &r->value[of->dx], *dy = &r->value[of->dy], *x = of->x >= 0 ? &r->value[of->x] : dx;
   qn_status status = pool_wants_floats(dx, "dx", out);
   if (status) return status;
   if (!pool_fill(p, op, x, dy)) return qn_refuse(out, "extents below 2^29", "dx", "", "%s", "more");
-  if ((double)p->in[0] * p->in[1] * p->in[2] > INT32_MAX) return qn_refuse(out, "places below 2^31", "dx", "", "%s", "more");
-  p->average = pool_is_average(op->op);
   pool_strides(dx, p->dx_stride);
   if (of->indices >= 0) {
     p->index_dtype = r->value[of->indices].dtype;
@@ -106,25 +105,17 @@ static inline qn_status gradient_fill(gradient *p, gradient_roles *of, const qn_
   return QN_OK;
 }
 
-/* Channels per thread: 16 bytes of them if every layout allows it, else 1. */
-static inline int gradient_channels(const gradient *p, const gradient_roles *of, const qn_request *r)
+/* Channels a thread: 16 bytes of them if every layout allows it, else 1. */
+template <class P> static inline int gradient_channels(const pool_state<P> *s, const qn_request *r)
 {
-  const int32_t value[] = { of->dx, of->dy, of->x, of->indices };
-  const int64_t *stride[4] = { p->dx_stride, p->y_stride };
+  const int32_t value[] = { s->of.dx, s->of.dy, s->of.x, s->of.indices };
+  const int64_t *stride[4] = { s->p.dx_stride, s->p.y_stride };
   uint32_t whole, align = 16;
   int n = 2;
   for (int i = 0; i < 4; i++) {
     if (value[i] < 0) continue;
-    if (i >= 2) stride[n++] = i == 2 ? p->x_stride : p->index_stride;
+    if (i >= 2) stride[n++] = i == 2 ? s->p.x_stride : s->p.index_stride;
     if (r->value[value[i]].align < align) align = r->value[value[i]].align;
   }
-  return pool_channels(p, stride, n, align, &whole);
-}
-
-/* Size, step and padding of square windows as three digits, e.g. 321; 0: not square, dilated, or too large. */
-static inline int square_of(const pool *p)
-{
-  bool square = p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->before[1] == p->before[2] && p->dilation[1] == 1 &&
-                p->dilation[2] == 1;
-  return square && p->size[1] < 10 && p->step[1] < 10 && p->before[1] < 10 ? 100 * p->size[1] + 10 * p->step[1] + p->before[1] : 0;
+  return pool_channels(&s->p, stride, n, align, &whole);
 }

@@ -6,7 +6,6 @@
  *
  * pool_lp_small: p of 2 or 3, 3x3 or 2x2 windows of stride 2, channels last: rows shared by two windows are summed once.
  * Refused: p above 64. */
-#include "engines.h"
 #include "pool.cuh"
 #include "pool_lp.cuh"
 
@@ -201,20 +200,17 @@ template <int V, int whole> __global__ void __launch_bounds__(THREADS) pool_lp_b
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-typedef const void *kernel;
-struct state { pool p; int32_t x, y, dy, dx; kernel kernel; };     /* for a gradient index_stride holds dy's strides */
-
-template <int V, int whole> static kernel kernel_of(bool backward)
+template <int V, int whole> static pool_kernel kernel_of(bool backward)
 {
-  return backward ? (kernel)pool_lp_backward<V, whole> : (kernel)pool_lp<V, whole>;
+  return backward ? (pool_kernel)pool_lp_backward<V, whole> : (pool_kernel)pool_lp<V, whole>;
 }
-template <int whole, int P> static kernel small_of(const pool *p)
+template <int whole, int P> static pool_kernel small_of(const pool *p)
 {
-  return p->size[1] == 3 && p->step[1] == 2 ? (kernel)pool_lp_small<whole, P, 3, 2>
-       : p->size[1] == 2 && p->step[1] == 2 ? (kernel)pool_lp_small<whole, P, 2, 2>
+  return p->size[1] == 3 && p->step[1] == 2 ? (pool_kernel)pool_lp_small<whole, P, 3, 2>
+       : p->size[1] == 2 && p->step[1] == 2 ? (pool_kernel)pool_lp_small<whole, P, 2, 2>
                                             : nullptr;
 }
-template <int whole> static kernel small_of(const pool *p)
+template <int whole> static pool_kernel small_of(const pool *p)
 {
   const bool square = p->size[0] == 1 && p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->dilation[1] == 1 &&
                       p->dilation[2] == 1 && p->in[0] == 1 && p->out[0] == 1 && p->before[0] == 0;
@@ -224,18 +220,18 @@ template <int whole> static kernel small_of(const pool *p)
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
-  bool back = op->op == QN_OP_POOL_LP_BACKWARD;
-  state s = {};
-  s.x = qn_role(op, back ? QN_ROLE_POOL_LP_BACKWARD_X : QN_ROLE_POOL_LP_X),
-  s.y = qn_role(op, back ? QN_ROLE_POOL_LP_BACKWARD_Y : QN_ROLE_POOL_LP_Y);
-  s.dy = back ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_DY) : -1, s.dx = back ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_DX) : -1;
-  const qn_value *x = &r->value[s.x], *y = &r->value[s.y], *dy = back ? &r->value[s.dy] : y, *dx = back ? &r->value[s.dx] : x;
+  const bool back = op->op == QN_OP_POOL_LP_BACKWARD;
+  pool_state<pool> s = {};
+  s.of = { qn_role(op, back ? QN_ROLE_POOL_LP_BACKWARD_X : QN_ROLE_POOL_LP_X),
+           qn_role(op, back ? QN_ROLE_POOL_LP_BACKWARD_Y : QN_ROLE_POOL_LP_Y),
+           back ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_DY) : -1, back ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_DX) : -1, -1 };
+  const qn_value *x = &r->value[s.of.x], *y = &r->value[s.of.y], *dy = back ? &r->value[s.of.dy] : y, *dx = back ? &r->value[s.of.dx] : x;
   qn_status status = pool_wants_floats(x, "x", out);
   if (status) return status;
   pool *p = &s.p;
   if (!pool_fill(p, op, x, y)) return qn_refuse(out, "extents below 2^29, planes below 2^31", "x", "", "%s", "more");
   if (p->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);
-  pool_strides(dy, p->index_stride);
+  pool_strides(dy, p->index_stride);      /* for a gradient index_stride holds dy's strides */
   pool_strides(dx, p->dx_stride);
   const int64_t *strides[] = { p->x_stride, p->y_stride, p->index_stride, p->dx_stride };
   uint32_t align = x->align < y->align ? x->align : y->align, whole;
@@ -243,14 +239,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (dx->align < align) align = dx->align;
   int v = pool_channels(p, strides, 4, align, &whole);
   if (!pool_units(p, v, back ? p->in : p->out)) return qn_refuse(out, "fewer than 2^31 units", "x", "", "%s", "more");
-  s.kernel = whole == QN_F32  ? kernel_of<4, QN_F32>(back)
-           : whole == QN_BF16 ? kernel_of<8, QN_BF16>(back)
-           : whole == QN_F16  ? kernel_of<8, QN_F16>(back)
-                              : kernel_of<1, 0>(back);
-  kernel small = back || !whole   ? nullptr
-               : whole == QN_F32  ? small_of<QN_F32>(p)
-               : whole == QN_BF16 ? small_of<QN_BF16>(p)
-                                  : small_of<QN_F16>(p);
+  if (!whole) s.kernel = kernel_of<1, 0>(back);
+  else s.kernel = cuda_by_dtype(whole, [&](auto dtype) { return kernel_of<vector_per_16<dtype()>, dtype()>(back); });
+  const pool_kernel small = back || !whole ? nullptr : cuda_by_dtype(whole, [&](auto dtype) { return small_of<dtype()>(p); });
   if (small) {                            /* a column a thread, cut into bands so that the blocks make whole waves */
     const int64_t across = (int64_t)p->n * p->groups * p->out[2];
     double least = INFINITY;
@@ -265,24 +256,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     pool_units(p, v, cells);
     s.kernel = small;
   }
-  return cuda_keep(out, &s, sizeof s);
+  return pool_keep(&s, p->units, THREADS, out);
 }
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  pool p = st->p;
-  p.x = launch->ptr[st->x];
-  p.y = launch->ptr[st->y];
-  p.dy = st->dy < 0 ? nullptr : launch->ptr[st->dy];
-  p.dx = st->dx < 0 ? nullptr : launch->ptr[st->dx];
-  void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, dim3((p.units + THREADS - 1) / THREADS), dim3(THREADS), arguments, 0,
-                                     (cudaStream_t)launch->stream),
-                    "pool_lp");
-}
-
-#define ROW(op) { "vector", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_LP), ROW(QN_OP_POOL_LP_BACKWARD) };
+static const qn_engine row[] = { pool_row<pool>("lp", QN_OP_POOL_LP, prepare), pool_row<pool>("lp", QN_OP_POOL_LP_BACKWARD, prepare) };
 CUDA_ENGINES(pool_lp) = { row, sizeof row / sizeof *row };

@@ -4,7 +4,6 @@
  *
  * A thread owns a 16-byte vector of channels of COLUMNS columns of dx and walks down a band of rows; each row of windows is
  * summed across once and reused for all rows of dx that it covers. Loads of AHEAD rows are in flight. */
-#include "engines.h"
 #include "pool_gradient.cuh"
 
 enum { SIZE = 3, THREADS = 128, COLUMNS = 2, AHEAD = 2, LEAST = 8 };        /* AHEAD: rows of windows prefetched; LEAST: rows of a band */
@@ -110,33 +109,25 @@ template <int dtype, int STEP, bool even> __global__ void __launch_bounds__(THRE
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-typedef const void *kernel;
-struct state { means p; gradient_roles of; kernel kernel; };
-
-template <int dtype, int STEP> static kernel kernel_of(bool even)
+template <int dtype> static pool_kernel kernel_of(int window, bool even)
 {
-  return even ? (kernel)pool_means<dtype, STEP, true> : (kernel)pool_means<dtype, STEP, false>;
-}
-template <int dtype> static kernel kernel_of(int window, bool even)
-{
-  return window / 10 == 31 && window % 10 < SIZE ? kernel_of<dtype, 1>(even) : window == 321 ? kernel_of<dtype, 2>(even) : nullptr;
+  if (window == 321) return even ? (pool_kernel)pool_means<dtype, 2, true> : (pool_kernel)pool_means<dtype, 2, false>;
+  if (window / 10 != 31 || window % 10 >= SIZE) return nullptr;
+  return even ? (pool_kernel)pool_means<dtype, 1, true> : (pool_kernel)pool_means<dtype, 1, false>;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  state s = {};
-  qn_status status = gradient_fill(&s.p, &s.of, r, out);
+  pool_state<means> s = {};
+  const qn_status status = gradient_read(&s, r, out);
   if (status != QN_OK) return status;
   means *p = &s.p;
-  const uint32_t dtype = r->value[s.of.dx].dtype;
-  const int v = gradient_channels(p, &s.of, r), window = square_of(p);
+  const int v = gradient_channels(&s, r), window = square_of(p);
   if (v == 1) return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "other strides");
   if (!p->flat || p->size[0] > 1) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
   if ((double)qn_max_i64(p->in[2] * (int64_t)p->of_dx.x, p->out[2] * (int64_t)p->of_dy.x) * (16 / v) > INT32_MAX)
     return qn_refuse(out, "rows of less than 2 GiB", "dx", "", "%s", "more");
-  s.kernel = dtype == QN_F32  ? kernel_of<QN_F32>(window, p->even)
-           : dtype == QN_BF16 ? kernel_of<QN_BF16>(window, p->even)
-                              : kernel_of<QN_F16>(window, p->even);
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return kernel_of<dtype()>(window, p->even); });
   if (!s.kernel) return qn_refuse(out, "windows of 3x3", "dx", "stride 1, or stride 2 with padding 1", "%dx%d", p->size[1], p->size[2]);
   const int64_t bands = qn_max_i64(1, p->in[1] / LEAST), strips = qn_ceil_div(p->in[2], (int64_t)COLUMNS);
   p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], bands), p->step[1]);
@@ -145,22 +136,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p->threads = (uint32_t)threads;
   p->by_vectors = cuda_divide_by(p->c / v), p->by_strips = cuda_divide_by(strips),
   p->by_bands = cuda_divide_by(qn_ceil_div(p->in[1], p->band));
-  return cuda_keep(out, &s, sizeof s);
+  return pool_keep(&s, p->threads, THREADS, out);
 }
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  means p = st->p;
-  p.dy = launch->ptr[st->of.dy];
-  p.dx = launch->ptr[st->of.dx];
-  void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, (p.threads + THREADS - 1) / THREADS, THREADS, arguments, 0, (cudaStream_t)launch->stream),
-                    "pool_means");
-}
-
-static const qn_engine row[] = {
-  { "means", QN_OP_POOL_AVERAGE_BACKWARD, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE,
-    nullptr, nullptr, prepare, nullptr, run, cuda_release },
-};
+static const qn_engine row[] = { pool_row<means>("means", QN_OP_POOL_AVERAGE_BACKWARD, prepare) };
 CUDA_ENGINES(pool_means) = { row, sizeof row / sizeof *row };

@@ -57,7 +57,7 @@ template <int dtype, int half> __device__ __forceinline__ bool same(uint32_t x, 
 /* Adds v to a if x is the largest, else to b if y is, else to c; x, y, largest: canonical words, of which the lower or (half 1)
  * the upper half is compared. begun: how many of a, b, c already hold a sum; the others are assigned. */
 template <int dtype, int half = 0, int begun = 3>
-__device__ __forceinline__ void give(float &a, float &b, float &c, uint32_t x, uint32_t y, uint32_t largest, float v)
+__device__ __forceinline__ void add_to_first(float &a, float &b, float &c, uint32_t x, uint32_t y, uint32_t largest, float v)
 {
   const bool first = same<dtype, half>(x, largest), second = same<dtype, half>(y, largest);
   if (begun < 1) a = first ? v : 0;

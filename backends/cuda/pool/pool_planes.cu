@@ -1,20 +1,19 @@
-/* pool_planes.cu -- pooling, adaptive too, of packed NCHW planes in f16, bf16 and f32: a block stages whole planes, or a band of
- * rows of one, in shared memory with 16-byte cp.async, and reduces its windows from there.
+/* pool_planes.cu -- pooling, adaptive too, of packed NCHW planes in f16, bf16 and f32 that are staged in shared memory with 16-byte
+ * cp.async.
  *
  *   max       y = the largest tap inside x; NaN wins, the first of equals counts; no tap inside: -Inf
  *   average   y = sum of taps inside x / divisor, 0 where there is none
  *
- * small_windows: 2x2 or 3x3, known at compile time. A thread computes STRIP outputs of a column and reduces shared rows once.
- * other_windows: any window, separably: first each row of x to the columns of outputs (up to 32 lanes share a long row), then the
- *   rows of each output.
- * wide_windows: the same at stride 1, SWEEP outputs a thread (pool_sweep.cuh). */
+ * planes: a block stages whole planes, or a band of rows of one, and reduces its windows from there.
+ *   small_windows: 2x2 or 3x3, known at compile time. A thread computes STRIP outputs of a column and reduces shared rows once.
+ *   other_windows: any window, separably: first each row of x to the columns of outputs (up to 32 lanes share a long row), then the
+ *     rows of each output.
+ *   wide_windows: the same at stride 1, SWEEP outputs a thread (pool_far.cuh).
+ * global: one window is all of a plane of at most 1 KB. A warp stages 32 planes, so all their loads are in flight at once; then each
+ *   lane reduces one. Refused: indices, padding, dilation, larger planes. */
 #include <type_traits>
 #include <cuda_pipeline_primitives.h>
-#include "cuda_backend.h"
-#include "engines.h"
 #include "pool_far.cuh"
-#include "pool_sweep.cuh"
-#include "kit/shared_memory.h"
 
 enum { THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10, WIDE = -1 /* as SIZE */ };
 enum { MAX, MAX_INDEX, AVERAGE };
@@ -234,80 +233,143 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
   else other_windows<T, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
 }
 
-/* ---- host ------------------------------------------------------------------------------------------------- */
+/* ---- global: one window is all of a plane ----------------------------------------------------------------------- */
 
-typedef const void *kernel;
-struct state { planes p; int32_t x, y, indices; uint32_t blocks, shared; kernel kernel; };
+/* of a warp; warps of a block; bytes of a plane, of shared memory of a block; pieces of G bytes a lane reads at once */
+enum { LANES = 32, WARPS = 2, WHOLE_MOST = 1024, WHOLE_SHARED = 48 << 10, WHOLE_BATCH = 4 };
+
+/* Bank conflicts: planes of whole 16-byte words are padded to an odd number of words; others stay as loaded, with an odd number of
+ * pieces a plane or (rarely) a two-way conflict. */
+struct whole : pool {
+  uint32_t count;
+  int32_t  bytes, apart, pieces;          /* bytes: of a plane; apart: distance of planes in shared memory */
+  cuda_divisor by_words;                  /* G == 16 */
+};
+
+template <int G> struct piece;
+template <> struct piece<2> { uint16_t bits; };
+template <> struct piece<4> { uint32_t bits; };
+template <> struct piece<16> { uint4 bits; };
+template <int dtype, int G, int E> __device__ __forceinline__ void open(float (&v)[E], piece<G> q)
+{
+  if constexpr (G == 16) vector_open<dtype>(v, 0, q.bits);
+  else if constexpr (dtype == QN_F32) v[0] = __uint_as_float(q.bits);
+  else
+#pragma unroll
+    for (int i = 0; i < E; i++)
+      v[i] = dtype == QN_BF16 ? bf16_to_float((uint16_t)(q.bits >> i * 16)) : f16_to_float((uint16_t)(q.bits >> i * 16));
+}
+
+template <int dtype, bool average, int G> __global__ void __launch_bounds__(LANES * WARPS) pool_global(const __grid_constant__ whole p)
+{
+  constexpr int esize = dtype == QN_F32 ? 4 : 2, E = G / esize;
+  extern __shared__ uint4 stage[];
+  const int lane = threadIdx.x % LANES;
+  const uint32_t warp = threadIdx.x / LANES, first = (blockIdx.x * (blockDim.x / LANES) + warp) * LANES;
+  if (first >= p.count) return;
+  const int planes = (int)min((uint32_t)LANES, p.count - first), bytes = planes * p.bytes;
+  char *const kept = (char *)stage + warp * LANES * p.apart;
+  const char *const x = (const char *)p.x + (int64_t)first * p.bytes;
+#pragma unroll 4
+  for (int i = lane; i < bytes / 16; i += LANES)
+    __pipeline_memcpy_async(kept + i * 16 + (G == 16 ? (int)cuda_quotient(i, p.by_words) * (p.apart - p.bytes) : 0), x + i * 16, 16);
+  const int last = bytes / 16 * 16 + lane * esize;        /* the tail of x that is no whole 16-byte word */
+  if (G < 16 && last < bytes) {
+    if (dtype == QN_F32) *(uint32_t *)(kept + last) = *(const uint32_t *)(x + last);
+    else *(uint16_t *)(kept + last) = *(const uint16_t *)(x + last);
+  }
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncwarp();
+  if (lane >= planes) return;
+  const piece<G> *const mine = (const piece<G> *)(kept + lane * p.apart);
+  float f[WHOLE_BATCH];
+#pragma unroll
+  for (int b = 0; b < WHOLE_BATCH; b++) f[b] = average ? 0 : -INFINITY;
+  const auto join = [](float a, float b) { return average ? a + b : larger(a, b); };
+#pragma unroll 2
+  for (int i = 0; i < p.pieces; i += WHOLE_BATCH)
+#pragma unroll
+    for (int b = 0; b < WHOLE_BATCH; b++) {
+      if (i + b >= p.pieces) break;
+      float v[E];
+      open<dtype>(v, mine[i + b]);
+#pragma unroll
+      for (int e = 0; e < E; e++) f[b] = join(f[b], v[e]);
+    }
+  float v = join(join(f[0], f[1]), join(f[2], f[3]));
+  if (average) {
+    v /= (float)(p.pieces * E);
+    if (pool_far<dtype>(v)) v = pool_far_mean(p, (int64_t)(first + lane) * p.pieces * E, 0, 0, 0);
+  }
+  element_store(p.y, first + lane, dtype, v);
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------- */
 
 /* 10 SIZE + STEP if small_windows takes it, else 0. */
 static int small_window(const pool &p)
 {
-  bool square = !p.adaptive && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1;
-  int small = 10 * p.size[1] + p.step[1];
+  const bool square = !p.adaptive && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1;
+  const int small = 10 * p.size[1] + p.step[1];
   return square && (small == 32 || small == 31 || small == 22) ? small : 0;
 }
-template <class T, int mode> static kernel choose_window(const planes &p, bool wide)
+template <class T, int mode> static pool_kernel choose_window(const planes &p, bool wide)
 {
   if constexpr (mode != MAX_INDEX)
-    if (wide) return (kernel)pool_planes<T, mode, WIDE, 1>;
+    if (wide) return (pool_kernel)pool_planes<T, mode, WIDE, 1>;
   switch (small_window(p)) {
-  case 32: return (kernel)pool_planes<T, mode, 3, 2>;
-  case 31: return (kernel)pool_planes<T, mode, 3, 1>;
-  case 22: return (kernel)pool_planes<T, mode, 2, 2>;
-  default: return (kernel)pool_planes<T, mode, 0, 0>;
+  case 32: return (pool_kernel)pool_planes<T, mode, 3, 2>;
+  case 31: return (pool_kernel)pool_planes<T, mode, 3, 1>;
+  case 22: return (pool_kernel)pool_planes<T, mode, 2, 2>;
+  default: return (pool_kernel)pool_planes<T, mode, 0, 0>;
   }
 }
-template <class T> static kernel choose_mode(const planes &p, bool average, bool index, bool wide)
+template <class T> static pool_kernel choose_mode(const planes &p, bool average, bool index, bool wide)
 {
   return average ? choose_window<T, AVERAGE>(p, wide) : index ? choose_window<T, MAX_INDEX>(p, false) : choose_window<T, MAX>(p, wide);
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];
-  const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
-  int32_t indices = pool_indices(op);
-  qn_status status = pool_wants_floats(x, "x", out);
+  pool_state<planes> s = {};
+  planes &p = s.p;
+  qn_status status = pool_read(&s, r, out);
+  if (!status) status = pool_wants_planes(r, s.of, 1, out);
   if (status) return status;
-  if (!qn_is_packed(x) || !qn_is_packed(y) || (indices >= 0 && !qn_is_packed(&r->value[indices])))
-    return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
-  if (x->align < 16) return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align);
-  planes p = {};
-  bool fits = pool_fill(&p, op, x, y);
   for (int d = 1; d < 3; d++)
-    fits = fits && p.in[d] + p.before[d] + p.after[d] <= 1 << 14 && p.size[d] * p.dilation[d] <= 1 << 14 && p.step[d] <= 1 << 14;
-  if (!fits) return qn_refuse(out, "extents below 2^14", "x", "", "%s", "more");
-  if (!pool_fold(&p, indices >= 0 && r->value[indices].dtype != QN_U8))
+    if (p.in[d] + p.before[d] + p.after[d] > 1 << 14 || p.size[d] * p.dilation[d] > 1 << 14 || p.step[d] > 1 << 14)
+      return qn_refuse(out, "extents below 2^14", "x", "", "%d", p.in[d]);
+  const bool average = p.average, index = s.of.indices >= 0;
+  if (!pool_fold(&p, index && p.index_dtype != QN_U8))
     return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p.size[0]);
-  p.total = qn_elements(x);
-  int64_t count = p.total / ((int64_t)p.in[1] * p.in[2]);
+  p.total = qn_elements(&r->value[s.of.x]);
+  const int64_t count = p.total / ((int64_t)p.in[1] * p.in[2]);
   if (count > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%lld", (long long)count);
   p.count = (uint32_t)count;
-  if (indices >= 0) p.index_dtype = r->value[indices].dtype;
 
-  /* Choose planes a block, or output rows a band. given: bytes of row results for a row of x. */
-  int64_t esize = qn_kit_bytes(x->dtype), line = p.in[2] * esize, given = small_window(p) ? 0 : p.out[2] * (indices >= 0 ? 8 : 4);
+  /* Choose planes a block, or output rows a band. result: bytes of row results for a row of x. */
+  int64_t esize = qn_kit_bytes(p.dtype), line = p.in[2] * esize, result = small_window(p) ? 0 : p.out[2] * (index ? 8 : 4);
   int64_t reach = (int64_t)(p.size[1] + p.adaptive - 1) * p.dilation[1] + 1;
   int64_t units = 2 * r->device->units, most = qn_min_i64(STAGE_MOST, cuda_room(r)) - 48, lines = p.in[1];
-  p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64((given ? STAGE : STAGE / 2) / (lines * (line + given)), qn_ceil_div(count, units)));
-  const bool average = pool_is_average(op->op);
-  bool wide = sweep_takes(p) && indices < 0;
+  p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64((result ? STAGE : STAGE / 2) / (lines * (line + result)), qn_ceil_div(count, units)));
+  bool wide = sweep_takes(p) && !index;
   if (wide) p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64(p.per_block, count / (5 * r->device->units)));
   p.bands = 1, p.band = p.out[1];
-  if (lines * (line + given) > STAGE) {
-    int64_t band = (STAGE / (line + given) - reach) / p.step[1] + 1;
+  if (lines * (line + result) > STAGE) {
+    int64_t band = (STAGE / (line + result) - reach) / p.step[1] + 1;
     if (band < STRIP) {  /* take what fits on this device; the band then depends on the device, so sums must not depend on it */
       wide = wide && !average;
-      band = qn_min_i64(STRIP, (most / (line + given) - reach) / p.step[1] + 1);
+      band = qn_min_i64(STRIP, (most / (line + result) - reach) / p.step[1] + 1);
     }
     p.band = (int32_t)qn_max_i64(1, qn_min_i64(band, p.out[1]));
     p.bands = (int32_t)qn_ceil_div(p.out[1], p.band);
     if (p.bands > 1) lines = (int64_t)(p.band - 1) * p.step[1] + reach;     /* an adaptive step is at most step[1] */
-    if (lines * (line + given) > most)
-      return qn_refuse(out, "a window's lines in shared memory", "x", "96 KB", "%lld", (long long)(lines * (line + given)));
+    if (lines * (line + result) > most)
+      return qn_refuse(out, "a window's lines in shared memory", "x", "96 KB", "%lld", (long long)(lines * (line + result)));
   }
   p.part = (int32_t)qn_round_up(p.per_block * lines * line + 32, 16);       /* 32: x may begin and end amid a vector */
-  int64_t shared = p.part + p.per_block * lines * given;
+  int64_t shared = p.part + p.per_block * lines * result;
   while (p.lane_bits < 5 && 16 << p.lane_bits <= p.size[2]) p.lane_bits++;
   p.by_bands = cuda_divide_by(p.bands);
   p.by_rows = cuda_divide_by(p.out[1]);
@@ -315,38 +377,46 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.by_across = cuda_divide_by(qn_ceil_div(p.out[2], (int64_t)SWEEP)), p.by_down = cuda_divide_by(qn_ceil_div(p.band, (int64_t)SWEEP));
   double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "x", "", "%s", "more");
-  state st = {};
-  st.p = p;
-  st.x = qn_role(op, QN_ROLE_POOL_MAX_X);
-  st.y = qn_role(op, QN_ROLE_POOL_MAX_Y);
-  st.indices = indices;
-  st.blocks = (uint32_t)blocks;
-  st.shared = (uint32_t)shared;
-  st.kernel = x->dtype == QN_F32  ? choose_mode<float>(p, average, indices >= 0, wide)
-            : x->dtype == QN_BF16 ? choose_mode<bf16_bits>(p, average, indices >= 0, wide)
-                                  : choose_mode<f16_bits>(p, average, indices >= 0, wide);
-  return cuda_keep(out, &st, sizeof st);
+  s.shared = (uint32_t)shared;
+  s.kernel = p.dtype == QN_F32  ? choose_mode<float>(p, average, index, wide)
+           : p.dtype == QN_BF16 ? choose_mode<bf16_bits>(p, average, index, wide)
+                                : choose_mode<f16_bits>(p, average, index, wide);
+  return pool_keep(&s, THREADS * (int64_t)blocks, THREADS, out);
 }
 
-static qn_status build(const qn_request *, qn_prepared *prepared)
+template <int dtype> static pool_kernel global_of(bool average, int piece)
 {
-  const state *st = (const state *)prepared->state;
-  return st->shared > 48 << 10 ? cuda_allow_shared(st->kernel) : QN_OK;
+  if constexpr (dtype != QN_F32)
+    if (piece == 2) return average ? (pool_kernel)pool_global<dtype, true, 2> : (pool_kernel)pool_global<dtype, false, 2>;
+  if (piece == 4) return average ? (pool_kernel)pool_global<dtype, true, 4> : (pool_kernel)pool_global<dtype, false, 4>;
+  return average ? (pool_kernel)pool_global<dtype, true, 16> : (pool_kernel)pool_global<dtype, false, 16>;
 }
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+static qn_status prepare_global(const qn_request *r, qn_prepared *out)
 {
-  const state *st = (const state *)prepared->state;
-  planes p = st->p;
-  p.x = launch->ptr[st->x];
-  p.y = launch->ptr[st->y];
-  p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
-  void *args[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, THREADS, args, st->shared, (cudaStream_t)launch->stream), "pool_planes");
+  pool_state<whole> s = {};
+  whole &p = s.p;
+  qn_status status = pool_read(&s, r, out);
+  if (!status) status = pool_wants_planes(r, s.of, 1, out);
+  if (status) return status;
+  if (s.of.indices >= 0) return qn_refuse(out, "no indices", "indices", "absent", "%s", "present");
+  for (int d = 0; d < 3; d++)
+    if (p.size[d] != p.in[d] || p.out[d] != 1 || p.before[d] || (p.in[d] > 1 && p.dilation[d] != 1) || (p.include_pad && p.after[d]))
+      return qn_refuse(out, "one window that is all of a plane", "x", "the extent", "%d of %d", p.size[d], p.in[d]);
+  const int64_t size = (int64_t)p.in[0] * p.in[1] * p.in[2], bytes = size * qn_kit_bytes(p.dtype),
+                count = qn_elements(&r->value[s.of.x]) / size;
+  if (bytes > WHOLE_MOST) return qn_refuse(out, "small planes", "x", "1024 bytes", "%lld", (long long)bytes);
+  if (count > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%lld", (long long)count);
+  const int piece = bytes % 16 == 0 ? 16 : bytes % 4 == 0 ? 4 : 2;
+  p.count = (uint32_t)count;
+  p.bytes = (int32_t)bytes, p.pieces = (int32_t)bytes / piece;
+  p.apart = piece == 16 ? (p.pieces | 1) * 16 : p.bytes;
+  p.by_words = cuda_divide_by(piece == 16 ? p.pieces : 1);
+  const uint32_t threads = LANES * WARPS * p.apart <= WHOLE_SHARED ? LANES * WARPS : LANES;
+  s.shared = threads * (uint32_t)p.apart;
+  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return global_of<dtype()>(p.average, piece); });
+  return pool_keep(&s, count, threads, out);
 }
 
-#define ROW(op) { "planes", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, build, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX),
-                                 ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
+static const qn_engine row[] = { POOL_ROWS(whole, "global", prepare_global), POOL_ROWS(planes, "planes", prepare) };
 CUDA_ENGINES(pool_planes) = { row, sizeof row / sizeof *row };

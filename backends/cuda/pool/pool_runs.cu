@@ -8,7 +8,6 @@
  * of each row, and for 3x3 the upper half of the word to the left. A thread computes OUTPUTS of a row.
  * Refused: f32, indices, planes above 1 KB. */
 #include <cuda_pipeline_primitives.h>
-#include "engines.h"
 #include "pool_far.cuh"
 
 /* PLANES: of a block at most; ALIGNED: a multiple of so many planes starts at a multiple of 16 bytes */
@@ -22,15 +21,6 @@ struct runs : pool {                      /* depth is folded away: in[0] is 1 */
   int32_t  at_y;                          /* byte offset of y in shared memory */
   cuda_divisor by_segments;
 };
-
-template <int dtype> __device__ __forceinline__ float low(uint32_t w)
-{
-  return dtype == QN_BF16 ? __uint_as_float(w << 16) : f16_to_float((uint16_t)w);
-}
-template <int dtype> __device__ __forceinline__ float high(uint32_t w)
-{
-  return dtype == QN_BF16 ? __uint_as_float(w & 0xffff0000u) : f16_to_float((uint16_t)(w >> 16));
-}
 
 /* Copies `bytes` from shared memory to 16-byte aligned memory; the tail in 16-bit elements. */
 __device__ __forceinline__ void store_run(char *to, const char *from, int bytes)
@@ -63,10 +53,10 @@ template <int dtype, bool average, int SIZE> __global__ void __launch_bounds__(T
 #pragma unroll
       for (int r = 0; r < SIZE; r++, from += pitch) {
         if ((unsigned)(y0 + r) >= (unsigned)p.in[1]) continue;
-        if (BEFORE && ox > 0) column[0] += high<dtype>(from[-1]);
+        if (BEFORE && ox > 0) column[0] += word_get<dtype>(from[-1], 1);
 #pragma unroll
         for (int i = 0; i < OUTPUTS; i++)
-          if (ox + i < pitch) column[2 * i + 1] += low<dtype>(from[i]), column[2 * i + 2] += high<dtype>(from[i]);
+          if (ox + i < pitch) column[2 * i + 1] += word_get<dtype>(from[i], 0), column[2 * i + 2] += word_get<dtype>(from[i], 1);
       }
       const int down = taps_beside(p, 1, y0, SIZE);
 #pragma unroll
@@ -76,7 +66,7 @@ template <int dtype, bool average, int SIZE> __global__ void __launch_bounds__(T
         if (BEFORE) v += column[2 * i];
         v *= p.even ? p.share : p.inverse[down * taps_beside(p, 2, (ox + i) * STEP - BEFORE, SIZE)];
         if (pool_far<dtype>(v)) v = pool_far_mean(p, (int64_t)(plane + k) * p.in[1] * p.in[2], 0, oy, ox + i);
-        y[line * p.out[2] + ox + i] = dtype == QN_BF16 ? float_to_bf16(v) : float_to_f16(v);
+        y[line * p.out[2] + ox + i] = (uint16_t)closed<dtype>(v);
       }
     } else {
       const uint32_t none = dtype == QN_BF16 ? 0xff80ff80u : 0xfc00fc00u;
@@ -106,61 +96,40 @@ template <int dtype, bool average, int SIZE> __global__ void __launch_bounds__(T
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-typedef const void *kernel;
-struct state { runs p; int32_t x, y; kernel kernel; uint32_t blocks, shared; };
-
-template <int dtype> static kernel kernel_of(bool average, int size)
+template <int dtype> static pool_kernel kernel_of(bool average, int size)
 {
-  if (size == 3) return average ? (kernel)pool_runs<dtype, true, 3> : (kernel)pool_runs<dtype, false, 3>;
-  return average ? (kernel)pool_runs<dtype, true, 2> : (kernel)pool_runs<dtype, false, 2>;
+  if (size == 3) return average ? (pool_kernel)pool_runs<dtype, true, 3> : (pool_kernel)pool_runs<dtype, false, 3>;
+  return average ? (pool_kernel)pool_runs<dtype, true, 2> : (pool_kernel)pool_runs<dtype, false, 2>;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];
-  const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
-  if (x->dtype != QN_F16 && x->dtype != QN_BF16) return qn_refuse(out, "dtypes", "x", "f16 or bf16", "%s", qn_kit_name(x->dtype));
-  const qn_status status = pool_wants_planes(op, x, y, x->align < y->align ? x->align : y->align, out);
-  if (status) return status;
-  state s = {};
+  pool_state<runs> s = {};
   runs *p = &s.p;
-  if (!pool_fill(p, op, x, y) || !pool_fold(p, false))
-    return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p->size[0]);
+  qn_status status = pool_read(&s, r, out);
+  if (!status) status = pool_wants_planes(r, s.of, 2, out);
+  if (status) return status;
+  if (p->dtype == QN_F32) return qn_refuse(out, "dtypes", "x", "f16 or bf16", "%s", "f32");
+  if (s.of.indices >= 0) return qn_refuse(out, "no indices", "indices", "absent", "%s", "present");
+  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p->size[0]);
   bool square = !p->adaptive && p->size[1] == p->size[2] && p->dilation[1] == 1 && p->dilation[2] == 1;
   for (int d = 1; d < 3; d++) square = square && p->step[d] == 2 && p->before[d] == p->size[d] - 2 && p->out[d] <= (p->in[d] + 1) / 2;
   if (!square || (p->size[1] != 3 && p->size[1] != 2))
     return qn_refuse(out, "square windows with stride 2", "x", "3x3 with padding 1, or 2x2", "%dx%d", p->size[1], p->size[2]);
   const int64_t plane = (int64_t)p->in[1] * p->in[2] * 2, y_plane = (int64_t)p->out[1] * p->out[2] * 2;
   if (p->in[2] % 2 || plane > 1024) return qn_refuse(out, "even widths, planes of a kilobyte", "x", "14x14", "%dx%d", p->in[1], p->in[2]);
-  p->count = (uint32_t)(qn_elements(x) / (plane / 2));
+  p->count = (uint32_t)(qn_elements(&r->value[s.of.x]) / (plane / 2));
   p->segments = (uint32_t)qn_ceil_div(p->out[2], OUTPUTS);
   p->by_segments = cuda_divide_by(p->segments);
+  p->even = pool_even(p);
   p->share = 1 / ((float)p->size[1] * (float)p->size[2]);
-  p->even = p->include_pad;
-  for (int d = 1; d < 3; d++) p->even &= (p->out[d] - 1) * p->step[d] + p->size[d] <= p->in[d] + p->before[d] + p->after[d];
   const int64_t share = qn_ceil_div(p->count, 8 * (int64_t)r->device->units);      /* fewer planes a block if there are few */
   p->per_block = (uint32_t)qn_min_i64(PLANES, qn_round_up(share, ALIGNED));
   p->at_y = (int32_t)(p->per_block * plane);
   s.shared = (uint32_t)(p->per_block * (plane + y_plane));
-  s.blocks = (uint32_t)qn_ceil_div(p->count, p->per_block);
-  s.x = op->arg[0], s.y = op->arg[1];
-  const bool average = pool_is_average(op->op);
-  s.kernel = x->dtype == QN_BF16 ? kernel_of<QN_BF16>(average, p->size[1]) : kernel_of<QN_F16>(average, p->size[1]);
-  return cuda_keep(out, &s, sizeof s);
+  s.kernel = cuda_by_half(p->dtype, [&](auto dtype) { return kernel_of<dtype()>(p->average, p->size[1]); });
+  return pool_keep(&s, THREADS * qn_ceil_div(p->count, p->per_block), THREADS, out);
 }
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  runs p = st->p;
-  p.x = launch->ptr[st->x];
-  p.y = launch->ptr[st->y];
-  void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, THREADS, arguments, st->shared, (cudaStream_t)launch->stream), "pool_runs");
-}
-
-#define ROW(op) { "runs", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX),
-                                 ROW(QN_OP_POOL_ADAPTIVE_AVERAGE) };
+static const qn_engine row[] = { POOL_ROWS(runs, "runs", prepare) };
 CUDA_ENGINES(pool_runs) = { row, sizeof row / sizeof *row };

@@ -10,10 +10,8 @@
  * tiles: windows that tile the plane, V 2^k columns wide: 2^k neighbouring lanes combine by shuffles. Windows may be deep; a
  *   thread has several of those that are one row.
  * Refused: odd widths, dilation, unequal adaptive windows; strips with indices. */
-#include "engines.h"
 #include "pool_far.cuh"
 #include "pool_lp.cuh"
-#include <type_traits>
 
 enum { MAX, MAX_INDEX, AVERAGE, NORM };
 /* tiles: rows in flight; windows of a thread; rows of a deep window */
@@ -33,28 +31,6 @@ template <int mode> __device__ __forceinline__ float nothing() { return mode == 
 /* Adds tap a to the reduction v. */
 template <int mode> __device__ __forceinline__ float taken(float v, float a) { return mode == MAX ? larger(v, a) : v + a; }
 template <int mode> __device__ __forceinline__ float seen(float a) { return mode == NORM ? a * a : a; }
-
-/* ---- raw elements ----------------------------------------------------------------------------------------------- */
-
-template <int dtype> constexpr int bytes_of = dtype == QN_F32 ? 4 : 2;
-/* One element, in the low bits of a word. */
-template <int dtype> __device__ __forceinline__ uint32_t element(const void *x, int64_t at)
-{
-  return dtype == QN_F32 ? ((const uint32_t *)x)[at] : ((const uint16_t *)x)[at];
-}
-template <int dtype> __device__ __forceinline__ float opened(uint32_t h)
-{
-  return dtype == QN_F32 ? __uint_as_float(h) : dtype == QN_BF16 ? __uint_as_float(h << 16) : f16_to_float((uint16_t)h);
-}
-template <int dtype> __device__ __forceinline__ uint32_t closed(float v)
-{
-  return dtype == QN_F32 ? __float_as_uint(v) : dtype == QN_BF16 ? float_to_bf16(v) : float_to_f16(v);
-}
-template <int dtype> __device__ __forceinline__ void element_put(void *y, int64_t at, uint32_t h)
-{
-  if (dtype == QN_F32) ((uint32_t *)y)[at] = h;
-  else ((uint16_t *)y)[at] = (uint16_t)h;
-}
 
 template <int dtype, int V> struct bits {                 /* 4, 8 or 16 bytes */
   static constexpr int words = V * bytes_of<dtype> / 4;
@@ -83,18 +59,12 @@ template <int dtype, int V> struct bits {                 /* 4, 8 or 16 bytes */
   __device__ __forceinline__ uint32_t raw(int i) const { return dtype == QN_F32 ? word[i % words] : word[i / 2 % words] >> i % 2 * 16; }
   __device__ __forceinline__ float get(int i) const
   {
-    if (dtype == QN_F32) return __uint_as_float(word[i % words]);
-    uint32_t h = word[i / 2 % words];
-    if (dtype == QN_BF16) return __uint_as_float(i & 1 ? h & 0xffff0000u : h << 16);
-    return f16_to_float((uint16_t)(i & 1 ? h >> 16 : h));
+    return word_get<dtype>(word[i / per_word<dtype> % words], i % per_word<dtype>);
   }
   __device__ __forceinline__ void set(const float *v)
   {
 #pragma unroll
-    for (int i = 0; i < words; i++)
-      word[i] = dtype == QN_F32  ? __float_as_uint(v[i])
-              : dtype == QN_BF16 ? pack_bf16(v[2 * i], v[2 * i + 1])
-                                 : pack_f16(v[2 * i], v[2 * i + 1]);
+    for (int i = 0; i < words; i++) word[i] = word_of<dtype>(v + i * per_word<dtype>);
   }
 };
 
@@ -332,26 +302,23 @@ template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-typedef const void *kernel;
-struct state { strips p; int32_t x, y, indices; kernel kernel; };
-
-template <int dtype, int mode, int V> static kernel choose_window(const strips &p)
+template <int dtype, int mode, int V> static pool_kernel choose_window(const strips &p)
 {
   bool square = p.size[1] == p.size[2] && p.step[1] == p.step[2];
   int window = square ? 100 * p.size[1] + 10 * p.step[1] + p.before[2] : 0;
-  if (window == 321) return (kernel)pool_strips<dtype, mode, V, 3, 2, 1>;
-  if (window == 220) return (kernel)pool_strips<dtype, mode, V, 2, 2, 0>;
+  if (window == 321) return (pool_kernel)pool_strips<dtype, mode, V, 3, 2, 1>;
+  if (window == 220) return (pool_kernel)pool_strips<dtype, mode, V, 2, 2, 0>;
   if constexpr (mode != NORM) {
-    if (window == 320) return (kernel)pool_strips<dtype, mode, V, 3, 2, 0>;
-    if (window == 311) return (kernel)pool_strips<dtype, mode, V, 3, 1, 1>;
+    if (window == 320) return (pool_kernel)pool_strips<dtype, mode, V, 3, 2, 0>;
+    if (window == 311) return (pool_kernel)pool_strips<dtype, mode, V, 3, 1, 1>;
   }
   return nullptr;
 }
-template <int dtype, int V, int TILES> static kernel choose_tiles(int mode)
+template <int dtype, int V, int TILES> static pool_kernel choose_tiles(int mode)
 {
-  return mode == AVERAGE ? (kernel)pool_tiles<dtype, AVERAGE, V, TILES>
-       : mode == MAX     ? (kernel)pool_tiles<dtype, MAX, V, TILES>
-                         : (kernel)pool_tiles<dtype, MAX_INDEX, V, TILES>;
+  return mode == AVERAGE ? (pool_kernel)pool_tiles<dtype, AVERAGE, V, TILES>
+       : mode == MAX     ? (pool_kernel)pool_tiles<dtype, MAX, V, TILES>
+                         : (pool_kernel)pool_tiles<dtype, MAX_INDEX, V, TILES>;
 }
 /* Do the windows tile the plane, with rows of a power of two of vectors? */
 static bool takes_tiles(const pool &p, int V, int mode)
@@ -362,7 +329,7 @@ static bool takes_tiles(const pool &p, int V, int mode)
   return side_by_side && p.size[2] % V == 0 && lanes <= 32 && !(lanes & (lanes - 1));
 }
 /* many: more vectors than the device holds threads. */
-template <int dtype> static kernel choose(strips *p, int mode, bool many)
+template <int dtype> static pool_kernel choose(strips *p, int mode, bool many)
 {
   constexpr int wide = vector_per_16<dtype>;
   const bool deep = p->size[0] > 1, tiles = takes_tiles(*p, wide, mode), narrow = deep && !tiles;
@@ -373,7 +340,7 @@ template <int dtype> static kernel choose(strips *p, int mode, bool many)
   p->lanes = tiles || narrow ? p->size[2] / V : 0;
   while (1 << p->lane_bits < p->lanes) p->lane_bits++;
   p->each = many && tiles && p->lines == 1 ? SEVERAL : 1;
-  if (narrow) return mode == AVERAGE ? (kernel)pool_tiles<dtype, AVERAGE, 2, 1> : (kernel)pool_tiles<dtype, MAX, 2, 1>;
+  if (narrow) return mode == AVERAGE ? (pool_kernel)pool_tiles<dtype, AVERAGE, 2, 1> : (pool_kernel)pool_tiles<dtype, MAX, 2, 1>;
   if (tiles) return p->each > 1 ? choose_tiles<dtype, wide, SEVERAL>(mode) : choose_tiles<dtype, wide, 1>(mode);
   if (mode == MAX_INDEX) return nullptr;
   if (V == wide)
@@ -385,69 +352,43 @@ template <int dtype> static kernel choose(strips *p, int mode, bool many)
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];
-  const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
-  qn_status status = pool_wants_floats(x, "x", out);
+  pool_state<strips> s = {};
+  strips &p = s.p;
+  qn_status status = pool_read(&s, r, out);
+  if (!status) status = pool_wants_planes(r, s.of, 2, out);
   if (status) return status;
-  int32_t indices = pool_indices(op);
-  if (!qn_is_packed(x) || !qn_is_packed(y) || (indices >= 0 && !qn_is_packed(&r->value[indices])))
-    return qn_refuse(out, "packed planes", "x", "nchw", "%s", "strides");
-  if (x->align < 16 || y->align < 16)
-    return qn_refuse(out, "16-byte alignment", "x", "16", "%u", x->align < y->align ? x->align : y->align);
-  strips p = {};
-  if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29", "x", "", "%s", "more");
+  const bool lp = r->op[0].op == QN_OP_POOL_LP, index = s.of.indices >= 0;
   if (p.adaptive) return qn_refuse(out, "windows of one size", "x", "extents that y's divide", "%dx%d", p.in[1], p.in[2]);
-  if (!pool_fold(&p, indices >= 0 && r->value[indices].dtype != QN_U8) &&
-      (indices >= 0 || p.size[0] == 1 || p.size[0] * (int64_t)p.size[1] > DEEP_MOST))
+  if (!pool_fold(&p, index && p.index_dtype != QN_U8) &&
+      (index || p.size[0] == 1 || p.size[0] * (int64_t)p.size[1] > DEEP_MOST))
     return qn_refuse(out, "windows within a plane, or without indices and of few lines", "x", "depth 1, or 16 lines",
                      "depth %d", p.size[0]);
   for (int d = 0; d < 3; d++)
     if (p.size[d] > 1 && p.dilation[d] != 1) return qn_refuse(out, "dilation 1", "x", "1", "%d", p.dilation[d]);
-  if (op->op == QN_OP_POOL_LP && p.p != 2) return qn_refuse(out, "norms, and no other powers", "p", "2", "%g", p.p);
-  int mode = op->op == QN_OP_POOL_LP ? NORM : pool_is_average(op->op) ? AVERAGE : indices >= 0 ? MAX_INDEX : MAX;
+  if (lp && p.p != 2) return qn_refuse(out, "norms, and no other powers", "p", "2", "%g", p.p);
+  const int mode = lp ? NORM : p.average ? AVERAGE : index ? MAX_INDEX : MAX;
   p.lines = p.size[0] * p.size[1];
-  const bool many = qn_elements(x) * qn_kit_bytes(x->dtype) / 16 > 2048 * (int64_t)r->device->units;
-  kernel kernel = x->dtype == QN_F32  ? choose<QN_F32>(&p, mode, many)
-                : x->dtype == QN_BF16 ? choose<QN_BF16>(&p, mode, many)
-                                      : choose<QN_F16>(&p, mode, many);
-  if (!kernel)
+  const int64_t elements = qn_elements(&r->value[s.of.x]);
+  const bool many = elements * qn_kit_bytes(p.dtype) / 16 > 2048 * (int64_t)r->device->units;
+  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return choose<dtype()>(&p, mode, many); });
+  if (!s.kernel)
     return qn_refuse(
-        out, "an even width, and small windows (of maxima without indices) or such side by side that are a power of two of vectors wide",
+        out, "an even width, and small windows (of maxima without indices) or windows side by side that are a power of two of vectors wide",
         "x", "3x3 with stride 1 or 2, 2x2 with stride 2, 8 or 16 wide", "%dx%d", p.lines, p.size[2]);
-  int V = p.in[2] / p.vectors, outputs = V / p.step[2];
+  const int V = p.in[2] / p.vectors, outputs = V / p.step[2];
   if (!p.lanes && p.out[2] > p.vectors * outputs)
     return qn_refuse(out, "outputs of a line above its vectors", "y", "fewer", "%d", p.out[2]);
-  int64_t count = qn_elements(x) / ((int64_t)p.size[0] * p.in[1] * p.in[2]);
-  int64_t bands = p.lanes ? p.out[1] : qn_ceil_div(p.out[1], rows_of(V, p.size[1], p.step[1]));
-  double threads = (double)count * p.vectors * (double)bands;
+  const int64_t count = elements / ((int64_t)p.size[0] * p.in[1] * p.in[2]);
+  const int64_t bands = p.lanes ? p.out[1] : qn_ceil_div(p.out[1], rows_of(V, p.size[1], p.step[1]));
+  const double threads = (double)count * p.vectors * (double)bands;
   if (threads > INT32_MAX) return qn_refuse(out, "fewer than 2^31 threads", "x", "", "%s", "more");
   p.threads = (uint32_t)threads;
   p.by_vectors = cuda_divide_by((uint32_t)p.vectors), p.by_bands = cuda_divide_by((uint32_t)bands), p.by_high = cuda_divide_by(p.size[1]);
-  if (indices >= 0) p.index_dtype = r->value[indices].dtype;
   p.share = 1 / ((float)p.lines * (float)p.size[2]);
-  p.even = p.include_pad;
-  for (int d = 1; d < 3; d++) p.even &= (p.out[d] - 1) * p.step[d] + p.size[d] <= p.in[d] + p.before[d] + p.after[d];
+  p.even = pool_even(&p);
   p.whole = !p.lanes && p.out[2] == p.vectors * outputs;
-  state st = {};
-  st.p = p, st.x = op->arg[0], st.y = op->arg[1], st.indices = indices, st.kernel = kernel;
-  return cuda_keep(out, &st, sizeof st);
+  return pool_keep(&s, qn_ceil_div(p.threads, p.each), THREADS, out);
 }
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  strips p = st->p;
-  p.x = launch->ptr[st->x];
-  p.y = launch->ptr[st->y];
-  p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
-  void *args[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, (unsigned)qn_ceil_div(p.threads, p.each * THREADS), THREADS, args, 0,
-                                     (cudaStream_t)launch->stream),
-                    "pool_strips");
-}
-
-#define ROW(op) { "strips", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX),
-                                 ROW(QN_OP_POOL_ADAPTIVE_AVERAGE), ROW(QN_OP_POOL_LP) };
+static const qn_engine row[] = { POOL_ROWS(strips, "strips", prepare), pool_row<strips>("strips", QN_OP_POOL_LP, prepare) };
 CUDA_ENGINES(pool_strips) = { row, sizeof row / sizeof *row };

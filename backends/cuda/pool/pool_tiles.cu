@@ -8,7 +8,7 @@
  *
  * A thread handles 4 neighbouring windows, 8 elements of two rows, in 16-byte accesses. With a sum, a block stays in one channel;
  * partial sums go to workspace and the last block of a channel adds them in a fixed order.
- * Refused: rows of windows that are no multiple of 4, and plain gradients that spread takes. */
+ * Refused: rows of windows that are no multiple of 4, and plain gradients that disjoint takes. */
 #include "program/chain.h"
 #include "engines.h"
 #include "pool.cuh"

@@ -9,11 +9,8 @@
  *   each row of taps once.
  * pool_large, pool_sweeps, channels last: large overlapping windows, separably: rows are reduced into shared memory, then its
  *   columns into outputs.
- * Packed NCHW planes have faster engines: pool_strips.cu, pool_flat.cu, pool_global.cu, pool_planes.cu. */
-#include <type_traits>
-#include "engines.h"
+ * Packed NCHW planes have faster engines: pool_strips.cu, pool_flat.cu, pool_planes.cu. */
 #include "pool_far.cuh"
-#include "pool_sweep.cuh"
 #include "kit/words.cuh"
 
 enum { MAX, MAX_INDEX, AVERAGE, THREADS = 128, BLOCK = 4096 };
@@ -264,15 +261,15 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
   }
 }
 
-/* The same for stride 1, SWEEP windows a thread (pool_sweep.cuh). Bands begin at multiples of SWEEP, so that the
+/* The same for stride 1, SWEEP windows a thread (pool_far.cuh). Bands begin at multiples of SWEEP, so that the
  * order of a window's sum depends on its place, not on the band height. Maxima of 16-bit dtypes are taken two at a
  * time, on packed words. */
 __host__ __device__ constexpr bool sweeps_words(int mode, uint32_t whole) { return mode == MAX && whole != QN_F32; }
 
-template <class T, int N> struct alignas(16) several {
+template <class T, int N> struct alignas(16) partial {
   T v[N];
 
-  __device__ __forceinline__ several(const T (&from)[N])
+  __device__ __forceinline__ partial(const T (&from)[N])
   {
 #pragma unroll
     for (int i = 0; i < N; i++) v[i] = from[i];
@@ -289,9 +286,9 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
   constexpr bool words = sweeps_words(mode, whole);
   constexpr int V = vector_per_16<whole>, N = words ? 4 : V;
   typedef typename std::conditional<words, uint32_t, float>::type number;
-  typedef several<number, N> several;
+  typedef partial<number, N> item;
   extern __shared__ float4 lines[];
-  several *const line = (several *)lines;
+  item *const line = (item *)lines;
   number none;
   if constexpr (words) none = word_of_least<whole>().x;
   else none = mode == AVERAGE ? 0 : -INFINITY;
@@ -318,7 +315,7 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
     }, join);
 #pragma unroll
     for (int j = 0; j < SWEEP; j++)
-      if (ox + j < width) line[(row * width + ox + j) * K + k] = several(f[j]);
+      if (ox + j < width) line[(row * width + ox + j) * K + k] = item(f[j]);
   }
   __syncthreads();
   for (int i = threadIdx.x; i < down * width * K; i += blockDim.x) {
@@ -370,120 +367,82 @@ static int64_t large_choose(pool *p, int64_t bytes, int64_t units)
   return best;
 }
 
-/* v: channels a thread; small: 10 SIZE + STEP, or 0; large: bytes of shared memory, or 0 */
-struct state { pool p; int32_t x, y, indices, v, small; uint32_t whole, threads; int64_t large; };
+template <int V, int whole> static pool_kernel any_of(int mode)
+{
+  return mode == AVERAGE     ? (pool_kernel)pool_vector<V, AVERAGE, whole>
+         : mode == MAX_INDEX ? (pool_kernel)pool_vector<V, MAX_INDEX, whole>
+                             : (pool_kernel)pool_vector<V, MAX, whole>;
+}
+template <int whole, int SIZE, int STEP> static pool_kernel small_of(int mode)
+{
+  return mode == AVERAGE     ? (pool_kernel)pool_small<AVERAGE, whole, SIZE, STEP>
+         : mode == MAX_INDEX ? (pool_kernel)pool_small<MAX_INDEX, whole, SIZE, STEP>
+                             : (pool_kernel)pool_small<MAX, whole, SIZE, STEP>;
+}
+/* small: 10 SIZE + STEP of pool_small, or 0; large: pool_large, or (sweeps) pool_sweeps. */
+template <int whole> static pool_kernel kernel_of(int mode, int small, bool large, bool sweeps)
+{
+  if (large && sweeps) return mode == AVERAGE ? (pool_kernel)pool_sweeps<AVERAGE, whole> : (pool_kernel)pool_sweeps<MAX, whole>;
+  if (large) return mode == AVERAGE ? (pool_kernel)pool_large<AVERAGE, whole> : (pool_kernel)pool_large<MAX, whole>;
+  return small == 32   ? small_of<whole, 3, 2>(mode)
+         : small == 31 ? small_of<whole, 3, 1>(mode)
+         : small == 22 ? small_of<whole, 2, 2>(mode)
+                       : any_of<vector_per_16<whole>, whole>(mode);
+}
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];
-  const qn_value *x = cuda_value(r, QN_ROLE_POOL_MAX_X), *y = cuda_value(r, QN_ROLE_POOL_MAX_Y);
-  int32_t indices = pool_indices(op);
-  qn_status status = pool_wants_floats(x, "x", out);
+  pool_state<pool> s = {};
+  pool &p = s.p;
+  const qn_status status = pool_read(&s, r, out);
   if (status) return status;
-  pool p;
-  if (!pool_fill(&p, op, x, y)) return qn_refuse(out, "extents below 2^29, planes below 2^31", "x", "", "%s", "more");
-  if (indices >= 0) {
-    p.index_dtype = r->value[indices].dtype;
-    pool_strides(&r->value[indices], p.index_stride);
-  }
-  int v = p.x_stride[1] == 1 && p.y_stride[1] == 1 && x->dim[1] > 1 ? (x->dtype == QN_F32 ? 4 : 8) : 1;
-  if (v == 1 && pool_is_adaptive(op->op)) return qn_refuse(out, "channels side by side", "x", "channels last", "%s", "another layout");
+  const qn_value *x = &r->value[s.of.x], *y = &r->value[s.of.y], *indices = s.of.indices < 0 ? nullptr : &r->value[s.of.indices];
+  if (indices) pool_strides(indices, p.index_stride);
+  const int mode = p.average ? AVERAGE : indices ? MAX_INDEX : MAX;
+  const int v = p.x_stride[1] == 1 && p.y_stride[1] == 1 && x->dim[1] > 1 ? (x->dtype == QN_F32 ? 4 : 8) : 1;
+  if (v == 1 && pool_is_adaptive(r->op[0].op))
+    return qn_refuse(out, "channels side by side", "x", "channels last", "%s", "another layout");
   if (!pool_units(&p, v, p.out)) return qn_refuse(out, "fewer than 2^31 units", "y", "", "%s", "more");
-  state st = {};
-  st.p = p;
-  st.x = qn_role(op, QN_ROLE_POOL_MAX_X);
-  st.y = qn_role(op, QN_ROLE_POOL_MAX_Y);
-  st.indices = indices;
-  st.v = v;
-  bool whole = v > 1 && p.c % v == 0 && x->align >= 16 && y->align >= 16 && pool_steps(p.x_stride, v) && pool_steps(p.y_stride, v);
-  st.whole = whole ? x->dtype : 0;
-  st.p.whole_indices = indices >= 0 && r->value[indices].align >= 16 && p.index_stride[1] == 1 && pool_steps(p.index_stride, v);
-  bool square = !p.adaptive && p.size[0] == 1 && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 &&
-                p.dilation[2] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0;
+  const bool whole = v > 1 && p.c % v == 0 && x->align >= 16 && y->align >= 16 && pool_steps(p.x_stride, v) && pool_steps(p.y_stride, v);
+  p.whole_indices = indices && indices->align >= 16 && p.index_stride[1] == 1 && pool_steps(p.index_stride, v);
+
+  /* small windows: columns, cut into enough bands to fill the device with threads */
+  const bool plane = p.size[0] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0;
   int small = 10 * p.size[1] + p.step[1];
-  st.small = 0;
-  if (whole && square && (small == 32 || small == 31 || small == 22)) {
-    st.small = small;
-    int64_t across = (int64_t)p.n * p.groups * p.out[2];    /* columns; cut into enough bands to fill the device with threads */
-    const int64_t held = (small == 31 && indices < 0 ? small_resident(x->dtype) * THREADS : 2048) * (int64_t)r->device->units;
-    int64_t bands = qn_min_i64(qn_ceil_div(p.out[1], 2), qn_max_i64(qn_ceil_div(p.out[1], 8), held / across));
-    st.p.band = (int32_t)qn_ceil_div(p.out[1], bands);
-    int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p.out[1], st.p.band), p.out[2] };
-    pool_units(&st.p, v, cells);
+  if (!whole || !plane || p.adaptive || p.size[1] != p.size[2] || p.step[1] != p.step[2] || p.dilation[1] != 1 || p.dilation[2] != 1 ||
+      (small != 32 && small != 31 && small != 22))
+    small = 0;
+  if (small) {
+    const int64_t across = (int64_t)p.n * p.groups * p.out[2];
+    const int64_t held = (small == 31 && !indices ? small_resident(x->dtype) * THREADS : 2048) * (int64_t)r->device->units;
+    const int64_t bands = qn_min_i64(qn_ceil_div(p.out[1], 2), qn_max_i64(qn_ceil_div(p.out[1], 8), held / across));
+    p.band = (int32_t)qn_ceil_div(p.out[1], bands);
+    const int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p.out[1], p.band), p.out[2] };
+    pool_units(&p, v, cells);
   }
-  const bool flat = p.size[0] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0 && p.step[1] < p.size[1] &&
-                    p.step[2] < p.size[2] && p.size[1] * (int64_t)p.size[2] >= 25;
-  const bool sweeps = sweep_takes(p);
-  st.large = whole && flat && indices < 0 && !p.adaptive
-               ? large_choose(&st.p, sweeps && sweeps_words(p.average ? AVERAGE : MAX, x->dtype) ? 16 : 4 * v, r->device->units)
-               : 0;
-  if (st.large) {                         /* no more threads than the pass over rows has items */
+  /* large overlapping windows */
+  const bool sweeps = sweep_takes(p), overlap = p.step[1] < p.size[1] && p.step[2] < p.size[2] && p.size[1] * (int64_t)p.size[2] >= 25;
+  const int64_t large = whole && plane && overlap && !indices && !p.adaptive
+                          ? large_choose(&p, sweeps && sweeps_words(mode, x->dtype) ? 16 : 4 * v, r->device->units)
+                          : 0;
+  if (whole) s.kernel = cuda_by_dtype(x->dtype, [&](auto dtype) { return kernel_of<dtype()>(mode, small, large > 0, sweeps); });
+  else s.kernel = v == 8 ? any_of<8, 0>(mode) : v == 4 ? any_of<4, 0>(mode) : any_of<1, 0>(mode);
+  if (large) {                            /* no more threads than the pass over rows has items */
     int64_t lines = 0;
-    for (int64_t top = -p.before[1]; top + p.before[1] < p.out[1]; top += st.p.band)
-      lines = qn_max_i64(lines, qn_min_i64(top + st.p.band - 1 + p.size[1], p.in[1]) - qn_max_i64(top, 0));
-    const int64_t takes = sweeps ? qn_max_i64(lines * qn_ceil_div(p.out[2], (int64_t)SWEEP) * st.p.splits, 1) : (int64_t)LARGE_THREADS;
-    st.threads = (uint32_t)qn_min_i64(qn_round_up(takes, 32), LARGE_THREADS);
-    return cuda_keep(out, &st, sizeof st);
+    for (int64_t top = -p.before[1]; top + p.before[1] < p.out[1]; top += p.band)
+      lines = qn_max_i64(lines, qn_min_i64(top + p.band - 1 + p.size[1], p.in[1]) - qn_max_i64(top, 0));
+    const int64_t items = qn_max_i64(lines * qn_ceil_div(p.out[2], (int64_t)SWEEP) * p.splits, 1);
+    const uint32_t threads = sweeps ? (uint32_t)qn_min_i64(qn_round_up(items, 32), LARGE_THREADS) : LARGE_THREADS;
+    s.shared = (uint32_t)large;
+    return pool_keep(&s, p.units * (int64_t)threads, threads, out);
   }
   /* Divides a large window's rows among threads that would idle with this batch and device; the sum's bits then depend on both. */
-  const bool splits = indices < 0 && !st.small && p.size[1] >= 4 && !(p.average && r->demands->determinism >= QN_DET_BATCH);
+  const bool splits = !indices && !small && p.size[1] >= 4 && !(p.average && r->demands->determinism >= QN_DET_BATCH);
   if (splits && p.average) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
   if (splits)
-    while (st.p.splits < 8 && st.p.splits * 2 <= (uint32_t)p.size[1] &&
-           st.p.splits * st.p.units < 2048u * (uint32_t)r->device->units)
-      st.p.splits *= 2;
-  return cuda_keep(out, &st, sizeof st);
+    while (p.splits < 8 && p.splits * 2 <= (uint32_t)p.size[1] && p.splits * p.units < 2048u * (uint32_t)r->device->units) p.splits *= 2;
+  return pool_keep(&s, THREADS * qn_ceil_div(p.units, (int64_t)(THREADS / p.splits)), THREADS, out);
 }
 
-template <int V, int whole> static void launch_any(const pool &p, cudaStream_t stream)
-{
-  unsigned across = THREADS / p.splits, blocks = (p.units + across - 1) / across;
-  if (p.average) pool_vector<V, AVERAGE, whole><<<blocks, THREADS, 0, stream>>>(p);
-  else if (p.indices) pool_vector<V, MAX_INDEX, whole><<<blocks, THREADS, 0, stream>>>(p);
-  else pool_vector<V, MAX, whole><<<blocks, THREADS, 0, stream>>>(p);
-}
-
-template <int whole, int SIZE, int STEP> static void launch_small(const pool &p, cudaStream_t stream)
-{
-  unsigned blocks = (p.units + THREADS - 1) / THREADS;
-  if (p.average) pool_small<AVERAGE, whole, SIZE, STEP><<<blocks, THREADS, 0, stream>>>(p);
-  else if (p.indices) pool_small<MAX_INDEX, whole, SIZE, STEP><<<blocks, THREADS, 0, stream>>>(p);
-  else pool_small<MAX, whole, SIZE, STEP><<<blocks, THREADS, 0, stream>>>(p);
-}
-
-template <int V, int whole> static void launch_whole(const state *st, const pool &p, cudaStream_t stream)
-{
-  const bool sweeps = sweep_takes(p);
-  if (st->large && sweeps && p.average) pool_sweeps<AVERAGE, whole><<<p.units, st->threads, st->large, stream>>>(p);
-  else if (st->large && sweeps) pool_sweeps<MAX, whole><<<p.units, st->threads, st->large, stream>>>(p);
-  else if (st->large && p.average) pool_large<AVERAGE, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
-  else if (st->large) pool_large<MAX, whole><<<p.units, LARGE_THREADS, st->large, stream>>>(p);
-  else if (st->small == 32) launch_small<whole, 3, 2>(p, stream);
-  else if (st->small == 31) launch_small<whole, 3, 1>(p, stream);
-  else if (st->small == 22) launch_small<whole, 2, 2>(p, stream);
-  else launch_any<V, whole>(p, stream);
-}
-
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  pool p = st->p;
-  p.x = launch->ptr[st->x];
-  p.y = launch->ptr[st->y];
-  p.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
-  cudaStream_t stream = (cudaStream_t)launch->stream;
-  if (st->whole == QN_BF16) launch_whole<8, QN_BF16>(st, p, stream);
-  else if (st->whole == QN_F16) launch_whole<8, QN_F16>(st, p, stream);
-  else if (st->whole == QN_F32) launch_whole<4, QN_F32>(st, p, stream);
-  else if (st->v == 8) launch_any<8, 0>(p, stream);
-  else if (st->v == 4) launch_any<4, 0>(p, stream);
-  else launch_any<1, 0>(p, stream);
-  return cuda_check(cudaGetLastError(), "pool_vector");
-}
-
-#define ROW(op) { "vector", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = {
-  ROW(QN_OP_POOL_MAX), ROW(QN_OP_POOL_AVERAGE), ROW(QN_OP_POOL_ADAPTIVE_MAX), ROW(QN_OP_POOL_ADAPTIVE_AVERAGE)
-};
+static const qn_engine row[] = { POOL_ROWS(pool, "vector", prepare) };
 CUDA_ENGINES(pool_vector) = { row, sizeof row / sizeof *row };

@@ -1,7 +1,11 @@
-/* pool_bands.cuh -- gradients of pooling by small square windows on packed NCHW planes. A block stages dy (and indices or x) of
- * some whole planes, or of a band of rows of one plane, in shared memory, finds each window's tap once, computes dx there in
- * cells, and writes dx in 16-byte words. */
-#pragma once
+/* pool_bands.cu -- gradients of pooling by small square windows on packed NCHW planes, f16, bf16 and f32.
+ *
+ *   max       dx[x] = the sum of dy over the windows whose maximum came from x, by indices or recomputed from x
+ *   average   dx[x] = the sum of dy / divisor over the windows that cover x
+ *
+ * A block stages dy (and indices or x) of some whole planes, or of a band of rows of one plane, in shared memory, finds each
+ * window's tap once, computes dx there in cells, and writes dx in 16-byte words.
+ * Refused: windows other than 3x3 with stride 1 or 2 and 2x2 with stride 2, rows too wide for shared memory. */
 #include <cuda_pipeline_primitives.h>
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
@@ -33,15 +37,6 @@ template <int bytes> __device__ __forceinline__ int band_load(char *to, const vo
   return (int)(from - begin);
 }
 
-template <int dtype> __device__ __forceinline__ uint32_t band_bits(const char *s, int at)
-{
-  return dtype == QN_F32 ? ((const uint32_t *)s)[at] : ((const uint16_t *)s)[at];
-}
-template <int dtype> __device__ __forceinline__ float band_open(uint32_t h)
-{
-  return dtype == QN_F32 ? __uint_as_float(h) : dtype == QN_BF16 ? __uint_as_float(h << 16) : f16_to_float((uint16_t)h);
-}
-
 /* Window i of a block: which of its n planes, and the first row and column of its extent in x. */
 struct band_window { int plane, y, x; };
 template <int STEP, int BEFORE> __device__ __forceinline__ band_window band_window_of(const bands &p, int i, int n, int o0)
@@ -60,7 +55,7 @@ template <int dtype, int SIZE> __device__ __forceinline__ uint32_t band_maximum(
 #pragma unroll
     for (int c = 0; c < SIZE; c++) {
       if ((unsigned)(y + r) >= (unsigned)p.in[1] || (unsigned)(x + c) >= (unsigned)p.in[2]) continue;
-      float v = band_open<dtype>(band_bits<dtype>(s, at + r * p.in[2] + c));
+      float v = opened<dtype>(element<dtype>(s, at + r * p.in[2] + c));
       if (!(v <= best) && best == best) best = v, tap = r * SIZE + c;
     }
   return tap;
@@ -84,7 +79,7 @@ __device__ __forceinline__ void band_maxima(const gradient &p, char *tap, int ap
 #pragma unroll
     for (int c = 0; c < SIZE; c++) {
       if ((unsigned)(x + c) >= (unsigned)p.in[2]) continue;
-      float v = band_open<dtype>(band_bits<dtype>(s, at + l * p.in[2] + c));
+      float v = opened<dtype>(element<dtype>(s, at + l * p.in[2] + c));
       if (!(v <= most) && most == most) most = v, column = c;
     }
 #pragma unroll
@@ -196,14 +191,14 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
       float line[COLUMNS] = {};
 #pragma unroll
       for (int w = 0; w < ACROSS; w++) {
-        const uint32_t none = outside[w] | beyond, bits = band_bits<dtype>(dy, in_dy + at + j * wide + w);
+        const uint32_t none = outside[w] | beyond, bits = element<dtype>(dy, in_dy + at + j * wide + w);
         if (average) {
-          const float v = band_open<dtype>(bits & ~none);
+          const float v = opened<dtype>(bits & ~none);
 #pragma unroll
           for (int b = 0; b < COLUMNS; b++)
             if (over::covers(w, b)) line[b] = weighed ? fmaf(v, weight[w], line[b]) : line[b] + v;
         } else {
-          const float v = band_open<dtype>(bits);
+          const float v = opened<dtype>(bits);
           const uint32_t chosen = (uint8_t)tap[in_tap + at + j * wide + w] | none;
 #pragma unroll
           for (int b = 0; b < COLUMNS; b++)
@@ -300,3 +295,50 @@ static inline int64_t band_choose(bands *p, int64_t bytes, int64_t units)
   int64_t memory = band_memory(p, p->per_block, p->band, bytes);
   return memory <= BAND_MEMORY_MOST ? memory : 0;
 }
+
+template <int dtype, int mode> static pool_kernel bands_by_window(int window)
+{
+  return window == 321   ? (pool_kernel)pool_bands<dtype, mode, 3, 2, 1>
+         : window == 320 ? (pool_kernel)pool_bands<dtype, mode, 3, 2, 0>
+         : window == 311 ? (pool_kernel)pool_bands<dtype, mode, 3, 1, 1>
+         : window == 220 ? (pool_kernel)pool_bands<dtype, mode, 2, 2, 0>
+                         : nullptr;
+}
+template <int dtype> static pool_kernel bands_of(const gradient *p, int window)
+{
+  return !p->average              ? bands_by_window<dtype, MAXIMA>(window)
+       : p->even && window == 311 ? (pool_kernel)pool_bands<dtype, EVEN_MEANS, 3, 1, 1>
+                                  : bands_by_window<dtype, MEANS>(window);
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  pool_state<bands> s = {};
+  bands *p = &s.p;
+  qn_status status = gradient_read(&s, r, out);
+  if (!status) status = pool_wants_planes(r, s.of, 5, out);
+  if (status) return status;
+  const int window = square_of(p);
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return bands_of<dtype()>(p, window); });
+  if (!s.kernel)
+    return qn_refuse(out, "small squares of windows", "dx", "3x3 with stride 1 or 2, or 2x2 with stride 2",
+                     "%dx%d", p->size[1], p->size[2]);
+  p->by_depth = cuda_divide_by(p->in[0]);
+  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
+  if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
+  p->source = s.of.x >= 0 ? BY_X : s.of.indices >= 0 && p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
+  p->windows = qn_elements(&r->value[s.of.dy]), p->places = qn_elements(&r->value[s.of.dx]);
+  p->count = (uint32_t)(p->places / ((int64_t)p->in[1] * p->in[2]));
+  p->pairs = p->in[2] % 2 == 0;
+  for (int m = 0; m < p->size[1]; m++) p->weight[m] = (float)p->size[1] / (float)(p->size[1] - m);
+  const int64_t shared = band_choose(p, qn_kit_bytes(p->dtype), r->device->units);
+  if (!shared) return qn_refuse(out, "some rows in 48 KB", "dx", "narrower", "%d wide", p->in[2]);
+  const double blocks = (double)qn_ceil_div(p->count, p->per_block) * p->bands;
+  if (p->places > INT32_MAX || blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
+  s.shared = (uint32_t)shared;
+  return pool_keep(&s, BAND_THREADS * (int64_t)blocks, BAND_THREADS, out);
+}
+
+static const qn_engine row[] = { pool_row<bands>("bands", QN_OP_POOL_MAX_BACKWARD, prepare),
+                                 pool_row<bands>("bands", QN_OP_POOL_AVERAGE_BACKWARD, prepare) };
+CUDA_ENGINES(pool_bands) = { row, sizeof row / sizeof *row };

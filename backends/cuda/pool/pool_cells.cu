@@ -1,15 +1,17 @@
-/* pool_backward.cu -- gradients of pooling, f16, bf16 and f32, gathered: a thread owns places of dx, so there are no atomics.
+/* pool_cells.cu -- gradients of pooling of any layout, f16, bf16 and f32: what the engines for particular windows and layouts leave.
  *
  *   max       dx[x] = the sum of dy over the windows whose maximum came from x, by indices or recomputed from x
  *   average   dx[x] = the sum of dy / divisor over the windows that cover x
  *
- * bands: small square windows on packed NCHW planes, staged through shared memory: pool_bands.cuh.
  * cells: 2x2 or 3x3 windows in the last two dims, known at compile time. A thread computes a cell of dx, some rows by two
  *   columns, of a vector of channels (NHWC) or of one channel (planes that bands refuses), and reads each window that covers the
  *   cell once.
+ * scatter_planes: maxima by index on packed NCHW planes, windows up to 32 without dilation or gaps: a warp accumulates a tile of dx
+ *   in shared memory. It walks the rows of windows that reach into the tile, a window a lane, and adds dy at the place of each
+ *   window's maximum. Neighbouring lanes whose windows overlap take turns, so no two add to one address; the order of the sums is
+ *   fixed.
  * gather: any windows. A thread computes V neighbours (channels or columns, whichever is contiguous) or one place, in ROWS rows. */
-#include "engines.h"
-#include "pool_bands.cuh"
+#include "pool_gradient.cuh"
 #include "kit/words.cuh"
 
 enum { THREADS = 128 };
@@ -249,7 +251,7 @@ __device__ __forceinline__ bool holds(const gradient &p, int d, int begin, int s
   return within;
 }
 
-/* The offset of a tap given its number; -1: no such tap, or outside x. */
+/* The offset of a tap, from its number; -1: no such tap, or outside x. */
 __device__ __forceinline__ int place_of_tap(const gradient &p, const window &w, uint32_t tap)
 {
   uint32_t r[3];
@@ -365,81 +367,111 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
   }
 }
 
-/* ---- host ------------------------------------------------------------------------------------------------- */
+/* ---- planes by index, any windows without gaps -------------------------------------------------------------------- */
 
-typedef const void *kernel;
-struct state { bands p; gradient_roles of; kernel kernel; uint32_t blocks, threads, shared; };
+enum { WARPS = 4, BATCH = 4, MEMORY = 8 << 10 };          /* BATCH: loads of a lane in flight; MEMORY: bytes of shared memory of a warp */
+
+struct pieces : gradient {
+  uint32_t warps;
+  int32_t  bands, band, tiles, tile;      /* bands of a plane, rows of one; tiles of a row, columns of one */
+  int32_t  pitch, rows;                   /* of the tile in shared memory */
+  int32_t  turns;                         /* turns that overlapping neighbours take */
+  cuda_divisor by_bands, by_tiles, by_width, by_depth;      /* depth: planes of a channel, as indices count them */
+};
+
+template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool_scatter_planes(const __grid_constant__ pieces p)
+{
+  extern __shared__ float memory[];
+  const uint32_t warp = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (warp >= p.warps) return;
+  uint32_t band, tile, z;
+  const uint32_t plane = cuda_quotient(cuda_quotient(warp, p.by_tiles, &tile), p.by_bands, &band);
+  cuda_quotient(plane, p.by_depth, &z);
+  const int top = (int)band * p.band, end = min(top + p.band, p.in[1]), left = (int)tile * p.tile, right = min(left + p.tile, p.in[2]);
+  int oy_begin, oy_end, ox_begin, ox_end, other;
+  windows_over(p, 1, top, &oy_begin, &other), windows_over(p, 1, end - 1, &other, &oy_end), oy_end++;
+  windows_over(p, 2, left, &ox_begin, &other), windows_over(p, 2, right - 1, &other, &ox_end), ox_end++;
+  const int y_base = min(oy_begin * p.step[1] - p.before[1], top), x_base = min(ox_begin * p.step[2] - p.before[2], left);
+  float *const sums = memory + threadIdx.x / 32 * (p.pitch * p.rows);
+  for (int i = lane; i < p.pitch * p.rows; i += 32) sums[i] = 0;
+  __syncwarp();
+
+  const int64_t windows = (int64_t)plane * p.out[1] * p.out[2];
+  const uint32_t turn = lane % (uint32_t)p.turns;
+  int oy = oy_begin, ox0 = ox_begin;
+#pragma unroll 1
+  while (oy < oy_end && ox0 < ox_end) {
+    float v[BATCH];
+    int place[BATCH], y[BATCH], x[BATCH];  /* index of the maximum (offset or tap number); first row and column of its window */
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      const int ox = ox0 + (int)lane;
+      y[b] = oy * p.step[1] - p.before[1], x[b] = ox * p.step[2] - p.before[2];
+      v[b] = 0, place[b] = -1;
+      if (oy < oy_end && ox < ox_end) {
+        const int64_t at = windows + oy * p.out[2] + ox;
+        v[b] = edge_load<dtype>(p.dy, at);
+        place[b] = how == BY_TAP           ? ((const uint8_t *)p.indices)[at]
+                 : p.index_dtype == QN_I32 ? ((const int32_t *)p.indices)[at]
+                                           : place_among(((const int64_t *)p.indices)[at]);
+      }
+      ox0 += 32;
+      if (ox0 >= ox_end) ox0 = ox_begin, oy++;
+    }
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      uint32_t r, c;
+      if (how == BY_TAP) {
+        r = cuda_quotient((uint32_t)max(place[b], 0), p.by_size[2], &c);
+      } else {
+        r = cuda_quotient((uint32_t)max(place[b], 0), p.by_width, &c);
+        r -= z * p.in[1] + y[b], c -= x[b];
+      }
+      const uint32_t mine = place[b] >= 0 && r < (uint32_t)p.size[1] && c < (uint32_t)p.size[2] ? turn : ~0u;
+      float *const sum = sums + (y[b] - y_base + (int)r) * p.pitch + x[b] - x_base + (int)c;
+#pragma unroll 1
+      for (int t = 0; t < p.turns; t++) {
+        if (mine == (uint32_t)t) *sum += v[b];
+        __syncwarp();
+      }
+    }
+  }
+
+  const float *from = sums + (top - y_base) * p.pitch + left - x_base;
+  char *to = (char *)p.dx + (((int64_t)plane * p.in[1] + top) * p.in[2] + left) * (dtype == QN_F32 ? 4 : 2);
+  for (int row = top; row < end; row++, from += p.pitch, to += p.in[2] * (dtype == QN_F32 ? 4 : 2)) {
+    if (p.pairs)
+      for (int x = 2 * (int)lane; x < right - left; x += 64) pair_store<dtype>(to, x, from[x], from[x + 1]);
+    else
+      for (int x = (int)lane; x < right - left; x += 32) edge_store<dtype>(to, x, from[x]);
+  }
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------------- */
 
 /* Sets the grid and keeps the state. */
-static qn_status keep(state *s, const int64_t cells[4], qn_prepared *out)
+static qn_status keep(pool_state<gradient> *s, const int64_t cells[4], qn_prepared *out)
 {
   double units = (double)s->p.n;
   for (int d = 0; d < 4; d++) units *= (double)cells[d], s->p.by_cell[d] = cuda_divide_by(cells[d]);
   if (units > INT32_MAX) return qn_refuse(out, "fewer than 2^31 cells", "dx", "", "%s", "more");
   s->p.units = (uint32_t)units;
-  s->blocks = qn_ceil_div(s->p.units, THREADS), s->threads = THREADS;
-  return cuda_keep(out, s, sizeof *s);
-}
-
-template <int dtype, int mode> static kernel bands_by_window(int window)
-{
-  return window == 321 ? (kernel)pool_bands<dtype, mode, 3, 2, 1> : window == 320 ? (kernel)pool_bands<dtype, mode, 3, 2, 0>
-       : window == 311 ? (kernel)pool_bands<dtype, mode, 3, 1, 1> : window == 220 ? (kernel)pool_bands<dtype, mode, 2, 2, 0> : nullptr;
-}
-template <int dtype> static kernel bands_of(const gradient *p, int window)
-{
-  return !p->average              ? bands_by_window<dtype, MAXIMA>(window)
-       : p->even && window == 311 ? (kernel)pool_bands<dtype, EVEN_MEANS, 3, 1, 1>
-                                  : bands_by_window<dtype, MEANS>(window);
-}
-
-static qn_status prepare_bands(const qn_request *r, qn_prepared *out)
-{
-  state s = {};
-  qn_status status = gradient_fill(&s.p, &s.of, r, out);
-  if (status != QN_OK) return status;
-  bands *p = &s.p;
-  const int32_t value[] = { s.of.dx, s.of.dy, s.of.x, s.of.indices };
-  const qn_value *dx = &r->value[s.of.dx];
-  for (int i = 0; i < 4; i++)
-    if (value[i] >= 0 && (!qn_is_packed(&r->value[value[i]]) || r->value[value[i]].align < 16))
-      return qn_refuse(out, "packed planes, aligned to 16 bytes", "dx", "nchw", "%s", "other strides");
-  int window = square_of(p);
-  s.kernel = dx->dtype == QN_F32  ? bands_of<QN_F32>(p, window)
-           : dx->dtype == QN_BF16 ? bands_of<QN_BF16>(p, window)
-                                  : bands_of<QN_F16>(p, window);
-  if (!s.kernel)
-    return qn_refuse(out, "small squares of windows", "dx", "3x3 with stride 1 or 2, or 2x2 with stride 2",
-                     "%dx%d", p->size[1], p->size[2]);
-  p->by_depth = cuda_divide_by(p->in[0]);
-  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
-  if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
-  p->source = s.of.x >= 0 ? BY_X : s.of.indices >= 0 && p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
-  p->windows = qn_elements(&r->value[s.of.dy]), p->places = qn_elements(dx);
-  p->count = (uint32_t)(p->places / ((int64_t)p->in[1] * p->in[2]));
-  p->pairs = p->in[2] % 2 == 0;
-  for (int m = 0; m < p->size[1]; m++) p->weight[m] = (float)p->size[1] / (float)(p->size[1] - m);
-  int64_t bytes = qn_kit_bytes(dx->dtype), shared = band_choose(p, bytes, r->device->units);
-  if (!shared) return qn_refuse(out, "some rows in 48 KB", "dx", "narrower", "%d wide", p->in[2]);
-  double blocks = (double)qn_ceil_div(p->count, p->per_block) * p->bands;
-  if (p->places > INT32_MAX || blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
-  s.blocks = (uint32_t)blocks, s.threads = BAND_THREADS, s.shared = (uint32_t)shared;
-  return cuda_keep(out, &s, sizeof s);
+  return pool_keep(s, s->p.units, THREADS, out);
 }
 
 /* Rare combinations are left to gather. */
-template <int dtype, int how, int C> static kernel cells_by_window(int window)
+template <int dtype, int how, int C> static pool_kernel cells_by_window(int window)
 {
   if constexpr (how != BY_X)
-    if (window == 321) return (kernel)pool_cells<dtype, how, C, 3, 2, 1>;
-  if (window == 220) return (kernel)pool_cells<dtype, how, C, 2, 2, 0>;
+    if (window == 321) return (pool_kernel)pool_cells<dtype, how, C, 3, 2, 1>;
+  if (window == 220) return (pool_kernel)pool_cells<dtype, how, C, 2, 2, 0>;
   if constexpr (C > 1 && how <= BY_PLACE)
-    if (window == 320) return (kernel)pool_cells<dtype, how, C, 3, 2, 0>;
+    if (window == 320) return (pool_kernel)pool_cells<dtype, how, C, 3, 2, 0>;
   if constexpr (C > 1 && how != BY_X)
-    if (window == 311) return (kernel)pool_cells<dtype, how, C, 3, 1, 1>;
+    if (window == 311) return (pool_kernel)pool_cells<dtype, how, C, 3, 1, 1>;
   return nullptr;
 }
-template <int dtype, int C> static kernel cells_of(int how, int window)
+template <int dtype, int C> static pool_kernel cells_of(int how, int window)
 {
   if constexpr (C > 1)
     if (how == BY_X) return cells_by_window<dtype, BY_X, C>(window);
@@ -448,15 +480,15 @@ template <int dtype, int C> static kernel cells_of(int how, int window)
        : how == BY_TAP  ? cells_by_window<dtype, BY_TAP, C>(window)
                         : cells_by_window<dtype, BY_PLACE, C>(window);
 }
-template <int dtype> static kernel cells_of(int how, int window, bool vectors)
+template <int dtype> static pool_kernel cells_of(int how, int window, bool vectors)
 {
   return vectors ? cells_of<dtype, vector_per_16<dtype>>(how, window) : cells_of<dtype, 1>(how, window);
 }
 
 static qn_status prepare_cells(const qn_request *r, qn_prepared *out)
 {
-  state s = {};
-  qn_status status = gradient_fill(&s.p, &s.of, r, out);
+  pool_state<gradient> s = {};
+  const qn_status status = gradient_read(&s, r, out);
   if (status != QN_OK) return status;
   gradient *p = &s.p;
   const qn_value *dx = &r->value[s.of.dx];
@@ -464,14 +496,12 @@ static qn_status prepare_cells(const qn_request *r, qn_prepared *out)
   if (p->size[0] > 1 && p->average && !p->even)
     return qn_refuse(out, "windows of as many taps", "dx", "no padding left out", "%d deep", p->size[0]);
   if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
-  int v = gradient_channels(&s.p, &s.of, r);
+  int v = gradient_channels(&s, r);
   if (v == 1 && !(p->dx_stride[4] == 1 && p->y_stride[4] == 1 && p->x_stride[4] == 1 && (s.of.indices < 0 || p->index_stride[4] == 1)))
     return qn_refuse(out, "columns side by side, or channels in vectors", "dx", "nchw or nhwc", "%s", "other strides");
   if (s.of.indices >= 0 && p->index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
   const int window = square_of(p), how = p->average ? AVERAGE : s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
-  s.kernel = dx->dtype == QN_F32  ? cells_of<QN_F32>(how, window, v > 1)
-           : dx->dtype == QN_BF16 ? cells_of<QN_BF16>(how, window, v > 1)
-                                  : cells_of<QN_F16>(how, window, v > 1);
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return cells_of<dtype()>(how, window, v > 1); });
   if (!s.kernel)
     return qn_refuse(out, "small squares of windows", "dx", "3x3 with stride 1 or 2, or 2x2 with stride 2",
                      "%dx%d", p->size[1], p->size[2]);
@@ -481,56 +511,80 @@ static qn_status prepare_cells(const qn_request *r, qn_prepared *out)
   return keep(&s, v > 1 ? several : one, out);
 }
 
-template <int dtype> static kernel gather_of(bool channels, bool columns, bool by_x)
+static qn_status prepare_scatter(const qn_request *r, qn_prepared *out)
+{
+  pool_state<pieces> s = {};
+  pieces *p = &s.p;
+  qn_status status = gradient_read(&s, r, out);
+  if (!status) status = pool_wants_planes(r, s.of, 0, out);
+  if (status) return status;
+  if (s.of.indices < 0) return qn_refuse(out, "maxima by indices", "indices", "present", "%s", "absent");
+  p->by_depth = cuda_divide_by(p->in[0]);
+  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
+  for (int d = 1; d < 3; d++)
+    if ((p->size[d] > 1 && p->dilation[d] != 1) || p->step[d] > p->size[d] || p->size[d] > 32)
+      return qn_refuse(out, "windows of at most 32, without dilation or gaps", "dx", "3", "%d", p->size[d]);
+  const bool taps = p->index_dtype == QN_U8;
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
+    return taps ? (pool_kernel)pool_scatter_planes<dtype(), BY_TAP> : (pool_kernel)pool_scatter_planes<dtype(), BY_PLACE>;
+  });
+  const qn_value *dx = &r->value[s.of.dx];
+  if (qn_elements(dx) > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
+  const int64_t count = qn_elements(dx) / ((int64_t)p->in[1] * p->in[2]);
+
+  /* choose the tile: whole rows first, as many as shared memory holds */
+  const int64_t beyond = 2 * (p->size[2] - 1), most = MEMORY / 4;
+  p->tile = p->in[2] <= 512 ? p->in[2] : (int32_t)(512 / p->step[2] * p->step[2]);
+  p->pitch = (int32_t)(p->tile + beyond);
+  const int64_t rows = qn_max_i64(most / p->pitch - 2 * (p->size[1] - 1), 1);
+  p->bands = (int32_t)qn_ceil_div(p->in[1], rows);
+  p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], p->bands), p->step[1]);
+  p->bands = (int32_t)qn_ceil_div(p->in[1], p->band);
+  p->rows = (int32_t)(qn_min_i64(p->band, p->in[1]) + 2 * (p->size[1] - 1));
+  p->tiles = (int32_t)qn_ceil_div(p->in[2], p->tile);
+  p->turns = (int32_t)qn_ceil_div(p->size[2], p->step[2]);
+  const int64_t shared = WARPS * (int64_t)p->pitch * p->rows * 4;
+  if (shared > 48 << 10) return qn_refuse(out, "a row and its windows in 12 KB", "dx", "narrower", "%lld", (long long)shared);
+  if ((double)count * p->bands * p->tiles > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
+  p->warps = (uint32_t)(count * p->bands * p->tiles);
+  p->by_bands = cuda_divide_by(p->bands), p->by_tiles = cuda_divide_by(p->tiles), p->by_width = cuda_divide_by(p->in[2]);
+  p->pairs = p->in[2] % 2 == 0 && p->tile % 2 == 0 && dx->align >= 8;
+  s.shared = (uint32_t)shared;
+  return pool_keep(&s, 32 * (int64_t)p->warps, 32 * WARPS, out);
+}
+
+template <int dtype> static pool_kernel gather_of(bool channels, bool columns, bool by_x)
 {
   constexpr int V = vector_per_16<dtype>;
-  if (channels) return by_x ? (kernel)pool_gather<dtype, V, false, true> : (kernel)pool_gather<dtype, V, false, false>;
-  if (columns) return (kernel)pool_gather<dtype, V, true, false>;
-  return by_x ? (kernel)pool_gather<dtype, 1, true, true> : (kernel)pool_gather<dtype, 1, true, false>;
+  if (channels) return by_x ? (pool_kernel)pool_gather<dtype, V, false, true> : (pool_kernel)pool_gather<dtype, V, false, false>;
+  if (columns) return (pool_kernel)pool_gather<dtype, V, true, false>;
+  return by_x ? (pool_kernel)pool_gather<dtype, 1, true, true> : (pool_kernel)pool_gather<dtype, 1, true, false>;
 }
 
 static qn_status prepare_gather(const qn_request *r, qn_prepared *out)
 {
-  state s = {};
-  qn_status status = gradient_fill(&s.p, &s.of, r, out);
+  pool_state<gradient> s = {};
+  const qn_status status = gradient_read(&s, r, out);
   if (status != QN_OK) return status;
   gradient *p = &s.p;
   const qn_value *dx = &r->value[s.of.dx];
   int v = dx->dtype == QN_F32 ? 4 : 8;
-  bool channels = gradient_channels(&s.p, &s.of, r) > 1,
+  bool channels = gradient_channels(&s, r) > 1,
        columns = s.of.x < 0 && p->in[2] % v == 0 && p->dx_stride[4] == 1 && dx->align >= 16;
   for (int d = 0; d < 4; d++) columns &= p->dx_stride[d] % v == 0;
   p->channels_last = dx->dim[1] > 1 && dx->stride[1] == 1 && !columns;
-  s.kernel = dx->dtype == QN_F32  ? gather_of<QN_F32>(channels, columns, s.of.x >= 0)
-           : dx->dtype == QN_BF16 ? gather_of<QN_BF16>(channels, columns, s.of.x >= 0)
-                                  : gather_of<QN_F16>(channels, columns, s.of.x >= 0);
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return gather_of<dtype()>(channels, columns, s.of.x >= 0); });
   bool last = channels || p->channels_last;
   const int64_t c = p->c, down = qn_ceil_div(p->in[1], ROWS), across = columns ? p->in[2] / v : p->in[2];
   const int64_t first[4] = { across, down, p->in[0], c }, behind[4] = { channels ? c / v : c, across, down, p->in[0] };
   return keep(&s, last ? behind : first, out);
 }
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  bands p = st->p;
-  p.dy = launch->ptr[st->of.dy];
-  p.dx = launch->ptr[st->of.dx];
-  p.x = st->of.x >= 0 ? launch->ptr[st->of.x] : nullptr;
-  p.indices = st->of.indices >= 0 ? launch->ptr[st->of.indices] : nullptr;
-  void *arguments[] = { &p };
-  return cuda_check(cudaLaunchKernel(st->kernel, st->blocks, st->threads, arguments, st->shared, (cudaStream_t)launch->stream),
-                    "pool_backward");
-}
-
-#define ROW(name, op, prepare) { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
-                                 nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {
-  ROW("bands", QN_OP_POOL_MAX_BACKWARD, prepare_bands),
-  ROW("bands", QN_OP_POOL_AVERAGE_BACKWARD, prepare_bands),
-  ROW("cells", QN_OP_POOL_MAX_BACKWARD, prepare_cells),
-  ROW("cells", QN_OP_POOL_AVERAGE_BACKWARD, prepare_cells),
-  ROW("gather", QN_OP_POOL_MAX_BACKWARD, prepare_gather),
-  ROW("gather", QN_OP_POOL_AVERAGE_BACKWARD, prepare_gather),
+  pool_row<gradient>("cells", QN_OP_POOL_MAX_BACKWARD, prepare_cells),
+  pool_row<gradient>("cells", QN_OP_POOL_AVERAGE_BACKWARD, prepare_cells),
+  pool_row<pieces>("scatter_planes", QN_OP_POOL_MAX_BACKWARD, prepare_scatter),
+  pool_row<gradient>("gather", QN_OP_POOL_MAX_BACKWARD, prepare_gather),
+  pool_row<gradient>("gather", QN_OP_POOL_AVERAGE_BACKWARD, prepare_gather),
 };
-CUDA_ENGINES(pool_backward) = { row, sizeof row / sizeof *row };
+CUDA_ENGINES(pool_cells) = { row, sizeof row / sizeof *row };

@@ -1,0 +1,497 @@
+/* pool_walk.cu -- max pooling with indices, and the gradient of max pooling, on packed NCHW planes in f16, bf16 and f32; small
+ * square windows.
+ *
+ *   max        y = the largest tap inside x; NaN wins, then the first of equals; indices: its tap or position
+ *   backward   dx[x] = the sum of dy over the windows whose maximum came from x: by index, or recomputed from x
+ *
+ * A lane owns 4 columns of x and the windows that begin there, and walks down a band of rows with both in registers. Neighbouring x,
+ * and sums for neighbouring columns, are exchanged by shuffles.
+ * maxima: the maximum of each row of a window is found once and shared by the windows that overlap it.
+ * by index: a window's tap becomes one bit of a word, and each of its sums is a predicated add on that bit: the compiler turns many
+ *   bits into predicates at once, and sums stay in registers without indexing. 1-D rows: a thread reads the three windows over its
+ *   4 columns.
+ * from x: separable: a window first passes its dy to the first of its three rows that holds the maximum; then each row's 3-wide
+ *   segment, shared by all windows at that column, passes what it received to the first of its maximal places. Places outside x
+ *   repeat their neighbour inside; what they receive is added to that neighbour.
+ * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, or (positions) 5x5 with stride 1. */
+#include <cuda_pipeline_primitives.h>
+#include "pool_walk.cuh"
+
+/* RESIDENT: warps per SM that the registers of 5x5 windows allow; MOST_STAGED: bytes of a warp's planes at most, LEAST_STAGED: warps
+ * an SM at least, where planes are staged */
+enum { RESIDENT = 24, MOST_STAGED = 26000, LEAST_STAGED = 8 };
+
+/* ---- the gradient by index ---------------------------------------------------------------------------------------- */
+
+/* AHEAD: rows of windows whose loads are in flight. */
+template <int dtype, int how, class of, int AHEAD>
+__global__ void __launch_bounds__(THREADS) pool_indexed(const __grid_constant__ walk p)
+{
+  constexpr int HIGH = of::HIGH, DOWN = of::DOWN, ABOVE = of::ABOVE, WIDE = of::WIDE, STEP = of::STEP, BEFORE = of::BEFORE,
+                RIGHT = of::RIGHT, KEPT = of::KEPT;
+  constexpr int WINDOWS = of::WINDOWS, PLACES = of::PLACES, E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
+  static_assert(BEFORE <= C && RIGHT >= 0 && RIGHT <= C && HIGH * WIDE <= 31, "neighbours' columns, and taps that a word counts");
+  const lane at = lane_of(p, p.in[1], blockIdx.x * (THREADS / 32) + threadIdx.x / 32);
+  uint32_t z;
+  cuda_quotient(at.plane, p.by_depth, &z);
+  const int top = at.top, end = at.end, height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
+  /* oy_end may exceed y: dx may have rows below the last window */
+  const int oy_begin = max((top + ABOVE - HIGH + DOWN) / DOWN, 0), oy_end = (end - 1 + ABOVE) / DOWN + 1;
+  const int64_t in_x = (int64_t)at.plane * height * width + at.column * C,
+                in_y = (int64_t)at.plane * high * wide + at.column * WINDOWS;
+  const char *const dy = (const char *)p.dy + in_y * bytes,
+             *const index = (const char *)p.indices + in_y * (how == BY_TAP ? 1 : p.index_dtype == QN_I64 ? 8 : 4);
+  char *const dx = (char *)p.dx + in_x * bytes;
+
+  struct line {
+    words<WINDOWS / E> dy;
+    words<how == BY_PLACE ? WINDOWS * 2 : 1> index;         /* i32 or i64 positions; or tap numbers, a byte each */
+  };
+  const auto load = [&](line &l, int oy) {
+    const int here = min(oy, high - 1) * wide;
+    l.dy = load_words<WINDOWS / E>(dy, (int64_t)here * bytes);
+    if (how == BY_TAP) *l.index.w = WINDOWS == 4 ? *(const uint32_t *)(index + here) : *(const uint16_t *)(index + here);
+    if constexpr (how == BY_PLACE) {
+      if (p.index_dtype == QN_I64) l.index = load_words<WINDOWS * 2>(index, (int64_t)here * 8);
+      else *(words<WINDOWS> *)&l.index = load_words<WINDOWS>(index, (int64_t)here * 4);
+    }
+  };
+
+  float sum[HIGH][PLACES] = {};
+  line ahead[AHEAD];
+#pragma unroll
+  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
+#pragma unroll 1
+  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += AHEAD)
+#pragma unroll
+    for (int a = 0; a < AHEAD; a++) {
+      const int oy = oy0 + a, y0 = oy * DOWN - ABOVE;
+      if (AHEAD > 1 && oy >= oy_end) break;
+      const line &l = ahead[a];
+#pragma unroll
+      for (int w = 0; w < WINDOWS; w++) {
+        const float v = oy < high ? element_of<dtype>(l.dy, w) : 0;
+        uint32_t bits = 0;
+        if constexpr (how == BY_TAP) {
+          const uint32_t tap = *l.index.w >> 8 * w & 255;
+          if (tap < HIGH * WIDE) bits = 1u << tap;
+        } else {
+          const int place = p.index_dtype == QN_I64
+                              ? place_among((int64_t)((uint64_t)l.index.w[2 * w + 1] << 32 | l.index.w[2 * w]))
+                              : (int)l.index.w[w];
+          uint32_t c, r = cuda_quotient((uint32_t)max(place, 0), p.by_width, &c) - (z * height + y0);
+          c -= at.column * C + w * STEP - BEFORE;
+          if (place >= 0 && r < HIGH && c < WIDE) bits = 1u << (r * WIDE + c);
+        }
+#pragma unroll
+        for (int r = 0; r < HIGH; r++)
+#pragma unroll
+          for (int c = 0; c < WIDE; c++) add_at_bit(sum[r][w * STEP + c], bits, r * WIDE + c, v);
+      }
+      load(ahead[a], min(oy + AHEAD, oy_end - 1));
+#pragma unroll
+      for (int r = 0; r < DOWN; r++) {    /* rows that no later window covers are complete */
+        const int y = y0 + r;
+#pragma unroll
+        for (int i = 0; i < BEFORE; i++) {
+          const float there = __shfl_down_sync(~0u, sum[r][i], 1);
+          if (at.right) sum[r][C + i] += there;
+        }
+#pragma unroll
+        for (int i = 0; i < RIGHT; i++) {
+          const float there = __shfl_up_sync(~0u, sum[r][BEFORE + C + i], 1);
+          if (at.left) sum[r][BEFORE + i] += there;
+        }
+        if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum[r] + BEFORE);
+      }
+#pragma unroll
+      for (int r = 0; r < HIGH; r++)
+#pragma unroll
+        for (int i = 0; i < PLACES; i++) sum[r][i] = r < KEPT ? sum[r < KEPT ? r + DOWN : r][i] : 0;
+    }
+}
+
+/* ---- maxima and their indices ------------------------------------------------------------------------------------ */
+
+/* The largest element of a row of a window, as an ordered integer, and (bits) a bit for its column. 16-bit dtypes hold both in
+ * `order`: the low half is a bit number that is larger for earlier elements, so of equals the first wins. */
+template <bool halves> struct peak { uint32_t order, bits; };
+
+/* The peaks of a row of x for each of a lane's windows; inside: is the row in x? */
+template <int dtype, class of>
+__device__ __forceinline__ void largest_of_line(peak<dtype != QN_F32> (&m)[of::WINDOWS], words<C / (dtype == QN_F32 ? 1 : 2)> q,
+                                                bool inside, const lane &at)
+{
+  constexpr int E = dtype == QN_F32 ? 1 : 2, BEFORE = of::BEFORE, STEP = of::STEP;
+  static_assert(BEFORE <= 1 && of::RIGHT <= 1 && of::PLACES <= 8 && of::WIDE <= 3, "a column beside a lane's");
+#pragma unroll
+  for (int i = 0; i < C / E; i++) q.w[i] = inside ? order_of<dtype>(q.w[i]) : 0;
+  uint32_t before = BEFORE ? __shfl_up_sync(~0u, q.w[C / E - 1], 1) : 0, after = of::RIGHT ? __shfl_down_sync(~0u, q.w[0], 1) : 0,
+           x[of::PLACES];
+  before = at.left ? before : 0, after = at.right ? after : 0;
+#pragma unroll
+  for (int i = 0; i < of::PLACES; i++) {
+    const int column = i - BEFORE;
+    const uint32_t w = column < 0 ? before : column >= C ? after : q.w[column / E % (C / E)];
+    x[i] = E == 1 ? w : (column % 2 ? w & 0xffff0000u : w << 16) | (7 - i);
+  }
+#pragma unroll
+  for (int w = 0; w < of::WINDOWS; w++) {
+    uint32_t most = x[w * STEP], bits = 1 << of::WIDE - 1;
+#pragma unroll
+    for (int c = 1; c < of::WIDE; c++) most = max(most, x[w * STEP + c]);
+#pragma unroll
+    for (int c = of::WIDE - 2; c >= 0; c--) bits = x[w * STEP + c] == most ? 1 << c : bits;
+    m[w].order = most, m[w].bits = E == 2 ? 0 : bits;
+  }
+}
+
+/* The largest of window w; bits: one bit, number 8 row + column for f32, 8 (HIGH - 1 - row) + 7 - place for 16 bits. */
+template <int dtype, class of>
+__device__ __forceinline__ uint32_t largest_of_window(const peak<dtype != QN_F32> (&most)[of::HIGH][of::WINDOWS], int w, uint32_t *bits)
+{
+  uint32_t largest = 0;
+#pragma unroll
+  for (int r = 0; r < of::HIGH; r++) largest = max(largest, most[r][w].order + (dtype != QN_F32 ? (of::HIGH - 1 - r) * 8 : 0));
+  *bits = dtype == QN_F32 ? most[of::HIGH - 1][w].bits << 8 * (of::HIGH - 1) : 1u << (largest & 31);
+  if (dtype == QN_F32)
+#pragma unroll
+    for (int r = of::HIGH - 2; r >= 0; r--) *bits = most[r][w].order == largest ? most[r][w].bits << 8 * r : *bits;
+  return largest;
+}
+
+template <int dtype, class index, class of, int AHEAD>
+__global__ void __launch_bounds__(THREADS) pool_indexed_max(const __grid_constant__ walk p)
+{
+  constexpr int HIGH = of::HIGH, DOWN = of::DOWN, ABOVE = of::ABOVE, KEPT = of::KEPT, WINDOWS = of::WINDOWS, E = dtype == QN_F32 ? 1 : 2,
+                bytes = 4 / E;
+  const lane at = lane_of(p, p.out[1], blockIdx.x * (THREADS / 32) + threadIdx.x / 32);
+  uint32_t z;
+  cuda_quotient(at.plane, p.by_depth, &z);
+  const int height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
+  const char *const x_image = (const char *)p.x + ((int64_t)at.plane * height * width + at.column * C) * bytes;
+  const int64_t in_y = (int64_t)at.plane * high * wide + at.column * WINDOWS;
+  struct line { words<C / E> x[DOWN]; };
+  const auto load_x = [&](int y) { return load_words<C / E>(x_image, (int64_t)(min(max(y, 0), height - 1) * width) * bytes); };
+  const auto load = [&](line &l, int oy) {
+#pragma unroll
+    for (int r = 0; r < DOWN; r++) l.x[r] = load_x(oy * DOWN - ABOVE + KEPT + r);
+  };
+  peak<dtype != QN_F32> most[HIGH][WINDOWS];
+  const auto open_x = [&](peak<dtype != QN_F32> (&m)[WINDOWS], const words<C / E> &q, int y) {
+    largest_of_line<dtype, of>(m, q, at.here && (unsigned)y < (unsigned)height, at);
+  };
+#pragma unroll
+  for (int r = 0; r < KEPT; r++) open_x(most[DOWN + r], load_x(at.top * DOWN - ABOVE + r), at.top * DOWN - ABOVE + r);
+  line ahead[AHEAD];
+#pragma unroll
+  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(at.top + a, at.end - 1));
+#pragma unroll 1
+  for (int oy0 = at.top; oy0 < at.end; oy0 += AHEAD)
+#pragma unroll
+    for (int a = 0; a < AHEAD; a++) {
+      const int oy = oy0 + a, y0 = oy * DOWN - ABOVE;
+      if (AHEAD > 1 && oy >= at.end) break;
+#pragma unroll
+      for (int r = 0; r < KEPT; r++)
+#pragma unroll
+        for (int w = 0; w < WINDOWS; w++) most[r][w] = most[r + DOWN][w];
+#pragma unroll
+      for (int r = 0; r < DOWN; r++) open_x(most[KEPT + r], ahead[a].x[r], y0 + KEPT + r);
+      load(ahead[a], min(oy + AHEAD, at.end - 1));
+      words<WINDOWS / E> y = {};
+      several<index, WINDOWS> indices;
+#pragma unroll
+      for (int w = 0; w < WINDOWS; w++) {
+        uint32_t bits;
+        const uint32_t largest = largest_of_window<dtype, of>(most, w, &bits), order = E == 1 ? largest : largest >> 16,
+                       sign = E == 1 ? 0x80000000u : 0x8000u;
+        y.w[w / E] |= (order & sign ? order ^ sign : order ^ (sign * 2 - 1)) << (E == 2 ? w % 2 * 16 : 0);
+        const int bit = __ffs(bits) - 1, r = E == 1 ? bit >> 3 : HIGH - 1 - (bit >> 3),
+                  c = E == 1 ? bit & 7 : 7 - (bit & 7) - w * of::STEP;
+        indices.v[w] = (index)(sizeof(index) == 1
+                                 ? r * of::WIDE + c
+                                 : ((int)z * height + y0 + r) * width + (int)at.column * C + w * of::STEP - of::BEFORE + c);
+      }
+      if (at.owns) {
+        const int64_t to = in_y + oy * wide;
+        *(words<WINDOWS / E> *)((char *)p.y + to * bytes) = y;
+        *(several<index, WINDOWS> *)((index *)p.indices + to) = indices;
+      }
+    }
+}
+
+/* ---- 1-D rows ---------------------------------------------------------------------------------------------------- */
+
+/* Gradient for windows of 3, stride 2, padding 1: a thread's two windows, and the next one, which begins at its last column. */
+template <int dtype, class index> __global__ void __launch_bounds__(2 * THREADS) pool_line(const __grid_constant__ walk p)
+{
+  constexpr int E = dtype == QN_F32 ? 1 : 2;
+  const uint32_t unit = blockIdx.x * (2 * THREADS) + threadIdx.x;
+  if (unit >= p.count * p.by_lanes.by) return;
+  uint32_t column;
+  cuda_quotient(unit, p.by_lanes, &column);
+  const bool right = column + 1 < p.by_lanes.by;
+  const words<2 / E> dy = load_words<2 / E>((const char *)p.dy, (int64_t)unit * 2 * (4 / E));
+  const index *const from = (const index *)p.indices + 2 * (int64_t)unit;
+  index at[3] = { from[0], from[1], right ? from[2] : (index)-1 };
+  if (sizeof(index) > 1)                  /* positions to tap numbers */
+#pragma unroll
+    for (int w = 0; w < 3; w++) at[w] -= (index)(column * C + 2 * w) - 1;
+  const float v[3] = { element_of<dtype>(dy, 0), element_of<dtype>(dy, 1), right ? edge_load<dtype>(p.dy, 2 * (int64_t)unit + 2) : 0 };
+  const float sum[C] = { at[0] == 1 ? v[0] : 0, (at[0] == 2 ? v[0] : 0) + (at[1] == 0 ? v[1] : 0), at[1] == 1 ? v[1] : 0,
+                         (at[1] == 2 ? v[1] : 0) + (at[2] == 0 ? v[2] : 0) };
+  store<dtype>(p.dx, unit * C, sum);
+}
+
+/* ---- the gradient from x ----------------------------------------------------------------------------------------- */
+
+/* AHEAD: rows of windows prefetched; three, so that the rows rotate through the same registers */
+enum { SIZE = 3, AHEAD = 3 };
+
+__device__ __forceinline__ void copy_in(char *to, const char *from, int bytes)
+{
+  for (int i = threadIdx.x; i < bytes / 16; i += 32) __pipeline_memcpy_async(to + i * 16, from + i * 16, 16);
+}
+
+/* add_to_first() to one sum and two unset ones, as one chain of predicates: an eighth faster at stride 2. */
+__device__ __forceinline__ void set_to_first(float &a, float &b, float &c, uint32_t x, uint32_t y, uint32_t largest, float v)
+{
+#ifdef __CUDA_ARCH__
+  b = 0;
+  asm("{ .reg .pred p, n, q, r; setp.eq.u32 p|n, %3, %5; setp.eq.and.u32 q|r, %4, %5, n; @p add.f32 %0, %0, %6; @q add.f32 %1, %1, %6; "
+      "selp.f32 %2, %6, 0f00000000, r; }"
+      : "+f"(a), "+f"(b), "=f"(c)
+      : "r"(x), "r"(y), "r"(largest), "f"(v));
+#else
+  add_to_first<QN_F32, 0, 1>(a, b, c, x, y, largest, v);
+#endif
+}
+
+/* staged (stride 1): a block of one warp copies its planes to shared memory as they lie and writes dx over x there. Without this,
+ * rows that are no multiple of a 32-byte sector fetch some sectors twice. */
+template <int dtype, class of, bool staged>
+__global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid_constant__ walk p)
+{
+  constexpr int STEP = of::STEP, RIGHT = of::RIGHT, KEPT = of::KEPT, WINDOWS = of::WINDOWS, PLACES = of::PLACES,
+                E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
+  static_assert(of::HIGH == SIZE && of::WIDE == SIZE && of::BEFORE == 1 && of::DOWN == STEP && AHEAD == SIZE, "");
+  /* the shuffle tells the compiler that the warp number is uniform */
+  const lane at = lane_of(p, p.in[1], staged ? blockIdx.x : __shfl_sync(~0u, blockIdx.x * (THREADS / 32) + threadIdx.x / 32, 0));
+  const int top = at.top, end = at.end, height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
+  /* one row of windows past the last may be needed to complete dx */
+  const int oy_begin = max((top + 1 - SIZE + STEP) / STEP, 0), oy_end = end / STEP + 1;
+  const int64_t in_x = ((int64_t)at.plane * height * width + at.column * C) * bytes,
+                in_y = ((int64_t)at.plane * high * wide + at.column * WINDOWS) * bytes;
+  const char *x = (const char *)p.x + in_x, *dy = (const char *)p.dy + in_y;
+  char *dx = (char *)p.dx + in_x;
+  extern __shared__ uint4 stage[];
+  const uint32_t first_plane = blockIdx.x * p.per_warp;
+  const int plane = height * width * bytes, run = (int)min((uint32_t)p.per_warp, p.count - first_plane) * plane;
+  const int64_t run_at = (int64_t)first_plane * plane;
+  if constexpr (staged) {
+    char *const kept = (char *)stage, *const beside = kept + p.per_warp * plane;
+    copy_in(kept, (const char *)p.x + run_at, run);
+    copy_in(beside, (const char *)p.dy + run_at, run);
+    __pipeline_commit();
+    const int own = (at.here ? (int)(at.plane - first_plane) * plane : 0) + at.column * C * bytes;
+    x = dx = kept + own, dy = beside + own;
+    __pipeline_wait_prior(0);
+    __syncwarp();
+  }
+
+  struct line { words<WINDOWS / E> dy; words<C / E> x[STEP]; };
+  const auto load_x = [&](int y) { return load_words<C / E>(x, (int64_t)(min(max(y, 0), height - 1) * width) * bytes); };
+  const auto load = [&](line &l, int oy) {
+    l.dy = load_words<WINDOWS / E>(dy, (int64_t)(min(oy, high - 1) * wide) * bytes);
+#pragma unroll
+    for (int r = 0; r < STEP; r++) l.x[r] = load_x(oy * STEP - 1 + KEPT + r);
+  };
+  /* of three rows: x, the maximum of each window's segment, what that segment received */
+  float number[SIZE][PLACES], most[SIZE][WINDOWS], received[SIZE][WINDOWS];
+  const auto open_x = [&](int r, const words<C / E> &q) {
+    float (&v)[PLACES] = number[r];
+#pragma unroll
+    for (int i = 0; i < C; i++) v[1 + i] = __uint_as_float(plain<QN_F32>(__float_as_uint(element_of<dtype>(q, i))));
+    const float before = __shfl_up_sync(~0u, v[C], 1);
+    v[0] = at.left ? before : v[1];
+    if (RIGHT) {
+      const float after = __shfl_down_sync(~0u, v[1], 1);
+      v[PLACES - 1] = at.right ? after : v[C];
+    }
+#pragma unroll
+    for (int w = 0; w < WINDOWS; w++)     /* at stride 1 two windows share the larger of two places */
+      most[r][w] = STEP == 1 && w % 2 ? larger(larger(v[w], v[w + 1]), v[w + 2])
+                                      : larger(v[w * STEP], larger(v[w * STEP + 1], v[w * STEP + 2]));
+  };
+  const auto add_to = [&](float &a, float &b, float &c, float p, float q, float largest, float v) {
+    if (KEPT == 1) set_to_first(a, b, c, __float_as_uint(p), __float_as_uint(q), __float_as_uint(largest), v);
+    else add_to_first<QN_F32, 0, KEPT>(a, b, c, __float_as_uint(p), __float_as_uint(q), __float_as_uint(largest), v);
+  };
+#pragma unroll
+  for (int r = 0; r < KEPT; r++) {
+    open_x(r, load_x(oy_begin * STEP - 1 + r));
+#pragma unroll
+    for (int w = 0; w < WINDOWS; w++) received[r][w] = 0;
+  }
+
+  line ahead[AHEAD];
+#pragma unroll
+  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
+#pragma unroll 1
+  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += AHEAD)
+#pragma unroll
+    for (int a = 0; a < AHEAD; a++) {
+      const int oy = oy0 + a, y0 = oy * STEP - 1, first = a * STEP % SIZE, second = (first + 1) % SIZE, third = (first + 2) % SIZE;
+      if (oy >= oy_end) break;
+#pragma unroll
+      for (int r = 0; r < STEP; r++) open_x((first + KEPT + r) % SIZE, ahead[a].x[r]);
+#pragma unroll
+      for (int w = 0; w < WINDOWS; w++) {
+        const float v = oy < high ? element_of<dtype>(ahead[a].dy, w) : 0;
+        add_to(received[first][w], received[second][w], received[third][w], most[first][w], most[second][w],
+                larger(larger(most[first][w], most[second][w]), most[third][w]), v);
+        if (y0 < 0) received[second][w] += received[first][w];
+      }
+      load(ahead[a], min(oy + AHEAD, oy_end - 1));
+#pragma unroll
+      for (int r = 0; r < STEP; r++) {    /* rows that no later window covers are complete */
+        const int k = (first + r) % SIZE, y = y0 + r;
+        float sum[PLACES] = {};
+#pragma unroll
+        for (int w = 0; w < WINDOWS; w++)
+          add_to(sum[w * STEP], sum[w * STEP + 1], sum[w * STEP + 2], number[k][w * STEP], number[k][w * STEP + 1], most[k][w],
+                  received[k][w]);
+        const float right = __shfl_down_sync(~0u, sum[0], 1);               /* what the lane to the right adds to this lane's last column */
+        if (RIGHT) {
+          const float left = __shfl_up_sync(~0u, sum[PLACES - 1], 1);
+          if (at.left) sum[1] += left;
+        }
+        if (!at.left) sum[1] += sum[0];
+        if (at.right) sum[C] += right;
+        if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum + 1);
+      }
+    }
+  if constexpr (staged) {
+    __syncwarp();
+    for (int i = threadIdx.x; i < run / 16; i += 32) ((uint4 *)((char *)p.dx + run_at))[i] = stage[i];
+  }
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------------- */
+
+enum { IN_FLIGHT = 240, LEAST = 8 };      /* IN_FLIGHT: warps wanted per SM; LEAST: shortest band, in rows, to get them */
+
+/* What forward and backward refuse: planes that are not packed, windows over several, rows that are not whole lanes. */
+static qn_status read_planes(pool_state<walk> *s, const qn_request *r, qn_prepared *out)
+{
+  walk *p = &s->p;
+  const qn_status status = pool_wants_planes(r, s->of, 5, out);
+  if (status != QN_OK) return status;
+  p->by_depth = cuda_divide_by(p->in[0]);
+  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p->size[0]);
+  if (p->in[2] % C || p->out[2] != p->in[2] / p->step[2])
+    return qn_refuse(out, "rows of 4 columns, each with its windows", "x", "56", "%d", p->in[2]);
+  const int64_t planes = qn_elements(&r->value[s->of.x < 0 ? s->of.dx : s->of.x]) / ((int64_t)p->in[1] * p->in[2]);
+  if (planes > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%s", "more");
+  p->count = (uint32_t)planes;
+  return QN_OK;
+}
+
+/* The grid of warps for bands of `rows` rows, in multiples of `step`. resident: limits the warps per SM, where a band reads
+ * many rows beyond its own; or 0. staged: bytes of a plane if warps, one a block, stage planes in shared memory; or 0. */
+static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, int64_t step, int64_t resident, int64_t staged,
+                      qn_prepared *out)
+{
+  walk *p = &s->p;
+  const int64_t lanes = p->in[2] / C;
+  p->per_warp = (int32_t)(32 / lanes);
+  const int64_t strips = p->per_warp ? 1 : qn_ceil_div(lanes, (int64_t)STRIP),
+                across = qn_ceil_div(p->count, qn_max_i64(p->per_warp, 1)) * strips;
+  const int64_t wanted = resident ? qn_max_i64(1, resident * r->device->units / across)
+                                  : qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across);
+  const int64_t bands = staged ? 1 : qn_min_i64(qn_ceil_div(p->in[1], LEAST), wanted);
+  p->band = (int32_t)qn_round_up(qn_ceil_div(rows, bands), step);
+  const int64_t warps = across * qn_ceil_div(rows, p->band);
+  p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)),
+  p->by_width = cuda_divide_by(p->in[2]);
+  if (warps > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "x", "", "%s", "more");
+  p->warps = (uint32_t)warps;
+  s->shared = (uint32_t)(p->per_warp * staged);
+  return pool_keep(s, 32 * warps, staged ? 32 : THREADS, out);
+}
+
+template <int dtype, int how> static pool_kernel by_index(int window)
+{
+  constexpr int E = dtype == QN_F32 ? 1 : 2;
+  if (window == 321) return (pool_kernel)pool_indexed<dtype, how, geometry<3, 2, 1, 3, 2, 1>, how == BY_TAP ? 4 * E : 2>;
+  if (window == 311) return (pool_kernel)pool_indexed<dtype, how, geometry<3, 1, 1, 3, 1, 1>, how == BY_TAP ? 2 + 2 * E : 2>;
+  if constexpr (how == BY_PLACE)
+    if (window == 512) return (pool_kernel)pool_indexed<dtype, how, geometry<5, 1, 2, 5, 1, 2>, 1>;
+  return nullptr;
+}
+template <int dtype> static pool_kernel by_index(int how, int window, bool line)
+{
+  if (line) return how == BY_TAP ? (pool_kernel)pool_line<dtype, uint8_t> : (pool_kernel)pool_line<dtype, int64_t>;
+  return how == BY_TAP ? by_index<dtype, BY_TAP>(window) : by_index<dtype, BY_PLACE>(window);
+}
+template <int dtype> static pool_kernel by_x(int window, bool staged)
+{
+  if (window == 311 && staged) return (pool_kernel)pool_recompute_planes<dtype, geometry<3, 1, 1, 3, 1, 1>, true>;
+  return window == 321 ? (pool_kernel)pool_recompute_planes<dtype, geometry<3, 2, 1, 3, 2, 1>, false>
+       : window == 311 ? (pool_kernel)pool_recompute_planes<dtype, geometry<3, 1, 1, 3, 1, 1>, false>
+                       : nullptr;
+}
+
+static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
+{
+  pool_state<walk> s = {};
+  walk *p = &s.p;
+  qn_status status = gradient_read(&s, r, out);
+  if (!status) status = read_planes(&s, r, out);
+  if (status) return status;
+  if (qn_elements(&r->value[s.of.dx]) > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
+  const int how = s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
+  const bool line = how != BY_X && p->in[1] == 1 && p->out[1] == 1 && p->size[1] == 1 && p->before[1] == 0 && p->size[2] == 3 &&
+                    p->step[2] == 2 && p->before[2] == 1 && p->dilation[2] == 1 && (how == BY_TAP || p->by_depth.by == 1);
+  /* bytes of a row and of a plane; planes of a warp */
+  const int64_t row = p->in[2] * qn_kit_bytes(p->dtype), plane = p->in[1] * row, per_warp = 32 * C / p->in[2];
+  const bool staged = how == BY_X && window == 311 && p->out[1] == p->in[1] && row % 32 && plane % 16 == 0 && per_warp &&
+                      per_warp * 2 * plane <= MOST_STAGED && p->count >= per_warp * LEAST_STAGED * r->device->units;
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
+    return how == BY_X ? by_x<dtype()>(window, staged) : by_index<dtype()>(how, window, line);
+  });
+  if (!s.kernel || (line && how == BY_PLACE && p->index_dtype != QN_I64))
+    return qn_refuse(out, "small windows", "dx", "3x3 with stride 1 or 2 and padding 1", "%dx%d", p->size[1], p->size[2]);
+  if (!line) return keep(&s, r, p->in[1], p->step[1], window == 512 ? RESIDENT : 0, staged ? 2 * plane : 0, out);
+  p->by_lanes = cuda_divide_by(p->in[2] / C);
+  return pool_keep(&s, p->count * (int64_t)p->by_lanes.by, 2 * THREADS, out);
+}
+
+template <int dtype, class index> static pool_kernel max_of(int window)
+{
+  return window == 321 ? (pool_kernel)pool_indexed_max<dtype, index, geometry<3, 2, 1, 3, 2, 1>, 2>
+       : window == 220 ? (pool_kernel)pool_indexed_max<dtype, index, geometry<2, 2, 0, 2, 2, 0>, 2>
+                       : nullptr;                           /* stride 1: pool_flat.cu */
+}
+
+static qn_status prepare_max(const qn_request *r, qn_prepared *out)
+{
+  pool_state<walk> s = {};
+  qn_status status = pool_read(&s, r, out);
+  if (!status) status = read_planes(&s, r, out);
+  if (status) return status;
+  if (s.of.indices < 0) return qn_refuse(out, "indices too", "indices", "present", "%s", "absent");
+  const int window = square_of(&s.p);
+  const uint32_t index = s.p.index_dtype;
+  s.kernel = cuda_by_dtype(s.p.dtype, [&](auto dtype) {
+    return index == QN_U8 ? max_of<dtype(), uint8_t>(window) : index == QN_I64 ? max_of<dtype(), int64_t>(window) : nullptr;
+  });
+  if (!s.kernel)
+    return qn_refuse(out, "small windows, indices u8 or i64", "x", "3x3 or 2x2 with stride 2", "%dx%d", s.p.size[1], s.p.size[2]);
+  return keep(&s, r, s.p.out[1], 1, 0, 0, out);
+}
+
+static const qn_engine row[] = { pool_row<walk>("walk", QN_OP_POOL_MAX, prepare_max),
+                                 pool_row<walk>("walk", QN_OP_POOL_MAX_BACKWARD, prepare_gradient) };
+CUDA_ENGINES(pool_walk) = { row, sizeof row / sizeof *row };
