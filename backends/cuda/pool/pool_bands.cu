@@ -94,7 +94,7 @@ __device__ __forceinline__ void band_maxima(const gradient &p, char *tap, int ap
 /* Columns of a cell. For f32 at stride 1 an odd number avoids bank conflicts; two f16 or bf16 share a word. */
 __host__ __device__ constexpr int band_columns(bool f32, int step) { return f32 && step == 1 ? 3 : 2; }
 
-enum { MAXIMA, MEANS, EVEN_MEANS };       /* EVEN_MEANS: stride 1 and the same divisor for all windows, so dy is summed unscaled */
+enum { MAXIMA, MEANS, EVEN_MEANS };       /* EVEN_MEANS: stride 1 and the same divisor for all windows */
 
 template <int dtype, int mode, int SIZE, int STEP, int BEFORE>
 __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant__ bands p)
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
 #pragma unroll
     for (int b = 0; b < ACROSS; b++) {
       outside[b] = (unsigned)(ox + b) < (unsigned)wide ? 0 : ~0u;
-      weight[b] = weighed && !p.even ? p.weight[fewer(2, x0 + over::begin(b))] : 1;
+      weight[b] = p.share * (weighed && !p.even ? p.weight[fewer(2, x0 + over::begin(b))] : 1);
     }
 #pragma unroll
     for (int j = 0; j < DOWN; j++) {
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
           const float v = opened<dtype>(bits & ~none);
 #pragma unroll
           for (int b = 0; b < COLUMNS; b++)
-            if (over::covers(w, b)) line[b] = weighed ? fmaf(v, weight[w], line[b]) : line[b] + v;
+            if (over::covers(w, b)) line[b] = fmaf(v, weighed ? weight[w] : p.share, line[b]);   /* a sum before may overflow */
         } else {
           const float v = opened<dtype>(bits);
           const uint32_t chosen = (uint8_t)tap[in_tap + at + j * wide + w] | none;
@@ -221,8 +221,6 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
 #pragma unroll
     for (int a = 0; a < BAND_ROWS; a++) {
       if (y0 + a >= rows) break;
-#pragma unroll
-      for (int b = 0; b < COLUMNS; b++) sum[a][b] *= average ? p.share : 1;
       if (COLUMNS == 2 && p.pairs) {
         pair_store<dtype>(dx, place + a * p.in[2], sum[a][0], sum[a][1]);
       } else {
