@@ -56,7 +56,8 @@ int qc_rows_matmul(const struct qc_node *n, const struct qc_value *v, const char
 int qc_rows_loss(const struct qc_node *n, const struct qc_value *v, const char *role)
 {
   const qn_entropy *a = n->attr;
-  return a->axis == 0 || n->out[0]->q.rank < 2 || a->reduction != QN_REDUCTION_NONE ? QC_NO_ROWS : qc_rows_alike(n, v, role);
+  if (a->axis == 0 || n->out[0]->q.rank < 2 || a->reduction != QN_REDUCTION_NONE) return QC_NO_ROWS;
+  return is(role, "weights") ? QC_EACH_ROW : qc_rows_alike(n, v, role);
 }
 
 int qc_rows_ctc(const struct qc_node *n, const struct qc_value *v, const char *role)

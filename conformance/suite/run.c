@@ -438,7 +438,7 @@ int qc_run_case(const struct qc_item *item)
   uint64_t seed = qc_setting(item->settings, "seed", text, sizeof text) ? strtoull(text, NULL, 10) : qc_opt.seed;
   const bool rungs = p->view->n_ops == 1 && !settled_by_core(p);       /* for a single op the planner's choice is run only for this check */
   const bool planner_too = qc_w.table->device && !qc_opt.engine && !(rungs && qc_opt.kills);
-  const uint64_t turn = line_hash(item->line);
+  const uint64_t turn = line_hash(item->line) + seed;
   int step = 0;
   struct trust { int runs, excluding; } *trust = qc_alloc((size_t)(qc_w.n_engines + 1) * sizeof *trust);
   bool took = false, judged = false, failed = false;

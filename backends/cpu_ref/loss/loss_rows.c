@@ -131,23 +131,14 @@ static void weighted_gradient(const place *w, int64_t label, real g)
   }
 }
 
-static void backward_row(const place *w)
+static void plain_gradient(const place *w, int64_t label, real g)
 {
   const problem *p = w->p;
-  const int64_t label = label_of(p, w->at[LABELS]), bytes = qn_kit_bytes(p->dtype[DX]);
-  real buffer[SPAN], out[SPAN], g = *(const real *)(const void *)w->at[LOSS];
+  const int64_t bytes = qn_kit_bytes(p->dtype[DX]);
   const real lse = w->at[LSE] ? *(const real *)(const void *)w->at[LSE] : 0, spread = (real)(p->a.smoothing / (double)p->classes);
-  if (p->a.reduction == QN_REDUCTION_MEAN) g /= *(const real *)(const void *)w->at[COUNT];
-  if (p->weighted && counts(p, w->at[LABELS])) {
-    weighted_gradient(w, label, g);
-    return;
-  }
+  real buffer[SPAN], out[SPAN];
   for (int64_t i = 0; i < p->classes; i += SPAN) {
     const int64_t n = qn_min_i64(SPAN, p->classes - i);
-    if (!counts(p, w->at[LABELS])) {
-      memset(w->at[DX] + i * bytes, 0, (size_t)(n * bytes));
-      continue;
-    }
     real *dx = p->dtype[DX] == CPU_REAL ? (real *)(void *)w->at[DX] + i : out;
     const real *x = span_of(w, i, n, buffer);
     const bool here = label >= i && label < i + n;
@@ -156,6 +147,15 @@ static void backward_row(const place *w)
     if (here) dx[label - i] = at_label;
     if (dx == out) row_from_real(w->at[DX] + i * bytes, out, p->dtype[DX], n);
   }
+}
+
+static void backward_row(const place *w)
+{
+  const problem *p = w->p;
+  real g = *(const real *)(const void *)w->at[LOSS];
+  if (p->a.reduction == QN_REDUCTION_MEAN) g /= *(const real *)(const void *)w->at[COUNT];
+  if (!counts(p, w->at[LABELS])) memset(w->at[DX], 0, (size_t)(p->classes * qn_kit_bytes(p->dtype[DX])));
+  else (p->weighted ? weighted_gradient : plain_gradient)(w, label_of(p, w->at[LABELS]), g);   /* the frame of one */
 }
 
 /* ---- run ------------------------------------------------------------------------------------------------------- */
