@@ -181,6 +181,9 @@ static qn_status set_steps(qn_plan *p, qn_part *const *part, int n)
 {
   if (!(p->step = qn__alloc((size_t)(n + 1) * sizeof *p->step))) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
   p->n_steps = (uint32_t)n;
+  p->ranks = -1;
+  for (int i = 0; i < n; i++)
+    if (part[i]->request.op[0].family == QN_FAMILY_COLLECTIVE) p->ranks = p->terms->demands.ranks;
   for (int i = 0; i < n; i++)
     p->step[i] = (qn__step){ .run = part[i]->engine->run, .prepared = &part[i]->prepared, .part = part[i],
                              .instance = part[i]->backend->instance };
@@ -274,7 +277,7 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   qn__trace_wrap(ctx, p);
   qn__profile_wrap(ctx, p);
   if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY &&
-      part[0]->request.op[0].family != QN_FAMILY_COLLECTIVE) {     /* the launch says the group */
+      p->ranks < 0) {                                           /* else the launch says the group */
     p->run = p->step[0].run;                                    /* its scratch is at offset 0 */
     p->prepared = p->step[0].prepared;
     p->threads = part[0]->demands.threads;

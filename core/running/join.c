@@ -32,6 +32,7 @@ qn_status qn_context_join(qn_context *ctx, qn_group *group)
     ctx->group->ctx = NULL;
   }
   ctx->group = group;
+  ctx->joined++;
   if (entered && qn__context_open(ctx, were)) qn__log(QN_LOG_WARN, "%s", qn_last_error());      /* plans that need it will say so too */
   if (entered) qn__leave(ctx->dev, saved);
   if (group) {
