@@ -348,7 +348,7 @@ struct qn_plan {
   const qn_prepared *prepared;
   int32_t      threads;
   int32_t      made_for;                            /* threads of the context that made it: the most of any step */
-  int32_t      ranks;                               /* of the group that its collectives were prepared for, 0: none; -1: has no collective */
+  int32_t      ranks;                               /* of the group that its collectives are for, 0: none; -1: has none */
   atomic_int   refs;
   qn_status    status;                              /* of a cached refusal, with its sentence in why */
   char        *why;

@@ -122,8 +122,8 @@ qn_status qn__plan_suits(const qn_context *ctx, const qn_plan *plan)
 static qn_status not_ready(const qn_context *ctx, const qn_plan *plan)
 {
   qn_status status = qn__plan_suits(ctx, plan);
-  return status ? status : qn__fail(QN_NOT_READY, "plan: needs more workspace than ctx has, for another context made it, or ctx's "
-                                    "allocator was changed; call qn_context_reserve(ctx, plan) once first");
+  return status ? status : qn__fail(QN_NOT_READY, "plan: needs workspace or instances that ctx has not, for another context made it, or "
+                                    "ctx's allocator was changed; call qn_context_reserve(ctx, plan) once first");
 }
 
 static __attribute__((noinline)) qn_status execute_closely(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace,
