@@ -348,6 +348,7 @@ struct qn_plan {
   const qn_prepared *prepared;
   int32_t      threads;
   int32_t      made_for;                            /* threads of the context that made it: the most of any step */
+  int32_t      ranks;                               /* of the group that its collectives are for, 0: none; -1: has none */
   atomic_int   refs;
   qn_status    status;                              /* of a cached refusal, with its sentence in why */
   char        *why;
@@ -427,6 +428,7 @@ struct qn_context {
   qn_plan     *lately[QN_LATELY][2];
   struct qn__profile *profile;                      /* NULL: nothing was profiled */
   qn_group    *group;                               /* joined, or NULL */
+  uint64_t     joined;                              /* how often it has joined or left one */
   struct qn_recording *recording;                   /* in progress, or NULL */
   bool         recorded;                            /* recordings exist and use the arena */
 };
@@ -456,7 +458,8 @@ static inline bool qn__end(struct qn_context *ctx, uintptr_t before)          /*
   atomic_store_explicit(&ctx->user, before, memory_order_release);
   return true;
 }
-qn_status qn__plan_suits(const struct qn_context *ctx, const qn_plan *plan);      /* is alive, and of ctx's device */
+qn_status qn__plan_suits(const struct qn_context *ctx, const qn_plan *plan);      /* is alive, of ctx's device and its group's size */
+qn_status qn__ranks_suit(const struct qn_context *ctx, const char *what, int32_t ranks);       /* ranks: as a plan's */
 qn_status qn__in_use(void);                                       /* the error when qn__begin is false */
 qn_status qn__disturbed(struct qn_context *ctx, uintptr_t before);        /* when qn__end is false: tells the other thread too */
 /* The same for calls that need not be fast: qn__use fails if ctx is not alive or in use; the declaration sees to the end. */

@@ -9,10 +9,8 @@ pkginclude_HEADERS += include/quern/rnn.h include/quern/group.h include/quern/co
 # Generated from the op schema: numbers, tables, typed calls.
 # What follows from a kind is in headers of the build alone; who makes opnum.h makes them too.
 OPS_KINDS = include/kinds/core.h include/kinds/conform.h include/kinds/problems.h
-BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h $(OPS_KINDS)
-CLEANFILES += include/quern/opnum.h include/quern/opargs.h core/schema_table.c core/calls.c $(OPS_KINDS)
-BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h include/quern/pointwise.def
-CLEANFILES += include/quern/opnum.h include/quern/opargs.h include/quern/pointwise.def core/schema_table.c core/calls.c
+BUILT_SOURCES += include/quern/opnum.h include/quern/opargs.h include/quern/pointwise.def $(OPS_KINDS)
+CLEANFILES += include/quern/opnum.h include/quern/opargs.h include/quern/pointwise.def core/schema_table.c core/calls.c $(OPS_KINDS)
 EXTRA_DIST += core/ops.def core/ops.awk core/quern.map
 
 AM_V_OPS   = $(am__v_OPS_@AM_V@)

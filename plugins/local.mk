@@ -11,7 +11,7 @@ QUERN_TEST_PLUGINS += $(abs_top_builddir)/plugins/example/.libs
 check_PROGRAMS += tests/t_example
 TESTS += tests/t_example plugins/example/conform.tap
 tests_t_example_SOURCES = tests/t_example.c tests/tap.h
-tests_t_example_LDADD = $(LDADD) $(LIBM)
+tests_t_example_LDADD = $(LDADD) $(LIBM) -ldl
 endif
 
 include plugins/cudnn/local.mk

@@ -1,6 +1,7 @@
 /* lane_backend.c -- the CUDA backend's device with engines that compute nothing but touch what an engine may: they read their inputs and
  * write outputs, workspace and counters, by copies and fills that fake_cuda_order.c checks. Each notes its op and stream. */
 #include <stdio.h>
+#include <stdlib.h>
 #include "cuda_backend.h"
 #include "fake_cuda_order.h"
 
@@ -55,11 +56,11 @@ static const qn_engine row[] = {
 static const qn_engine_list list = { row, sizeof row / sizeof *row };
 static const qn_engine_list *const lists[] = { &list, NULL };
 
-/* Instances are counted, and one is told what it was opened with. */
+/* Instances are counted, and one is told what it was opened with. LANES_OPEN_FAILS: it is not. */
 static qn_status open_instance(const qn_open *with, void **instance)
 {
   fake_note("open %d of %d, ", with->ranks ? with->ranks->rank : -1, with->ranks ? with->ranks->size : -1);
-  *instance = with->host->alloc(1);
+  *instance = getenv("LANES_OPEN_FAILS") ? NULL : with->host->alloc(1);
   return *instance ? QN_OK : with->host->error(QN_NO_MEMORY, "no memory for an instance");
 }
 

@@ -1,5 +1,6 @@
 /* t_example -- plugins/example as its reader would try it: found by name, run, refusing with its own sentences, and together
  * with another backend that takes what it does not. */
+#include <dlfcn.h>
 #include <quern/tools.h>
 #include <math.h>
 #include <string.h>
@@ -64,9 +65,33 @@ static void test_run(void)
   qn_context_destroy(ctx);
 }
 
+/* The plugins of this tree refuse a libquern of minor 3, which would open their instances in another form. Of backends that this
+ * configuration did not build there is nothing to ask. */
+static void ask_entry(void *user, const qn_backend_info *b)
+{
+  static const char *const ours[] = { "example", "onednn", "mpi", "nccl", "cudnn" };
+  const qn_host older = { .struct_size = sizeof older, .abi_major = QN_ABI_MAJOR, .abi_minor = 3 };
+  const qn_backend *table = NULL;
+  size_t i = 0;
+  while (i < sizeof ours / sizeof *ours && strcmp(b->name, ours[i])) i++;
+  if (i == sizeof ours / sizeof *ours || !b->table) return;
+  void *so = dlopen(b->path, RTLD_NOW | RTLD_LOCAL);
+  qn_entry_fn *entry = so ? (qn_entry_fn *)dlsym(so, "quern_plugin_entry_v1") : NULL;
+  tap_ok(entry && entry(&older, &table) == QN_NO_BACKEND && !table, "%s: a libquern of minor 3 is refused", b->name);
+  *(int *)user += entry != NULL;
+}
+
+static void test_older(void)
+{
+  int asked = 0;
+  const qn_status status = qn_each_backend(ask_entry, &asked);
+  tap_ok(!status && asked > 0, "the entries of %d plugins were asked", asked);
+}
+
 int main(void)
 {
   test_refusals();
+  test_older();
   test_run();
   return tap_done();
 }

@@ -113,6 +113,47 @@ static void parts(place_in *p)
   if (status) failed(p, status, now());
 }
 
+/* Plans and recordings outlive their group; what they hold is for its size alone. Two times: the second time they come back. */
+static void other_group(place_in *p)
+{
+  static const char lines[] = "in a f32/300000 | [b,c] = all_reduce x=[a,a] reduction=avg | out d = add a=b b=c";
+  qn_graph *g = NULL;
+  qn_plan *plan = NULL;
+  qn_recording *rec = NULL;
+  qn_group *half = NULL;
+  enum { N = 300000 };
+  float *a = malloc(2 * N * sizeof *a), *d = a + N;
+  void *const pointer[] = { a, d };
+  char want[64];
+  int right = 1;
+  for (int i = 0; i < N; i++) a[i] = (float)p->rank;
+  qn_status status = qn_graph_parse(lines, &g);
+  if (!status) status = qn_plan_create(p->ctx, g, &plan);
+  if (!status) status = qn_record_begin(p->ctx);
+  if (!status) status = qn_plan_execute(p->ctx, plan, pointer);
+  if (!status) status = qn_record_end(p->ctx, &rec);
+  if (!status) status = qn_group_split(p->group, p->rank % 2, 0, &half);
+  snprintf(want, sizeof want, "group of %d ranks", p->size);
+  for (int round = 0; round < 2 && !status; round++) {
+    status = qn_context_join(p->ctx, half);
+    right &= qn_plan_execute(p->ctx, plan, pointer) == QN_BAD_ARGUMENT && strstr(qn_last_error(), want);
+    right &= qn_context_reserve(p->ctx, plan) == QN_BAD_ARGUMENT;
+    right &= qn_recording_replay(p->ctx, rec) == QN_BAD_ARGUMENT && strstr(qn_last_error(), want);
+    if (!status) status = qn_context_join(p->ctx, p->group);
+    memset(d, 0, N * sizeof *d);
+    if (!status) status = round ? qn_recording_replay(p->ctx, rec) : qn_plan_execute(p->ctx, plan, pointer);
+    right &= d[N - 1] == (float)(p->size - 1);
+  }
+  if (status) failed(p, status, now());
+  p->mine->ok = right;
+  qn_recording_destroy(rec);
+  qn_plan_destroy(plan);
+  qn_graph_destroy(g);
+  qn_context_join(p->ctx, NULL);
+  qn_group_destroy(half);
+  free(a);
+}
+
 static void talk(place_in *p)
 {
   float x[30000];
@@ -267,6 +308,7 @@ static const launched tests[] = {
   { "sums", sums, NULL, NULL, 20 },
   { "in_graph", in_graph, NULL, NULL, 20 },
   { "parts", parts, NULL, NULL, 20 },
+  { "other_group", other_group, NULL, NULL, 20 },
   { "talk", talk, NULL, NULL, 20 },
   { "slow", slow, NULL, NULL, 8 },
   { "other_sizes", other_sizes, "f32/8]", "f32/9]", 20 },
@@ -294,6 +336,7 @@ int main(int argc, char **argv)
   works("a list has the bits of one tensor", 3, pieces);
   works("in a graph, in place, recorded", 2, in_graph);
   works("parts of a group", 4, parts);
+  works("a plan and a recording in a group of another size", 4, other_group);
   works("messages around a ring", 3, talk);
   works_in_threads("three ranks in threads of one process", 1, 3, sums);
 

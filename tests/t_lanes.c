@@ -46,7 +46,7 @@ static int begin_run(run *r, const char *lines)
     while (over >= 0 && view->pointer[mate] != over) mate++;
     r->own[r->n] = over < 0;
     if (over >= 0) r->ptr[r->n] = r->ptr[mate];
-    else qn_alloc(r->ctx, 1024, &r->ptr[r->n]);
+    else qn_alloc(r->ctx, 1 << 16, &r->ptr[r->n]);
   }
   fake->noted();
   return 1;
@@ -72,15 +72,23 @@ static void all_well(const char *what)
   if (!tap_ok(!wrong, "%s: what meets is ordered", what)) tap_note("%s", wrong);
 }
 
+/* Two arms of n products each from h, named by the letter `first` and the next one. */
+static int two_arms(char *lines, char h, char first, int n)
+{
+  int at = 0;
+  for (int arm = 0; arm < 2; arm++)
+    for (int i = 0; i < n; i++)
+      at += i ? sprintf(lines + at, "%c%d = matmul a=%c%d b=b\n", first + arm, i, first + arm, i - 1)
+              : sprintf(lines + at, "%c0 = matmul a=%c b=%c\n", first + arm, h, 'a' + arm);
+  return at;
+}
+
 /* h, then two arms of n products, then their join; then a tail. */
 static char *diamond(int n, int tail)
 {
   static char lines[8192];
   int at = sprintf(lines, "in a f32/8x8\nin b f32/8x8\nh = matmul a=a b=b\n");
-  for (int arm = 0; arm < 2; arm++)
-    for (int i = 0; i < n; i++)
-      at += i ? sprintf(lines + at, "%c%d = matmul a=%c%d b=b\n", 'x' + arm, i, 'x' + arm, i - 1)
-              : sprintf(lines + at, "%c0 = matmul a=h b=%c\n", 'x' + arm, 'a' + arm);
+  at += two_arms(lines + at, 'h', 'x', n);
   at += sprintf(lines + at, "%sz0 = matmul a=x%d b=y%d\n", tail ? "" : "out ", n - 1, n - 1);
   for (int i = 1; i <= tail; i++) at += sprintf(lines + at, "%sz%d = matmul a=z%d b=b\n", i < tail ? "" : "out ", i, i - 1);
   return lines;
@@ -312,13 +320,83 @@ static void chances(void)
          "ordered", ran, spread, apart);
 }
 
-/* A plan made for one context in another: in order until that one is made ready. */
+/* How many engines ran on the stream of the first one; 0: that is no stream of ours, or something waited. */
+static int in_order_on_one(const char *noted)
+{
+  char word[32];
+  const char *first = strstr(noted, "product ");
+  const int stream = first ? atoi(first + strlen("product ")) : 0;
+  snprintf(word, sizeof word, " %d, ", stream);
+  return stream && !strstr(noted, "wait") ? count(noted, word) : 0;
+}
+
+/* Executes with a workspace of the caller's, and returns what was noted. */
+static const char *execute_with(qn_context *ctx, const run *r)
+{
+  void *workspace = NULL, *counters = NULL;
+  qn_alloc(ctx, qn_plan_workspace(r->plan), &workspace);
+  qn_alloc(ctx, qn_plan_counters(r->plan), &counters);
+  fake->noted();
+  if (qn_plan_execute_with(ctx, r->plan, r->ptr, workspace, counters)) tap_note("%s", qn_last_error());
+  const char *noted = fake->noted();
+  all_well("with a workspace of the caller's");
+  qn_context_synchronize(ctx);
+  qn_free(ctx, workspace);
+  qn_free(ctx, counters);
+  return noted;
+}
+
+/* A plan of three lanes in a context that has two, with more events than the plan has: in order. */
+static void fewer_lanes(void)
+{
+  static char three[8192], two[8192];
+  run r = { .ctx = context(NULL) }, more = { .ctx = context(NULL) };
+  char text[16384];
+  snprintf(three, sizeof three, "%sr = all_reduce x=h\nout s = relu x=r\n", diamond(12, 0));
+  int at = sprintf(two, "in a f32/8x8\nin b f32/8x8\nh = matmul a=a b=b\n");
+  for (char h = 'h'; h < 'n'; h++) {
+    at += two_arms(two + at, h, (char)('A' + 2 * (h - 'h')), 6);
+    at += sprintf(two + at, "%s%c = matmul a=%c5 b=%c5\n", h + 1 < 'n' ? "" : "out ", h + 1, 'A' + 2 * (h - 'h'), 'B' + 2 * (h - 'h'));
+  }
+  if (!begin_run(&r, three) || !begin_run(&more, two)) {
+    tap_ok(0, "plans of several lanes");
+    return;
+  }
+  qn_plan_print(r.plan, text, sizeof text);
+  tap_ok(strstr(text, "lane=2") && count(execute(&r), "record") > 0, "two arms and a collective have three lanes");
+  qn_plan_print(more.plan, text, sizeof text);
+  tap_ok(!strstr(text, "lane=2") && count(execute(&more), "record") > 4, "diamonds in a row have two, and more events");
+  qn_context *mine = r.ctx;
+  qn_context_synchronize(mine);
+  const char *noted = execute_with(more.ctx, &r);
+  tap_ok(in_order_on_one(noted) == 28, "a context with fewer lanes than a plan runs it in order: %s", noted);
+  r.ctx = more.ctx;
+  tap_ok(!qn_context_reserve(r.ctx, r.plan) && strstr(execute(&r), "wait"), "until it is made ready");
+  all_well("all lanes");
+  r.ctx = mine;
+  end_run(&more);
+  end_run(&r);
+  qn_context_destroy(more.ctx);
+  qn_context_destroy(mine);
+}
+
+/* A plan made for one context in another: in order, with a workspace of the caller's, until that one is made ready. */
 static void elsewhere(void)
 {
   run r = { .ctx = context(NULL) };
   qn_context *other = context(NULL), *mine = r.ctx;
   if (begin_run(&r, diamond(6, 0))) {
     tap_ok(qn_plan_execute(other, r.plan, r.ptr) == QN_NOT_READY, "another context: %s", qn_last_error());
+    run small = { .ctx = other };
+    begin_run(&small, "in a f32/8x8\nout y = relu x=a\n");    /* opens the instance */
+    const char *noted = execute_with(other, &r);
+    tap_ok(in_order_on_one(noted) == 14, "with a workspace of the caller's it runs in order: %s", noted);
+    qn_recording *recording = NULL;
+    const qn_status begun = qn_record_begin(other), refused = begun ? begun : qn_context_reserve(other, r.plan);
+    tap_ok(refused == QN_NOT_READY && strstr(qn_last_error(), "streams"), "while a recording captures it cannot be made ready: %s",
+           qn_last_error());
+    if (!begun && !qn_record_end(other, &recording)) qn_recording_destroy(recording);
+    end_run(&small);
     r.ctx = other;
     tap_ok(!qn_context_reserve(other, r.plan) && strstr(execute(&r), "wait"), "has lanes when it is made ready");
     all_well("another context");
@@ -345,8 +423,56 @@ static void instances(void)
     tap_ok(!strcmp(noted, "close, open -1 of -1, "), "or leaves it: %s", noted);
   }
   end_run(&r);
-  qn_group_destroy(group);
+
+  /* From one group to another of the same size, whose plans are the same. */
+  qn_group *next = NULL;
+  float *x = NULL;
+  qn_context_join(r.ctx, group);
+  qn_alloc(r.ctx, 64 * sizeof *x, (void **)&x);
+  const qn_tensor t = qn_tensor_1d(x, QN_F32, 64);
+  qn_status status = qn_relu(r.ctx, &t, &t);
+  if (!status) status = qn_group_create(alone, &next);
+  fake->noted();
+  setenv("LANES_OPEN_FAILS", "1", 1);
+  if (!status) status = qn_context_join(r.ctx, next);
+  unsetenv("LANES_OPEN_FAILS");
+  const int failed = !strcmp(fake->noted(), "close, open 0 of 1, ");
+  if (!status) status = qn_relu(r.ctx, &t, &t);
+  if (!tap_ok(!status && failed && strstr(fake->noted(), "open 0 of 1, "), "an instance that fails to open is opened before it is used"))
+    tap_note("%d: %s", (int)status, qn_last_error());
+  qn_free(r.ctx, x);
   qn_context_destroy(r.ctx);
+  const char *noted = fake->noted();
+  tap_ok(count(noted, "close") == 1 && !strstr(noted, "open"), "a context that ends in a group opens nothing: %s", noted);
+  qn_group_destroy(next);
+  qn_group_destroy(group);
+}
+
+/* Recordings hold what their group's collectives communicate by. */
+static void recorded_in_a_group(void)
+{
+  run r = { .ctx = context(NULL) };
+  const char *const alone[] = { "at=none", NULL };
+  qn_group *group = NULL;
+  qn_recording *recording = NULL;
+  qn_status status = qn_group_create(alone, &group);
+  if (!status) status = qn_context_join(r.ctx, group);
+  if (!status && begin_run(&r, "in a f32/8x8\ng = matmul a=a b=a\nr = all_reduce x=g\nout y = relu x=r\n")) {
+    execute(&r);
+    tap_ok(!qn_record_begin(r.ctx) && !qn_plan_execute(r.ctx, r.plan, r.ptr) && !qn_record_end(r.ctx, &recording) &&
+           !qn_recording_replay(r.ctx, recording), "a collective is recorded in a group of one");
+    qn_context_join(r.ctx, NULL);
+    tap_ok(qn_plan_execute(r.ctx, r.plan, r.ptr) == QN_BAD_ARGUMENT && strstr(qn_last_error(), "group of 1 "),
+           "outside it its plan is refused: %s", qn_last_error());
+    tap_ok(qn_recording_replay(r.ctx, recording) == QN_BAD_ARGUMENT, "and its recording: %s", qn_last_error());
+    qn_context_join(r.ctx, group);
+    tap_ok(!qn_plan_execute(r.ctx, r.plan, r.ptr), "back in one the plan runs: %s", qn_last_error());
+    tap_ok(qn_recording_replay(r.ctx, recording) == QN_BAD_ARGUMENT, "but not what was captured before it left: %s", qn_last_error());
+    qn_recording_destroy(recording);
+  } else tap_ok(0, "a collective is planned in a group of one: %s", qn_last_error());
+  end_run(&r);
+  qn_context_destroy(r.ctx);
+  qn_group_destroy(group);
 }
 
 int main(void)
@@ -370,6 +496,8 @@ int main(void)
   failing();
   chances();
   elsewhere();
+  fewer_lanes();
   instances();
+  recorded_in_a_group();
   return tap_done();
 }

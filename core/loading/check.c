@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 typedef struct range { uintptr_t begin, end; bool written; } range;
-typedef struct event { struct timespec at; struct stream *stream; atomic_bool recorded; } event;      /* recorded: its last recording was run */
+typedef struct event { struct timespec at; struct stream *stream; atomic_ulong asked, run; } event;   /* its recordings: kept, and run */
 typedef struct block { char *p; size_t bytes; struct block *next; } block;
 
 /* Kept work; the fields that its run function needs. */
@@ -196,7 +196,7 @@ static void drain(stream *s, const event *until)
     pthread_mutex_lock(&lock);
     item *i = s->first;
     pthread_mutex_unlock(&lock);
-    if (!i || (until && until->recorded)) break;
+    if (!i || (until && until->run == until->asked)) break;
     qn_status status = i->run(i);
     if (status) qn__log(QN_LOG_ERROR, "%s", qn_last_error());
     if (status && !s->status) {
@@ -413,14 +413,15 @@ static void event_destroy(const qn_device *dev, void *e)
 static void read_clock(void *e)
 {
   clock_gettime(CLOCK_MONOTONIC, &((event *)e)->at);
-  ((event *)e)->recorded = true;
+  ((event *)e)->run++;
 }
 
 static qn_status event_record(const qn_device *dev, void *e, void *native)
 {
   ((event *)e)->stream = native;
-  ((event *)e)->recorded = false;
-  return host_call(dev, native, read_clock, e);
+  const qn_status status = host_call(dev, native, read_clock, e);
+  if (!status) ((event *)e)->asked++;
+  return status;
 }
 
 /* Runs at once what is waited for, and no more: what nobody waits for is still kept, where `keep` finds it. Its failure is the waiting

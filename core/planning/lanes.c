@@ -310,7 +310,7 @@ qn_status qn__lanes_wait(qn_context *ctx, const qn_plan *p, const qn__step *step
 
 qn_status qn__lanes_end(qn_context *ctx, const qn_plan *p, uint32_t begun, qn_status status)
 {
-  if (!status) return qn__lanes_wait(ctx, p, &p->step[p->n_steps]);
+  if (!status && !(status = qn__lanes_wait(ctx, p, &p->step[p->n_steps]))) return QN_OK;
   bool used[QN__LANES] = { false };
   char why[1024];
   snprintf(why, sizeof why, "%s", qn_last_error());             /* the first error counts */

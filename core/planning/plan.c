@@ -181,6 +181,9 @@ static qn_status set_steps(qn_plan *p, qn_part *const *part, int n)
 {
   if (!(p->step = qn__alloc((size_t)(n + 1) * sizeof *p->step))) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
   p->n_steps = (uint32_t)n;
+  p->ranks = -1;
+  for (int i = 0; i < n; i++)
+    if (part[i]->request.op[0].family == QN_FAMILY_COLLECTIVE) p->ranks = p->terms->demands.ranks;
   for (int i = 0; i < n; i++)
     p->step[i] = (qn__step){ .run = part[i]->engine->run, .prepared = &part[i]->prepared, .part = part[i],
                              .instance = part[i]->backend->instance };
@@ -274,7 +277,7 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   qn__trace_wrap(ctx, p);
   qn__profile_wrap(ctx, p);
   if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY &&
-      part[0]->request.op[0].family != QN_FAMILY_COLLECTIVE) {     /* the launch says the group */
+      p->ranks < 0) {                                           /* else the launch says the group */
     p->run = p->step[0].run;                                    /* its scratch is at offset 0 */
     p->prepared = p->step[0].prepared;
     p->threads = part[0]->demands.threads;
@@ -290,17 +293,20 @@ fail:
 
 /* ---- running ------------------------------------------------------------------------------------------------------- */
 
-static void *place_pointer(const qn_plan *p, const qn__place *place, void *const *ptr, char *workspace)
+/* base NULL: there is no such memory, and nobody uses it. */
+static void *beyond(void *base, uint64_t offset) { return base ? (char *)base + offset : NULL; }
+
+static void *place_pointer(const qn_plan *p, const qn__place *place, void *const *ptr, void *workspace)
 {
   switch (place->kind) {
-  case QN_PLACE_POINTER: return (char *)ptr[place->index] + place->offset;
-  case QN_PLACE_WORKSPACE: return workspace + place->offset;
+  case QN_PLACE_POINTER: return beyond(ptr[place->index], place->offset);
+  case QN_PLACE_WORKSPACE: return beyond(workspace, place->offset);
   case QN_PLACE_LITERAL: return (void *)&p->literal[place->index];
   default: return NULL;
   }
 }
 
-static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *launch, void *const *ptr, char *workspace, void *scratch)
+static qn_status run_step(const qn_plan *p, const qn__step *step, qn_launch *launch, void *const *ptr, void *workspace, void *scratch)
 {
   uint32_t n = step->part->request.n_values;
   void *few[QN__MANY], **all = n > QN__MANY ? scratch : few;
@@ -316,7 +322,7 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
   uint64_t saved = 0;
   qn_status status = QN_OK;
   const qn_device_ops *ops = ctx->dev->ops;
-  const bool lanes = p->n_lanes > 1 && p->n_events <= ctx->n_events;    /* else in order, as the steps come */
+  const bool lanes = p->n_lanes > 1 && p->n_lanes <= ctx->n_lanes && p->n_events <= ctx->n_events;  /* else in order, as the steps come */
   uint32_t s = 0;
   if (ops->enter && (status = ops->enter(&ctx->dev->desc, &saved))) return status;
   if (lanes) status = qn__lanes_begin(ctx, p);
@@ -326,9 +332,9 @@ qn_status qn__plan_run(qn_context *ctx, const qn_plan *p, void *const *ptr, void
       launch.stream = qn__lane_stream(ctx, step);
       if ((status = qn__lanes_wait(ctx, p, step))) continue;
     }
-    launch.counters = (char *)counters + step->counters;
+    launch.counters = beyond(counters, step->counters);
     launch.instance = step->instance >= 0 ? ctx->instance[step->instance] : NULL;
-    launch.workspace = (char *)workspace + step->workspace;
+    launch.workspace = beyond(workspace, step->workspace);
     launch.threads = step->part->demands.threads;
     if (step->direct) {
       launch.ptr = ptr;

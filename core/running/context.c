@@ -145,11 +145,14 @@ void qn_context_destroy(qn_context *ctx)
     qn_recording *r = NULL;
     if (ctx->recording && !qn_record_end(ctx, &r)) qn_recording_destroy(r);
     qn_context_synchronize(ctx);
+    if (!qn__enter(ctx->dev, &saved)) {
+      qn__context_close(ctx);                                   /* else leaving would open others */
+      qn__leave(ctx->dev, saved);
+    }
     qn_context_join(ctx, NULL);
     qn__context_forget(ctx);
     if (!qn__enter(ctx->dev, &saved)) {
       qn__profile_end(ctx);
-      qn__context_close(ctx);
       free_arena(ctx);
       if (ctx->own_stream && ctx->dev->ops->stream_destroy) ctx->dev->ops->stream_destroy(&ctx->dev->desc, ctx->own_stream);
       for (int l = 1; l < QN__LANES; l++)
@@ -336,8 +339,8 @@ qn_status qn__context_ready(qn_context *ctx, const qn_plan *p)
   bool lanes = p->n_lanes > 1 && (p->n_lanes > ctx->n_lanes || p->n_events > ctx->n_events), unclean = p->counters && ctx->counters_unclean;
   if (!missing && !grows && !lanes && !unclean) return QN_OK;
   if (qn__context_capturing(ctx))
-    return qn__fail(QN_NOT_READY, "the workspace would have to grow to %llu bytes while a recording captures; run the step once first",
-                    (unsigned long long)p->workspace);
+    return qn__fail(QN_NOT_READY, "the plan needs workspace (%llu bytes in all), streams or instances that ctx has not, and a recording "
+                    "captures; run the step once first", (unsigned long long)p->workspace);
   if ((status = qn__enter(ctx->dev, &saved))) return status;
   status = qn__context_open(ctx, missing);
   if (!status && p->workspace > ctx->workspace_bytes) status = grow(ctx, &ctx->workspace, &ctx->workspace_bytes, p->workspace);

@@ -32,7 +32,11 @@ qn_status qn_context_join(qn_context *ctx, qn_group *group)
     ctx->group->ctx = NULL;
   }
   ctx->group = group;
-  if (entered && qn__context_open(ctx, were)) qn__log(QN_LOG_WARN, "%s", qn_last_error());      /* plans that need it will say so too */
+  ctx->joined++;
+  if (entered && qn__context_open(ctx, were)) {
+    qn__log(QN_LOG_WARN, "%s", qn_last_error());
+    qn__context_forget(ctx);                          /* the next lookup of their plans opens what is missing, or says why not */
+  }
   if (entered) qn__leave(ctx->dev, saved);
   if (group) {
     group->ctx = ctx;

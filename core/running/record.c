@@ -12,6 +12,8 @@ struct qn_recording {
   uint64_t    owner;                      /* id of the context that made it, which may be gone; 0: the recording is destroyed */
   void       *native;                     /* the device's recording; NULL: use the list */
   uint64_t    profile;                    /* its row there */
+  int32_t     ranks;                      /* as a plan's, of any of its plans */
+  uint64_t    joined;                     /* the context's, then */
   entry      *list;
   int         n, cap;
   void       *workspace, *counters;
@@ -35,6 +37,8 @@ qn_status qn_record_begin(qn_context *ctx)
   r->dev = ctx->dev;
   r->owner = ctx->id;
   r->profile = qn__profile_id();
+  r->ranks = -1;
+  r->joined = ctx->joined;
   if (ctx->dev->ops->capture_begin) {
     if (!(status = qn__enter(ctx->dev, &saved))) {
       status = ctx->dev->ops->capture_begin(&ctx->dev->desc, ctx->stream);
@@ -92,6 +96,7 @@ static qn_status add(qn_recording *r, entry e, void *const *ptr, size_t n)
 
 qn_status qn__record_add(qn_context *ctx, const qn_plan *p, void *const *ptr)
 {
+  if (p->ranks >= 0) ctx->recording->ranks = p->ranks;
   return add(ctx->recording, (entry){ .plan = (qn_plan *)p }, ptr, ctx->dev->ops->capture_begin ? 0 : p->n_pointers);
 }
 
@@ -132,7 +137,10 @@ qn_status qn_recording_replay(qn_context *ctx, qn_recording *recording)
   if (!recording->owner) return qn__destroyed("recording");
   if (recording->owner != ctx->id) return qn__fail(QN_BAD_ARGUMENT, "recording: was made by another context, whose workspace it uses");
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; a recording cannot be part of another");
+  if ((status = qn__ranks_suit(ctx, "recording", recording->ranks))) return status;
   if (ctx->dev->ops->capture_begin) {
+    if (recording->ranks >= 0 && recording->joined != ctx->joined)
+      return qn__fail(QN_BAD_ARGUMENT, "recording: holds what its collectives communicated by, which ended as ctx left the group; record anew");
     if ((status = qn__enter(ctx->dev, &saved))) return status;
     status = qn__profile_replay(ctx, recording->profile, recording->n, recording->native);
     qn__leave(ctx->dev, saved);

@@ -100,6 +100,14 @@ static inline uint64_t seems_off(const qn_plan *p, void *const *ptr)
 
 /* ---- execution ------------------------------------------------------------------------------------------------- */
 
+/* Engines of collectives have the group's size in their state and workspace. */
+qn_status qn__ranks_suit(const qn_context *ctx, const char *what, int32_t ranks)
+{
+  if (ranks < 0 || ranks == ctx->settings.ranks) return QN_OK;
+  return qn__fail(QN_BAD_ARGUMENT, "%s: has collectives, and was made in a group of %d ranks; ctx is in one of %d (0: in none)", what,
+                  (int)ranks, (int)ctx->settings.ranks);
+}
+
 qn_status qn__plan_suits(const qn_context *ctx, const qn_plan *plan)
 {
   if (!plan) return qn__fail(QN_BAD_ARGUMENT, "plan: is NULL");
@@ -108,21 +116,23 @@ qn_status qn__plan_suits(const qn_context *ctx, const qn_plan *plan)
   if (plan->made_for > ctx->most_threads)
     return qn__fail(QN_DEVICE, "plan: was made before fork, for %d threads, which the child has not; make it in the child",
                     (int)plan->made_for);
-  return QN_OK;
+  return qn__ranks_suit(ctx, "plan", plan->ranks);
 }
 
 static qn_status not_ready(const qn_context *ctx, const qn_plan *plan)
 {
   qn_status status = qn__plan_suits(ctx, plan);
-  return status ? status : qn__fail(QN_NOT_READY, "plan: needs more workspace than ctx has, for another context made it, or ctx's "
-                                    "allocator was changed; call qn_context_reserve(ctx, plan) once first");
+  return status ? status : qn__fail(QN_NOT_READY, "plan: needs workspace or instances that ctx has not, for another context made it, or "
+                                    "ctx's allocator was changed; call qn_context_reserve(ctx, plan) once first");
 }
 
 static __attribute__((noinline)) qn_status execute_closely(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace,
                                                            void *counters)
 {
   if (p->scratch > ctx->scratch_bytes) return not_ready(ctx, p);
-  qn_status status = p->n_pointers > QN__MANY && !many_seem_off(ctx, p, ptr) ? QN_OK : look_closely(p, ptr);
+  qn_status status = qn__ranks_suit(ctx, "plan", p->ranks);
+  if (status) return status;
+  status = p->n_pointers > QN__MANY && !many_seem_off(ctx, p, ptr) ? QN_OK : look_closely(p, ptr);
   if (status) return status;
   if (ctx->recording && ((status = qn__record_add(ctx, p, ptr)) || !ctx->dev->ops->capture_begin)) return status;
   return qn__plan_run(ctx, p, ptr, workspace, counters);

@@ -36,7 +36,7 @@ QN_EXPORT qn_status QN_BACKEND_ENTRY(cudnn)(const qn_host *host, const qn_backen
 {
   static char version[32];
   const char *why;
-  if (host->struct_size < sizeof(qn_host) || host->abi_major != QN_ABI_MAJOR) return QN_NO_BACKEND;
+  if (host->struct_size < sizeof(qn_host) || host->abi_major != QN_ABI_MAJOR || host->abi_minor < 4) return QN_NO_BACKEND;
   peer_host = host;
   *out = &backend;
   if (!peer_find(version, &why)) return host->error(QN_NO_BACKEND, why);

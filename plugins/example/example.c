@@ -63,11 +63,12 @@ static const qn_backend backend = {
   .engines     = engines,
 };
 
-/* The only symbol that a plugin exports. */
+/* The only symbol that a plugin exports. It refuses a libquern that is older than the headers it was compiled with: before minor 4
+ * qn_backend.open had another form, which the size of qn_host does not tell. */
 qn_entry_fn QN_BACKEND_ENTRY(example);
 QN_EXPORT qn_status QN_BACKEND_ENTRY(example)(const qn_host *h, const qn_backend **out)
 {
-  if (h->struct_size < sizeof *h || h->abi_major != QN_ABI_MAJOR) return QN_NO_BACKEND;
+  if (h->struct_size < sizeof *h || h->abi_major != QN_ABI_MAJOR || h->abi_minor < 4) return QN_NO_BACKEND;
   host = h;
   *out = &backend;
   return QN_OK;

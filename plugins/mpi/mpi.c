@@ -402,7 +402,7 @@ qn_entry_fn QN_BACKEND_ENTRY(mpi);
 
 QN_EXPORT qn_status QN_BACKEND_ENTRY(mpi)(const qn_host *host, const qn_backend **out)
 {
-  if (host->struct_size < sizeof(qn_host) || host->abi_major != QN_ABI_MAJOR) return QN_NO_BACKEND;
+  if (host->struct_size < sizeof(qn_host) || host->abi_major != QN_ABI_MAJOR || host->abi_minor < 4) return QN_NO_BACKEND;
   mpi_host = host;
   *out = &backend;
   return QN_OK;

@@ -330,7 +330,7 @@ qn_entry_fn QN_BACKEND_ENTRY(nccl);
 QN_EXPORT qn_status QN_BACKEND_ENTRY(nccl)(const qn_host *host, const qn_backend **out)
 {
   const char *why;
-  if (host->struct_size < sizeof(qn_host) || host->abi_major != QN_ABI_MAJOR) return QN_NO_BACKEND;
+  if (host->struct_size < sizeof(qn_host) || host->abi_major != QN_ABI_MAJOR || host->abi_minor < 4) return QN_NO_BACKEND;
   nccl_host = host;
   *out = &backend;
   if (!nccl_find(&why)) return host->error(QN_NO_BACKEND, why);

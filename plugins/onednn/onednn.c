@@ -315,7 +315,7 @@ QN_EXPORT qn_status QN_BACKEND_ENTRY(onednn)(const qn_host *h, const qn_backend 
 {
   static char version[32];
   const dnnl_version_t *v = dnnl_version();
-  if (h->abi_major != QN_ABI_MAJOR)
+  if (h->struct_size < sizeof *h || h->abi_major != QN_ABI_MAJOR || h->abi_minor < 4)
     return QN_NO_BACKEND;
   host = h;
   if (v->major != DNNL_VERSION_MAJOR)
