@@ -274,10 +274,13 @@ static qn_status too_late(mpi_member *m, const char *call, int peer)
 static qn_status wait_for(mpi_member *m, const char *call, int error, MPI_Request *request, int peer, bool resting)
 {
   int64_t since = 0, looked = 0;
-  for (int i = 0; !error; i++) {
+  for (int i = 0; !error;) {
     int done = 0;
     if ((error = MPI_Test(request, &done, MPI_STATUS_IGNORE)) || done) break;
-    if (i < m->spins) continue;
+    if (i < m->spins) {
+      i++;
+      continue;
+    }
     const int64_t t = now();
     if (!since) since = looked = t;
     if (resting && t - since > 20) rest(100);
