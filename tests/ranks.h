@@ -78,29 +78,39 @@ static inline void rank_main(int rank, int size, void (*fn)(place_in *))
   _exit(0);
 }
 
-/* Runs fn on n ranks. victim: killed after `after` seconds by this process; -1: none. True: all others ended in time. */
+static inline void end_rank(pid_t pid)
+{
+  if (pid > 0) kill(pid, SIGKILL);
+}
+
+/* Runs fn on n ranks. victim: killed after `after` seconds by this process; -1: none. True: all began, and all others ended in time. */
 static inline int run_ranks(int n, void (*fn)(place_in *), int victim, double after)
 {
   pid_t pid[MOST];
   const double limit = now() + 2 * deadline + 20;
-  int left = n, state;
+  int left = 0, begun, state;
   memset(all, 0, MOST * sizeof *all);
   fflush(stdout);
-  for (int r = 0; r < n; r++)
+  for (int r = 0; r < n; r++) {           /* pid: 0: there is no such process, so that none is ever sent a signal for it */
     if (!(pid[r] = fork())) rank_main(r, n, fn);
+    if (pid[r] < 0) pid[r] = 0;
+    left += pid[r] > 0;
+  }
+  begun = left;
   if (victim >= 0) {
     pause_for(after);
-    kill(pid[victim], SIGKILL);
+    end_rank(pid[victim]);
   }
   while (left && now() < limit) {
     const pid_t done = waitpid(-1, &state, WNOHANG);
-    if (done > 0) left--;
-    else pause_for(0.002);
+    if (done <= 0) pause_for(0.002);
+    for (int r = 0; r < n && done > 0; r++)
+      if (pid[r] == done) pid[r] = 0, left--;
   }
-  for (int r = 0; r < n && left; r++) kill(pid[r], SIGKILL);
+  for (int r = 0; r < n; r++) end_rank(pid[r]);
   while (waitpid(-1, &state, 0) > 0) {}
   unlink(place + strlen("at=file://"));
-  return !left;
+  return !left && begun == n;
 }
 
 static inline void note_all(int n)
@@ -130,7 +140,7 @@ static inline int all_failed(int n, int except, const char *one, const char *two
 static inline void test(const char *name, int ended, int ok, int n)
 {
   if (!tap_ok(ended && ok, "%s", name)) {
-    if (!ended) tap_note("a rank did not end");
+    if (!ended) tap_note("a rank did not begin, or did not end");
     note_all(n);
   }
 }
@@ -241,7 +251,12 @@ static inline int launched_rank(const char *program, const char *name, const lau
     return 1;
   }
   const int rank = qn_group_rank(g), size = qn_group_size(g);
-  const qn_status status = size > MOST ? QN_UNSUPPORTED : join(&p, rank, size);
+  if (size > MOST) {
+    fprintf(stderr, "%s: at most %d ranks, not %d\n", program, (int)MOST, size);
+    qn_group_destroy(g);
+    return 2;
+  }
+  const qn_status status = join(&p, rank, size);
   if (getenv("GROUP_KILL") && sscanf(getenv("GROUP_KILL"), "%d:%lf", &victim, &after) == 2 && victim == rank)
     pthread_create(&killer, NULL, kill_later, &after);
   if (status) failed(&p, status, now());

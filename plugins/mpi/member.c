@@ -177,7 +177,7 @@ static errand *new_errand(int (*fn)(errand *), int size)
   return e;
 }
 
-/* Where it fails e is the thread's. */
+/* Where it fails e is no longer the caller's: freed, or the thread's, which still runs. */
 static qn_status send_out(const mpi_member *m, errand *e, const char *call)
 {
   pthread_t thread;
@@ -189,8 +189,12 @@ static qn_status send_out(const mpi_member *m, errand *e, const char *call)
     return mpi_host->ranks_fail(m->ranks, why);
   }
   const qn_status status = waited_for(m, e, call);
-  if (status) pthread_detach(thread);
-  else pthread_join(thread, NULL);
+  pthread_mutex_lock(&e->lock);
+  const bool done = e->done;
+  pthread_mutex_unlock(&e->lock);
+  if (done) pthread_join(thread, NULL);
+  else pthread_detach(thread);
+  if (done && status) mpi_host->free(e);
   return status;
 }
 
@@ -274,10 +278,13 @@ static qn_status too_late(mpi_member *m, const char *call, int peer)
 static qn_status wait_for(mpi_member *m, const char *call, int error, MPI_Request *request, int peer, bool resting)
 {
   int64_t since = 0, looked = 0;
-  for (int i = 0; !error; i++) {
+  for (int i = 0; !error;) {
     int done = 0;
     if ((error = MPI_Test(request, &done, MPI_STATUS_IGNORE)) || done) break;
-    if (i < m->spins) continue;
+    if (i < m->spins) {
+      i++;
+      continue;
+    }
     const int64_t t = now();
     if (!since) since = looked = t;
     if (resting && t - since > 20) rest(100);
@@ -479,13 +486,17 @@ static qn_status make(mpi_member *m)
     mpi_host->free(e), mpi_host->free(c);
     return status;
   }
-  if ((status = send_out(m, e, "MPI_Init_thread"))) return status;      /* the thread may still use e */
+  if ((status = send_out(m, e, "MPI_Init_thread"))) {
+    mpi_host->free(c);
+    return status;
+  }
   int rank = 0;
   if (e->level < MPI_THREAD_MULTIPLE)
     status = mpi_host->ranks_fail(m->ranks, "the group has failed: MPI is not at the level MPI_THREAD_MULTIPLE, which Quern needs");
   else if (MPI_Comm_rank(MPI_COMM_WORLD, &rank) || rank != mine.rank)
     status = mpi_host->ranks_fail(m->ranks, "the group has failed: the launcher's number of this process is not MPI's");
   mpi_host->free(e);
+  if (status) mpi_host->free(c);
   if (status || (status = send_out(m, c, "MPI_Comm_create_group"))) return status;
   m->comm = c->comm;
   mpi_host->free(c);
