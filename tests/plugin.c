@@ -26,12 +26,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return QN_INTERNAL;
 }
 
-static qn_status open_instance(const qn_open *with, void **instance)
-{
-  (void)with, (void)instance;
-  return QN_INTERNAL;
-}
-
 static const qn_engine rows[] = { { .name = "never", .op = QN_OP_MATMUL, .prepare = prepare, .run = run } };
 static const qn_engine no_run[] = { { .name = "never", .op = QN_OP_MATMUL, .prepare = prepare } };
 static const qn_engine no_name[] = { { .op = QN_OP_MATMUL, .prepare = prepare, .run = run } };
@@ -98,10 +92,7 @@ QN_EXPORT qn_status ENTRY(const qn_host *host, const qn_backend **out)
     torn_device.event_create_untimed = NULL;
     table.device = &torn_device;
   }
-  if (CASE(old_open)) {                               /* it would take what open is given for something else */
-    table.open = open_instance;
-    table.abi_minor = 3;
-  }
+  if (CASE(old_minor)) table.abi_minor = 3;             /* its roles have other numbers */
   if (CASE(apart)) table.name = "apart";
   if (CASE(held)) {                                   /* waits for t_loader: a file beside it appears, and is removed */
     char beside[4096];

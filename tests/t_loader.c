@@ -284,7 +284,7 @@ int main(int argc, char **argv)
   misbehaves("short_device", "a device table of 24 bytes", "24 bytes");
   misbehaves("torn_device", "a device table with three of the streams' four", "streams");
   misbehaves("torn_waits", "a device table with one of the waits' two", "event_create_untimed and event_wait");
-  misbehaves("old_open", "instances opened as before minor 4", "compile it anew");
+  misbehaves("old_minor", "roles as before minor 4", "compile it anew");
 
   /* dlopen maps more of a truncated file than there is: touching that would kill the process. */
   static const size_t few[] = { 0, 1, 4, 63, 64, 200, 1000, 4096 };

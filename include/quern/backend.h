@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 #define QN_ABI_MAJOR 1                /* part of the entry's name: another major version is another symbol */
-#define QN_ABI_MINOR 4                /* grows by additions only */
+#define QN_ABI_MINOR 4                /* grows by additions; a backend below 4, whose roles and open were others, is refused */
 
 typedef struct qn_host     qn_host;
 typedef struct qn_backend  qn_backend;
