@@ -103,9 +103,8 @@ QN_EXPORT qn_status ENTRY(const qn_host *host, const qn_backend **out)
     host->log(QN_LOG_WARN, "held");
   }
   if (CASE(unknown_kind)) table.device_kind = "abacus";
-  if (CASE(earlier)) {                                /* minor 0, without variables: what follows is not part of the struct */
+  if (CASE(earlier)) {                                /* a shorter table, without variables: what follows is not part of the struct */
     table.struct_size = offsetof(qn_backend, variables);
-    table.abi_minor = 0;
     table.name = "earlier";
     table.variables = (const char *const *)8;
   }

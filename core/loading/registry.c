@@ -68,7 +68,6 @@ static qn_status index_engines(qn__backend *b)
   for (int i = 0; i < n; i++) {
     qn_engine *row = &b->engine[b->n_engines];
     memcpy(row, qn_backend_engine(t, i), size);
-    if (t->abi_minor < 3) row->pattern = NULL;                  /* other memory stood here */
     if (!row->name || !row->prepare || !row->run)
       return qn__fail(QN_NO_BACKEND, "%s: row %d of its engines lacks a name, prepare or run", b->path, i);
     if (!is_word(row->name))
