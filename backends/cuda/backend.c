@@ -50,7 +50,7 @@ static const qn_backend cuda_backend = {
 
 QN_EXPORT qn_status QN_BACKEND_ENTRY(cuda)(const qn_host *host, const qn_backend **out)
 {
-  if (host->struct_size < sizeof(qn_host) || host->abi_major != QN_ABI_MAJOR) return QN_NO_BACKEND;
+  if (host->struct_size < sizeof(qn_host) || host->abi_major != QN_ABI_MAJOR || host->abi_minor < 4) return QN_NO_BACKEND;
   cuda_host = host;
   *out = &cuda_backend;
   return QN_OK;

@@ -64,7 +64,7 @@ static const qn_backend backend = {
 };
 
 /* The only symbol that a plugin exports. It refuses a libquern that is older than the headers it was compiled with: before minor 4
- * qn_backend.open had another form, which the size of qn_host does not tell. */
+ * roles had other numbers, and qn_backend.open another form, which the size of qn_host does not tell. */
 qn_entry_fn QN_BACKEND_ENTRY(example);
 QN_EXPORT qn_status QN_BACKEND_ENTRY(example)(const qn_host *h, const qn_backend **out)
 {
