@@ -2,7 +2,7 @@
  *
  * Ranks are forked before any context exists. `PROGRAM NAME` is one rank, of those that a launcher started, at one of the program's tests:
  * so plugins/mpi/mpi.tap runs them over MPI. GROUP_BACKEND: its backends; GROUP_KILL=RANK:SECONDS: that rank ends so after it has met the
- * others. Exit status: 0: as it should. */
+ * others; GROUP_PATIENCE=N: the test's time, deadline and all, goes N times slower. Exit status: 0: as it should. */
 #ifndef QUERN_TESTS_RANKS_H
 #define QUERN_TESTS_RANKS_H
 #include <pthread.h>
@@ -238,11 +238,12 @@ static inline int launched_rank(const char *program, const char *name, const lau
   char by[128];
   pthread_t killer;
   place_in p;
+  const double patience = getenv("GROUP_PATIENCE") ? atof(getenv("GROUP_PATIENCE")) : 1;
   while (t < end && strcmp(t->name, name)) t++;
   if (t == end || !ranks_begin()) return 2;
   rmdir(folder);
   snprintf(place, sizeof place, "at=env");
-  deadline = t->deadline;
+  deadline = t->deadline * patience;
   snprintf(by, sizeof by, "backend=%s", getenv("GROUP_BACKEND") ? getenv("GROUP_BACKEND") : "cpu_ref");
   backend = by;
   qn_group *g = NULL;                     /* in which MPI starts, which takes longer than the tests wait */
@@ -263,7 +264,8 @@ static inline int launched_rank(const char *program, const char *name, const lau
   else t->fn(&p);
   part(&p);
   const seen *s = &all[rank];
-  const int ok = t->one ? s->status == QN_DEVICE && s->seconds < deadline * 1.2 + 3 && strstr(s->text, t->one) && strstr(s->text, t->two)
+  const double most = (t->deadline * 1.2 + 3) * patience;
+  const int ok = t->one ? s->status == QN_DEVICE && s->seconds < most && strstr(s->text, t->one) && strstr(s->text, t->two)
                         : s->ok && !s->status;
   printf("%s rank %d of %d: %s%s, status %d after %.2f s%s%s\n", ok ? "right:" : "wrong:", rank, size, t->name, s->ok ? ", ok" : "",
          (int)s->status, s->seconds, *s->text ? ": " : "", s->text);

@@ -136,9 +136,9 @@ static void divide(const work *w, char *at, int64_t n)
   float *f = (float *)(void *)at;
   double *d = (double *)(void *)at;
   if (w->s->dtype == QN_F64)
-    for (int64_t i = 0; i < n; i++) d[i] /= w->k->size;
+    for (int64_t i = 0; i < n; i++) d[i] /= w->m->ranks->size;
   else
-    for (int64_t i = 0; i < n; i++) f[i] /= (float)w->k->size;
+    for (int64_t i = 0; i < n; i++) f[i] /= (float)w->m->ranks->size;
 }
 
 /* ---- a chunk: units b0 to b1 of each share ------------------------------------------------------- */
@@ -209,7 +209,7 @@ static void spread(int *count, int *at, int size, int64_t n, int64_t step)
 static qn_status shares(const work *w, int64_t b0, int64_t b1)
 {
   const bool gathers = w->k->op == QN_OP_ALL_GATHER;
-  const int size = w->k->size;
+  const int size = w->m->ranks->size;     /* as MPI takes it, and `numbers` has room for */
   const int64_t n = b1 - b0, total = w->s->total;
   int *count = w->m->numbers, *x_at = count + size, *y_at = x_at + size;
   char *stage = w->l->workspace, *x = stage, *y = stage;
