@@ -109,8 +109,8 @@ static qn_status check_table(const char *path, const qn_backend *t)
   if (!t->name || !*t->name || strpbrk(t->name, "/,: ") || !is_word(t->name))
     return qn__fail(QN_NO_BACKEND, "%s: its name is missing, too long, or has one of \"/,: \" in it", path);
   if (t->abi_minor < 4)
-    return qn__fail(QN_NO_BACKEND, "%s: it is compiled for minor %u of quern/backend.h, whose roles and open were others; at least minor 4 is "
-                    "needed: compile it anew", path, t->abi_minor);
+    return qn__fail(QN_NO_BACKEND, "%s: it is compiled for minor %u of quern/backend.h, whose roles and open were others; at least minor 4 "
+                    "is needed: compile it anew", path, t->abi_minor);
   if (!t->version || !t->device_kind || !*t->device_kind || strlen(t->device_kind) > 15 || !t->engines)
     return qn__fail(QN_NO_BACKEND, "%s: its table lacks a version, a device kind or a list of engines", path);
   if (!is_word(t->version)) return qn__fail(QN_NO_BACKEND, "%s: its version has over 63 bytes, or control characters", path);

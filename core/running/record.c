@@ -140,7 +140,8 @@ qn_status qn_recording_replay(qn_context *ctx, qn_recording *recording)
   if ((status = qn__ranks_suit(ctx, "recording", recording->ranks))) return status;
   if (ctx->dev->ops->capture_begin) {
     if (recording->ranks >= 0 && recording->joined != ctx->joined)
-      return qn__fail(QN_BAD_ARGUMENT, "recording: holds what its collectives communicated by, which ended as ctx left the group; record anew");
+      return qn__fail(QN_BAD_ARGUMENT, "recording: holds what its collectives communicated by, which ended as ctx left the group; "
+                      "record anew");
     if ((status = qn__enter(ctx->dev, &saved))) return status;
     status = qn__profile_replay(ctx, recording->profile, recording->n, recording->native);
     qn__leave(ctx->dev, saved);

@@ -199,7 +199,8 @@ inline void ptx_mma_sync_aligned_m8n8k4_row_col_f64_f64_f64_f64(double &d0, doub
   emulated_give(~0u, own, sizeof own);
   for (int k = 0; k < 4; k++)
     for (int c = 0; c < 2; c++) {
-      const double x = emulated_take<double2>(emulated_lane / 4 * 4 + k).x, y = emulated_take<double2>((emulated_lane % 4 * 2 + c) * 4 + k).y;
+      const double x = emulated_take<double2>(emulated_lane / 4 * 4 + k).x,
+                   y = emulated_take<double2>((emulated_lane % 4 * 2 + c) * 4 + k).y;
       sum[c] = std::fma(x, y, sum[c]);
     }
   __syncwarp();                           /* all have read */
