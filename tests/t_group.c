@@ -352,12 +352,10 @@ int main(int argc, char **argv)
     const int ended = run_ranks(4, until_failure, victim, 0.3);
     test(name, ended, all_failed(4, victim, who, ""), 4);
   }
-  deadline = 1;
   fails("different ops: both lines, at the deadline", 2, other_ops, -1, "all_reduce x=[f32/12]", "recv x=[f32/12]");
   const int ended = run_ranks(3, too_slow, -1, 0);
   test("a rank that is too slow is named, the failure stays", ended,
        all_failed(3, -1, "for rank 1", "its deadline") && all[0].ok && all[1].ok && all[2].ok, 3);
-  deadline = 4;
   random_kills(kills ? atoi(kills) : 12);
   check_options();
   tap_ok(!rmdir(folder), "nothing is left behind");
