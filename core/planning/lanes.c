@@ -28,7 +28,7 @@ typedef struct edge { int32_t step, next; } edge;
 
 typedef struct node {
   int32_t from;                           /* list of the steps on which it depends */
-  int32_t lane, follower;                     /* follower: the step that has its lane next if it can; -1: none */
+  int32_t lane, follower;                 /* follower: the step that has its lane next if it can; -1: none */
   double  ns, busy, rest, end;            /* busy: it fills the device so long; rest: from its begin to the plan's end; end: simulated */
   bool    collective;
 } node;

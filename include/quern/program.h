@@ -9,7 +9,7 @@
  *   qn_program_read_before  the same of the ops that make an operand of the anchor: a prologue
  *   qn_program_cut          keeps its first steps: an engine that takes fewer ops, which changes what must be written
  *   qn_program_link_of      how a step continues a chain, and qn_program_is_sum: for kernels that know no other programs
- *   qn_program_print        as lines, and qn_program_parse reads them: to log, to compare, as the key of what is compiled from it
+ *   qn_program_print        as lines, and qn_program_parse reads them: to log and to compare (tests do); no engine compiles from them yet
  *
  * Rounding. A step computes in the dtype `in`, that of its tensors, to which scalars and attributes are converted first. `to` is the
  * dtype of its result's tensor. What is written is rounded to it. A step that reads the result may see more digits, also behind a cast;
