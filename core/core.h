@@ -112,7 +112,7 @@ void       qn__views_free(qn__views *v);            /* NULL is a no-op */
 typedef struct qn__range { uintptr_t begin, end; } qn__range;         /* end: 2 * address, plus 1 if written */
 bool      qn__ranges_meet(qn__range *r, size_t n);
 
-/* graph.c: turns arrays into a checked graph; used by notation.c, qn_graph_make and the BLAS-like call. */
+/* graph.c and graph_of_op.c: turn arrays into a checked graph; used by notation.c, qn_graph_make and the BLAS-like call. */
 qn_status qn__graph_alive(const qn_graph *g);       /* an error if g is NULL or destroyed */
 qn_status qn__graph_finish(qn_graph *g);            /* sets producers, users, escapes; infers each op in order */
 qn_status qn__graph_of_op(const qn_op *op, qn_graph **graph_p);   /* one op, checked: the first call of a problem */

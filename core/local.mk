@@ -65,6 +65,7 @@ core_libcore_la_SOURCES = \
   core/language/infer_selection.c \
   core/language/infer_transform.c \
   core/language/graph.c \
+  core/language/graph_of_op.c \
   core/language/notation.c \
   core/language/notation_words.c \
   core/language/notation_print.c \

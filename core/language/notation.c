@@ -320,57 +320,6 @@ static qn_status read_attribute(const qn__parser *s, const qn_attr_info *a, qn__
 
 /* ---- ops ---------------------------------------------------------------------------------- */
 
-/* Edit distance: letters to change, insert or delete to turn one word into the other. */
-static int distance(qn__span a, const char *b)
-{
-  int row[40];
-  size_t n = strlen(b);
-  if (a.n > 38 || n > 38) return 99;
-  for (size_t j = 0; j <= n; j++) row[j] = (int)j;
-  for (size_t i = 1; i <= a.n; i++) {
-    int diagonal = row[0];
-    row[0] = (int)i;
-    for (size_t j = 1; j <= n; j++) {
-      int best = diagonal + (a.s[i - 1] != b[j - 1]);
-      if (row[j] + 1 < best) best = row[j] + 1;
-      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-      diagonal = row[j];
-      row[j] = best;
-    }
-  }
-  return row[n];
-}
-
-/* Else suggests: the op that the field calls so, or one whose name differs in a third of the word's letters at most. */
-static const qn_op_info *op_named(const qn__parser *s, qn__span word)
-{
-  const qn_op_info *near = NULL;
-  int least = word.n < 9 ? (int)word.n / 3 + 1 : 4;
-  for (int i = 0; i < qn__n_ops; i++)
-    if (qn__same(word, qn__ops[i].name)) return &qn__ops[i];
-  for (int i = 0; i < qn__n_aliases; i++)
-    if (qn__same(word, qn__aliases[i].word)) near = &qn__ops[qn__aliases[i].op], least = 0;
-  for (int i = 0; i < qn__n_ops; i++) {
-    int d = distance(word, qn__ops[i].name);
-    if (d < least) near = &qn__ops[i], least = d;
-  }
-  if (near) qn__syntax(s, word.s, "no op is called \"%s\"; did you mean %s?", qn__show(word).s, near->name);
-  else if (word.n) qn__syntax(s, word.s, "no op is called \"%s\"", qn__show(word).s);
-  else qn__syntax(s, word.s, "expected an op");
-  return NULL;
-}
-
-static qn_status unknown_key(const qn__parser *s, const qn_op_info *op, qn__span key)
-{
-  char known[256] = "";
-  size_t n = 0;
-  for (uint32_t r = 0; r < op->n_roles && n < sizeof known; r++)
-    n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", r ? " " : "", op->role[r].name);
-  for (uint32_t k = 0; k < op->n_attrs && n < sizeof known; k++)
-    n += (size_t)snprintf(known + n, sizeof known - n, " %s", op->attr[k].name);
-  return qn__syntax(s, key.s, "%s has no \"%s\"; it has %s", op->name, qn__show(key).s, known);
-}
-
 enum { MAX_ATTRS = 16 };
 typedef struct op_text { qn__span role[QN_MAX_ROLES], attr[MAX_ATTRS]; } op_text;   /* s NULL: absent */
 
@@ -384,7 +333,7 @@ static qn_status read_pairs(qn__parser *s, const qn_op_info *op, op_text *text)
       if (qn__same(key, op->role[r].name)) slot = &text->role[r];
     for (uint32_t k = 0; k < op->n_attrs && k < MAX_ATTRS; k++)
       if (qn__same(key, op->attr[k].name)) slot = &text->attr[k];
-    if (!slot) return unknown_key(s, op, key);
+    if (!slot) return qn__unknown_key(s, op, key);
     if (slot->s) return qn__syntax(s, key.s, "%s is given twice", qn__show(key).s);
     s->p++;
     *slot = (qn__span){ s->p, 0 };
@@ -398,7 +347,7 @@ static qn_status read_pairs(qn__parser *s, const qn_op_info *op, op_text *text)
 /* OP { role=operand | attribute=value }. name: of its first output, in a graph; over: the value whose memory that output takes. */
 static qn_status read_op(qn__parser *s, qn__span word, qn__span name, int32_t over)
 {
-  const qn_op_info *op = op_named(s, word);
+  const qn_op_info *op = qn__op_named(s, word);
   if (!op) return QN_SYNTAX;
   op_text text;
   qn_status status = read_pairs(s, op, &text);

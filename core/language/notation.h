@@ -42,5 +42,8 @@ bool qn__read_integer(const char **p, const char *end, int64_t *out);
 bool qn__read_number(qn__span t, double *out);                          /* the whole span: 1, -0.5, 1e-3, inf, nan */
 qn__span qn__tensor_dtype(qn__span t);              /* the dtype word at its start; n 0: not a tensor */
 qn_status qn__read_tensor(const qn__parser *s, qn__span t, qn_value *v);
+/* NULL: an error that suggests the op that the field calls so, or one whose name differs in a third of the word's letters at most. */
+const qn_op_info *qn__op_named(const qn__parser *s, qn__span word);
+qn_status qn__unknown_key(const qn__parser *s, const qn_op_info *op, qn__span key);     /* returns QN_SYNTAX */
 
 #endif

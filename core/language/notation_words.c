@@ -1,5 +1,5 @@
-/* notation_words.c -- the lexical level of problem lines: characters, numbers, tensors, layouts; and errors with
- * line and column. */
+/* notation_words.c -- the lexical level of problem lines: characters, numbers, tensors, layouts, names of ops;
+ * and errors with line and column. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -194,4 +194,56 @@ qn_status qn__read_tensor(const qn__parser *s, qn__span t, qn_value *v)
   for (int i = v->rank; i < QN_MAX_RANK; i++) v->dim[i] = 1;
   if (p < end) return qn__syntax(s, p, "\"%s\" cannot follow in a tensor", qn__show((qn__span){ p, (size_t)(end - p) }).s);
   return QN_OK;
+}
+
+/* ---- names of ops, and what they might have meant ----------------------------------------- */
+
+/* Edit distance: letters to change, insert or delete to turn one word into the other. */
+static int distance(qn__span a, const char *b)
+{
+  int row[40];
+  size_t n = strlen(b);
+  if (a.n > 38 || n > 38) return 99;
+  for (size_t j = 0; j <= n; j++) row[j] = (int)j;
+  for (size_t i = 1; i <= a.n; i++) {
+    int diagonal = row[0];
+    row[0] = (int)i;
+    for (size_t j = 1; j <= n; j++) {
+      int best = diagonal + (a.s[i - 1] != b[j - 1]);
+      if (row[j] + 1 < best) best = row[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      diagonal = row[j];
+      row[j] = best;
+    }
+  }
+  return row[n];
+}
+
+const qn_op_info *qn__op_named(const qn__parser *s, qn__span word)
+{
+  const qn_op_info *near = NULL;
+  int least = word.n < 9 ? (int)word.n / 3 + 1 : 4;
+  for (int i = 0; i < qn__n_ops; i++)
+    if (qn__same(word, qn__ops[i].name)) return &qn__ops[i];
+  for (int i = 0; i < qn__n_aliases; i++)
+    if (qn__same(word, qn__aliases[i].word)) near = &qn__ops[qn__aliases[i].op], least = 0;
+  for (int i = 0; i < qn__n_ops; i++) {
+    int d = distance(word, qn__ops[i].name);
+    if (d < least) near = &qn__ops[i], least = d;
+  }
+  if (near) qn__syntax(s, word.s, "no op is called \"%s\"; did you mean %s?", qn__show(word).s, near->name);
+  else if (word.n) qn__syntax(s, word.s, "no op is called \"%s\"", qn__show(word).s);
+  else qn__syntax(s, word.s, "expected an op");
+  return NULL;
+}
+
+qn_status qn__unknown_key(const qn__parser *s, const qn_op_info *op, qn__span key)
+{
+  char known[256] = "";
+  size_t n = 0;
+  for (uint32_t r = 0; r < op->n_roles && n < sizeof known; r++)
+    n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", r ? " " : "", op->role[r].name);
+  for (uint32_t k = 0; k < op->n_attrs && n < sizeof known; k++)
+    n += (size_t)snprintf(known + n, sizeof known - n, " %s", op->attr[k].name);
+  return qn__syntax(s, key.s, "%s has no \"%s\"; it has %s", op->name, qn__show(key).s, known);
 }

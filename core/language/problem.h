@@ -102,8 +102,12 @@ static inline uint32_t qn__alignment(const void *p)
 typedef char qn__value_text[64];
 const char *qn__value_name(const qn_graph_view *v, int32_t i, qn__value_text buffer);
 
-/* Allocates a graph of these sizes in one block, with zeroed arrays. */
+/* ---- graph.c ------------------------------------------------------------------------------- */
+
 typedef struct qn__graph_sizes { size_t ops, values, pointers, ints, attr_bytes, name_bytes; } qn__graph_sizes;
+typedef struct qn__graph_arrays { int32_t *ints; char *attr, *names; } qn__graph_arrays;    /* those that ops and names point into */
+/* A graph of these sizes in one block, with zeroed arrays; NULL: no memory (qn_last_error). */
+qn_graph *qn__graph_new(const qn__graph_sizes *sizes, qn__graph_arrays *a);
 
 /* NULL, or why this literal is refused in this role: "is no truth value; ...". */
 const char *qn__literal_refused(const qn_role_info *role, double number);
