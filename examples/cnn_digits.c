@@ -34,6 +34,8 @@
 
 /* ---- options and errors -------------------------------------------------------------------------- */
 
+#define MAX_BATCH 65536
+
 typedef struct options {
   int c1, c2, epochs, batch, norm, engines, quiet, ranks, shard;       /* batch: of all ranks */
   unsigned long seed;
@@ -294,8 +296,9 @@ static void run_step(network *net)
     execute(net, i);
 }
 
-/* moved: shifts images by up to that many of the 8 pixels, at random, so that the network learns to ignore shifts. */
-static void load_batch(network *net, const digits *d, const int *order, int n, double moved)
+/* n digits of the list order, from its place `from` on; at its end it begins anew. moved: shifts images by up to that many of the 8 pixels,
+ * at random, so that the network learns to ignore shifts. */
+static void load_batch(network *net, const digits *d, const int *order, int n_order, int from, int n, double moved)
 {
   float *image = net->host + net->in.image;
   int32_t *label = (int32_t *)(void *)(net->host + net->in.label);
@@ -303,16 +306,17 @@ static void load_batch(network *net, const digits *d, const int *order, int n, d
   resampling((float (*)[8])(net->host + net->in.down), moved * random_uniform());
   resampling((float (*)[8])(net->host + net->in.across), moved * random_uniform());
   for (int i = 0; i < n; i++) {
-    memcpy(image + i * PIXELS, d->image[order[i]], sizeof d->image[0]);
-    label[i] = d->label[order[i]];
+    const int digit = order[(from + i) % n_order];
+    memcpy(image + i * PIXELS, d->image[digit], sizeof d->image[0]);
+    label[i] = d->label[digit];
   }
 }
 
 /* The first step is executed, the second also recorded; from then on a step is one copy and one replay. */
-static void train_batch(network *net, const digits *d, const int *order, int step, int n_steps)
+static void train_batch(network *net, const digits *d, const int *order, int from, int step, int n_steps)
 {
   double decay = 0.5 * (1 + cos(M_PI * step / n_steps));
-  load_batch(net, d, order + net->rank * net->n_mine, net->n_mine, 0.75);
+  load_batch(net, d, order, d->n_train, from + net->rank * net->n_mine, net->n_mine, 0.75);
   net->host[net->in.rate] = (float)(net->o->rate * decay);
   to_device(net, net->batch, net->host, net->in.words * 4);
   if (step == 0) {
@@ -334,7 +338,7 @@ static double held_out_accuracy(network *net, const digits *d)
   int32_t *guess = checked(malloc((size_t)batch * sizeof *guess));
   for (int i = d->n_train; i < d->n; i += batch) {
     int n = d->n - i < batch ? d->n - i : batch;
-    load_batch(net, d, d->order + i, n, 0);
+    load_batch(net, d, d->order, d->n, i, n, 0);
     to_device(net, net->batch, net->host, net->in.words * 4);
     execute(net, PICTURE);
     execute(net, LOOK);
@@ -394,7 +398,7 @@ static const char *bar(double loss, double first)
 /* Trains and prints the learning curve; returns the last accuracy. */
 static double train(network *net, const digits *d)
 {
-  int steps = d->n_train / net->o->batch, n_steps = steps * net->o->epochs;
+  int steps = d->n_train > net->o->batch ? d->n_train / net->o->batch : 1, n_steps = steps * net->o->epochs;
   int order[MAX_DIGITS];
   double accuracy = 0, training = 0, begin = now(), first = 0;
   memcpy(order, d->order, sizeof order);
@@ -405,7 +409,7 @@ static double train(network *net, const digits *d)
     shuffle(order, d->n_train);
     to_device(net, find(net, "total"), &total, sizeof total);
     for (int i = 0; i < steps; i++)
-      train_batch(net, d, order + i * net->o->batch, epoch * steps + i, n_steps);
+      train_batch(net, d, order, i * net->o->batch, epoch * steps + i, n_steps);
     check(qn_copy_to_host(net->ctx, &total, find(net, "total"), sizeof total), "copy");
     training += now() - start;
     accuracy = held_out_accuracy(net, d);
@@ -545,7 +549,7 @@ static void join(network *net)
 static const struct argp_option option_table[] = {
   { "width",  'w', "C1,C2", 0, "channels of the two convolutions (default 16,32)", 0 },
   { "epochs", 'e', "N",     0, "times through the training digits (default 12)", 0 },
-  { "batch",  'b', "N",     0, "digits in a step (default 32)", 0 },
+  { "batch",  'b', "N",     0, "digits in a step (default 32); more than there are come again", 0 },
   { "rate",   'r', "R",     0, "Adam's step size at the start (default 0.002)", 0 },
   { "seed",   's', "N",     0, "of the split, the weights and the order (default 1)", 0 },
   { "layout", 'l', "L",     0, "nchw or nhwc: the order of dims in memory (default nchw)", 0 },
@@ -584,8 +588,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
   case 'e': o->epochs = whole("--epochs", text, 1, state); break;
   case 'b':
     o->batch = whole("--batch", text, 1, state);
-    if (o->batch > MAX_DIGITS * 4 / 5)
-      argp_error(state, "--batch: there are %d digits to train on", MAX_DIGITS * 4 / 5);
+    if (o->batch > MAX_BATCH)
+      argp_error(state, "--batch wants at most %d digits, not %d", MAX_BATCH, o->batch);
     break;
   case 'r':
     o->rate = strtod(text, &end);
