@@ -633,3 +633,15 @@ in x f32/4x6x8x8
 n = batch_norm x=x mean=m rstd=r
 s = mul a=n b=r
 out y = add a=s b=m
+
+# results that nobody reads, inside a chain and behind it
+in a f32/4x9
+b = neg x=a
+out c = relu x=b
+d = mul a=b b=b
+
+in x bf16/5x33
+in w bf16/33x17
+y = matmul a=x b=w
+out z = relu x=y
+u = exp x=y

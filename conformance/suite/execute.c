@@ -26,6 +26,14 @@ struct memory {
   bool  shared[QC_MAX_POINTERS];        /* an input that lends its memory, or the output that takes it */
 };
 
+/* A result that nobody asks for and no op reads has its memory in the plan's workspace, behind the engine's. */
+static bool has_unread(const qn_graph_view *view)
+{
+  for (uint32_t i = 0; i < view->n_values; i++)
+    if (view->value[i].producer >= 0 && view->value[i].last_user < 0 && !(view->value[i].flags & QN_VALUE_ESCAPE)) return true;
+  return false;
+}
+
 static void make_memory(struct memory *m, const qn_plan *plan, const struct qc_problem *p, int place, uint64_t seed)
 {
   const qn_graph_view *view = p->view;
@@ -41,7 +49,7 @@ static void make_memory(struct memory *m, const qn_plan *plan, const struct qc_p
   }
   size_t bytes = qn_plan_workspace(plan), used = bytes, counters = qn_plan_counters(plan);
   const qn_prepared *part = qn_plan_parts(plan) == 1 ? qn_plan_part(plan, 0, NULL) : NULL;
-  if (part && part->n_ops == view->n_ops && part->workspace < bytes)    /* if of fewer ops, the workspace also holds intermediates */
+  if (part && part->n_ops == view->n_ops && part->workspace < bytes && !has_unread(view))   /* if of fewer ops, it also holds intermediates */
     used = part->workspace;             /* the plan's figure is rounded up; the engine's is exact */
   m->workspace = qc_buffer_bytes(qc_w.ctx, bytes, used, place, seed + 1000);
   m->counters = qc_buffer_bytes(qc_w.ctx, counters, counters, place, seed + 1001);
