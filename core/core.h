@@ -180,23 +180,23 @@ bool      qn__anchors(const qn_engine *row, const qn_op_info *op);
 
 /* The demands of a context with its backends and pins, interned as one object with a number, so that the plan cache can compare
  * numbers. Owned by the device; never freed. */
-typedef struct qn__terms {
+typedef struct qn__policy {
   uint64_t      id;
   char         *key;                                /* canonical text */
   qn_demands    demands;
   qn__backend **backend;                            /* enabled, in the order asked for */
   int           n_backends;
   qn__settings  settings;                           /* pins, tune, fallback */
-  struct qn__terms *next;
-} qn__terms;
+  struct qn__policy *next;
+} qn__policy;
 
 typedef struct qn__device {
   const qn_device_ops *ops;
   qn__backend    *provider;
   qn_device       desc;
   char            narrowed[16];                     /* the model it is narrowed to; "": none */
-  pthread_mutex_t lock;                             /* guards terms */
-  qn__terms      *terms;
+  pthread_mutex_t lock;                             /* guards policies */
+  qn__policy     *policy;
   struct qn__cache *cache;                          /* of plans; NULL before its first context */
   struct qn__device *next;
 } qn__device;
@@ -211,10 +211,10 @@ qn_status qn__device_model(const qn__backend *provider, const char *model, qn_de
 qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, qn__backend **provider);
 /* The same for a device model; with no backend named, the first that knows the model. */
 qn_status qn__device_choose_model(const qn__settings *s, const char *model, qn__backend ***list, int *n, qn__backend **provider);
-qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *const *list, int n, const qn__terms **out);
-/* Terms for a description without a device; free with qn__terms_free. */
-qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__terms **out);
-void      qn__terms_free(qn__terms *t);
+qn_status qn__policy_intern(qn__device *dev, const qn__settings *s, qn__backend *const *list, int n, const qn__policy **out);
+/* A policy for a description without a device; free with qn__policy_free. */
+qn_status qn__policy_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__policy **out);
+void      qn__policy_free(qn__policy *t);
 
 /* ---- instance.c: what a context has of its device and backends ---------------------------------- */
 
@@ -229,20 +229,20 @@ qn_status qn__context_open(struct qn_context *ctx, uint64_t which);   /* those t
 
 typedef struct qn__offers qn__offers;
 /* On whose behalf planning is done: a context, or a device model (then nothing is built). */
-typedef struct qn__asker {
+typedef struct qn__planning {
   const qn_device *device;
-  const qn__terms *terms;
+  const qn__policy *policy;
   struct qn_context *ctx;                           /* NULL: a model */
   void (*verdict)(void *user, const qn_verdict *);  /* called with every engine's answer; may be NULL */
   void *user;
   int   depth;                                      /* of delegation */
-  int32_t threads;                                  /* for the engine asked; 0: the terms' */
+  int32_t threads;                                  /* for the engine asked; 0: the policy's */
   bool  timed;                                      /* measure what is chosen, even if there is no choice */
   bool  draft;                                      /* nothing is built or measured: what would be chosen? */
   uint64_t *uses;                                   /* NULL, or collects the instances that parts need, as bits */
   /* While an engine is asked: qn__part_choose, for host.c, which is on a lower floor. */
-  qn_status (*delegate)(const struct qn__asker *, const qn__offers *, const char *only, int32_t needs, int part_no, qn_part **out);
-} qn__asker;
+  qn_status (*delegate)(const struct qn__planning *, const qn__offers *, const char *only, int32_t needs, int part_no, qn_part **out);
+} qn__planning;
 
 /* What the rows with one pattern are asked about: the region that it admits around an anchor. */
 typedef struct qn__offer {
@@ -271,16 +271,16 @@ struct qn_part {
 enum { QN_USE_NONE, QN_USE_READ, QN_USE_WRITTEN, QN_USE_INSIDE };       /* inside: between ops taken, without memory */
 static inline bool qn__takes(const qn_part *p, uint32_t op) { return p->prepared.taken >> op & 1; }
 void      qn__part_free(qn_part *p);                /* host.c; NULL is a no-op */
-/* The best engine that the asker's terms allow; it is built, except for a model, in delegation (where part_build does it) or as a draft.
+/* The best engine that the policy allows; it is built, except for a model, in delegation (where part_build does it) or as a draft.
  * only: "backend/engine", "engine" or NULL. needs: -1, or an op of the graph: if the best does not take it, *out is NULL. */
-qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const char *only, int32_t needs, int part_no, qn_part **out);
+qn_status qn__part_choose(const qn__planning *pc, const qn__offers *offers, const char *only, int32_t needs, int part_no, qn_part **out);
 /* Whether a row with that pattern would take op `op` of the graph from its offer. */
-bool      qn__anyone_takes(const qn__asker *who, const qn__offer *offer, const qn_pattern *pattern, int32_t op);
+bool      qn__anyone_takes(const qn__planning *pc, const qn__offer *offer, const qn_pattern *pattern, int32_t op);
 /* Whether the op reads a tensor with a zero dim: only the generic engine is asked. */
 bool      qn__over_nothing(const qn_node *op, const qn_value *value);
 /* Binds every op of a graph, except those with no output elements; parts come in an order in which they can run. *views: the folded
  * views, to be freed by qn__views_free; NULL: none. */
-qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts, qn__views **views);
+qn_status qn__partition(const qn__planning *pc, const qn_graph *g, qn_part ***parts, int *n_parts, qn__views **views);
 
 /* ---- request.c ---------------------------------------------------------------------------------- */
 
@@ -302,7 +302,7 @@ qn_status qn__request_graph(const qn_request *r, uint64_t which, const double *k
 void      qn__request_print(qn_text *t, const qn_request *r, uint64_t which, const double *known, const char *const *name);
 
 /* fallback.c: runs the request's first op on the CPU, with copies. */
-qn_status qn__fallback_part(const qn__asker *who, const qn__offer *offer, qn_part **out);
+qn_status qn__fallback_part(const qn__planning *pc, const qn__offer *offer, qn_part **out);
 uint64_t  qn__fallback_staging(const qn_part *part);            /* host memory that such a part needs of the context; else 0 */
 
 /* ---- plan.c ---------------------------------------------------------------------------------- */
@@ -353,7 +353,7 @@ struct qn_plan {
   qn_status    status;                              /* of a cached refusal, with its sentence in why */
   char        *why;
   qn__device  *dev;                                 /* NULL: a refusal, or destroyed by the caller (recordings may still use it) */
-  const qn__terms *terms;
+  const qn__policy *policy;
   uint32_t     n_pointers, n_ins, n_steps;
   uint64_t     workspace, counters, staging, scratch;
   uint32_t     n_lanes, n_events;                   /* one lane needs no event */
@@ -374,7 +374,7 @@ qn_status qn__plan_make(struct qn_context *ctx, qn_graph *g, qn_plan **out);   /
 qn_status qn__plan_failed(qn_status status, qn_plan **out);   /* a plan that stands for a refusal and its sentence */
 void      qn__plan_release(qn_plan *p);             /* NULL is a no-op */
 /* Logs the plan that a graph's parts would make, with log=plan. ops: of the device, or of a model's provider. */
-void      qn__plan_log(const qn__asker *who, const qn_device_ops *ops, const qn_graph *g, qn_part *const *part, int n, qn__views *views);
+void      qn__plan_log(const qn__planning *pc, const qn_device_ops *ops, const qn_graph *g, qn_part *const *part, int n, qn__views *views);
 /* The graph's value in whose memory the part's value v is, and whether the part uses that memory. */
 static inline int32_t qn__place_of(const qn_plan *p, const qn_part *part, uint32_t v)
 {
@@ -401,7 +401,7 @@ qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_wor
 
 /* ---- context.c, run.c, record.c, trace.c ------------------------------------------------------ */
 
-#define QN_LATELY 512                               /* sets of two in a context's table of recent plans */
+#define QN_RECENT 512                               /* sets of two in a context's table of recent plans */
 
 struct qn_context {
   int          generation;                          /* of the process at creation; 0: destroyed */
@@ -409,7 +409,7 @@ struct qn_context {
   atomic_uintptr_t user;                            /* the thread in a call with it; 0: none; QN__DISTURBED: see qn__end */
   qn__device  *dev;
   uint64_t     id;                                  /* unique in the process */
-  const qn__terms *terms;
+  const qn__policy *policy;
   qn__settings settings;
   qn__backend **backend; int n_backends;            /* as chosen at creation */
   void        *instance[QN__INSTANCES];             /* by instance number; NULL: not opened */
@@ -424,8 +424,8 @@ struct qn_context {
   void        *staging;   uint64_t staging_bytes;   /* host memory, for the fallback */
   void        *scratch;   uint64_t scratch_bytes;   /* host memory for execute: long lists of pointers */
   void        *call;      uint64_t call_bytes;      /* host memory: the words and pointers of a long call */
-  void       **outgrown;  uint64_t *outgrown_bytes; int n_outgrown;   /* kept until the end, since recordings may use them */
-  qn_plan     *lately[QN_LATELY][2];
+  void       **retired;  uint64_t *retired_bytes; int n_retired;   /* kept until the end, since recordings may use them */
+  qn_plan     *recent[QN_RECENT][2];
   struct qn__profile *profile;                      /* NULL: nothing was profiled */
   qn_group    *group;                               /* joined, or NULL */
   uint64_t     joined;                              /* how often it has joined or left one */
@@ -507,11 +507,11 @@ void      qn__check_free(qn_plan *p);
 /* name: "backend/engine[:variant][|ops offered]"; version: the backend's */
 typedef struct qn__choice { char name[192], version[64]; double ns; } qn__choice;
 /* What the tune cache holds for what is offered; false: nothing. */
-bool qn__tune_lookup(const qn__asker *who, const qn__offers *offers, bool pinned, qn__choice *out);
+bool qn__tune_lookup(const qn__planning *pc, const qn__offers *offers, bool pinned, qn__choice *out);
 /* Stores the choice: the part's engine. cut: it was offered only the ops that it takes, the first ones. */
-void qn__tune_remember(const qn__asker *who, const qn__offers *offers, const qn_part *part, bool cut, bool pinned);
+void qn__tune_remember(const qn__planning *pc, const qn__offers *offers, const qn_part *part, bool cut, bool pinned);
 /* Runs n built parts that take the same ops in turn, on private buffers; sets *best, and ns in each. */
-qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best);
+qn_status qn__tune_measure(const qn__planning *pc, qn_part **part, int n, int *best);
 #define QN__NEAR_TIE 1.03                           /* within 3% of the best counts as equal */
 
 #endif

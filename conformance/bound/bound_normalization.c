@@ -60,11 +60,11 @@ static bool vanishes(const struct norm *s, double v) { return v > 0 && v < qc_le
 
 /* ---- the elements of a group: those of x whose index equals `home` in the dims not in mask -------------------------- */
 
-static int64_t count(const qn_value *x, uint64_t mask, bool walked)
+static int64_t count(const qn_value *x, uint64_t mask, bool reduced)
 {
   int64_t n = 1;
   for (int d = 0; d < x->rank; d++)
-    n *= (mask >> d & 1) == walked ? x->dim[d] : 1;
+    n *= (mask >> d & 1) == reduced ? x->dim[d] : 1;
   return n;
 }
 

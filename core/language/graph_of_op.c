@@ -62,7 +62,7 @@ static qn_status check_shared(const qn_op_info *op, const qn_op *call, const qn_
 }
 
 /* The output that takes the memory of the k-th tensor of input role r; NULL: none. */
-static qn_value *taker(const qn_op_info *op, const qn_op *call, qn_graph_view *v, uint32_t r, int32_t k)
+static qn_value *overwriter(const qn_op_info *op, const qn_op *call, qn_graph_view *v, uint32_t r, int32_t k)
 {
   const int32_t *first = v->op[0].first, w = r < op->n_inputs ? op->role[r].paired : -1;
   if (w < 0 || k >= call->arg[w].n || call->arg[w].t[k].data != call->arg[r].t[k].data) return NULL;
@@ -82,7 +82,7 @@ static qn_status find_sharing(const qn_op_info *op, const qn_op *call, qn_graph_
   for (uint32_t r = 0; r < op->n_roles; r++)
     for (int32_t k = 0; k < call->arg[r].n; k++) {
       const qn_value *value = &v->value[node->first[r] + k];
-      qn_value *out = taker(op, call, v, r, k);
+      qn_value *out = overwriter(op, call, v, r, k);
       uintptr_t at = (uintptr_t)call->arg[r].t[k].data;
       if (!out) range[n++] = (qn__range){ at, (at + (uint64_t)qn_extent_bytes(value)) << 1 | (r >= op->n_inputs) };
       else if (out->over < 0) {

@@ -178,7 +178,7 @@ static void set_attribute(trial *t, const qn_attr_info *a, const void *from)
 }
 
 /* The input role whose memory output value k takes, in an op line; a line's values are its arguments, in order. */
-static const char *lender(const trial *t, const qn_node *node, int32_t k)
+static const char *donor(const trial *t, const qn_node *node, int32_t k)
 {
   uint32_t r = 0;
   while (node->first[r + 1] <= t->right[k].over) r++;
@@ -187,7 +187,7 @@ static const char *lender(const trial *t, const qn_node *node, int32_t k)
 
 static void print_item(const printer *w, const trial *t, const qn_node *node, int32_t k)
 {
-  if (w->single && t->right[k].over >= 0) qn__text_add(w->t, "%s", lender(t, node, k));
+  if (w->single && t->right[k].over >= 0) qn__text_add(w->t, "%s", donor(t, node, k));
   else print_tensor(w->t, &t->right[k]);
 }
 
@@ -202,7 +202,7 @@ static void print_output_list(const printer *w, const trial *t, const qn_node *n
     return;
   }
   for (int32_t k = node->first[r]; k < node->first[r + 1]; k++)
-    alike = alike && t->right[k].over >= 0 && lender(t, node, k) == lender(t, node, node->first[r]);
+    alike = alike && t->right[k].over >= 0 && donor(t, node, k) == donor(t, node, node->first[r]);
   qn__text_add(w->t, " %s=%s", role->name, alike ? "" : "[");
   for (int32_t k = node->first[r]; k < (alike ? node->first[r] + 1 : node->first[r + 1]); k++) {
     if (k > node->first[r]) qn__text_add(w->t, ",");
@@ -228,7 +228,7 @@ static void print_output(const printer *w, const trial *t, const qn_node *node, 
     return;
   }
   if (w->single && placed) {
-    qn__text_add(w->t, " %s=%s", role->name, lender(t, node, k));
+    qn__text_add(w->t, " %s=%s", role->name, donor(t, node, k));
     return;
   }
   if (w->single || first) {

@@ -1,4 +1,4 @@
-/* device.c -- devices, which contexts share: description, terms (a context's demands, backends and pins, with one
+/* device.c -- devices, which contexts share: description, policies (a context's demands, backends and pins, with one
  * number) and the plan cache. A device lives as long as the process. */
 #include "config.h"
 #include "core.h"
@@ -261,7 +261,7 @@ qn_status qn_each_device(void (*row)(void *, const qn_backend_info *, const qn_d
   return QN_OK;
 }
 
-/* ---- terms ---------------------------------------------------------------------------------------------- */
+/* ---- policies ---------------------------------------------------------------------------------------------- */
 
 static int threads_of(const qn_device *desc, const qn__settings *s)
 {
@@ -295,7 +295,7 @@ static bool has_pinned(const qn__backend *b, const qn__pin *pin, qn_text *known,
   return found;
 }
 
-static bool pinned_elsewhere(const qn__terms *t, const qn__pin *pin)
+static bool pinned_elsewhere(const qn__policy *t, const qn__pin *pin)
 {
   for (const qn__backend *b = qn__backends(); b; b = b->next)
     if (b->table && !b->status && !serves(b, t->backend[0]->table->device_kind) && has_pinned(b, pin, NULL, NULL)) return true;
@@ -303,7 +303,7 @@ static bool pinned_elsewhere(const qn__terms *t, const qn__pin *pin)
 }
 
 /* keep: the pin applies to this context's device; see is_meant. */
-static qn_status check_pin(const qn__terms *t, const qn__pin *pin, bool *keep)
+static qn_status check_pin(const qn__policy *t, const qn__pin *pin, bool *keep)
 {
   qn_text known = {0}, variants = {0};
   const bool family = pin->op & QN_ANCHOR_FAMILY;
@@ -330,7 +330,7 @@ static qn_status check_pin(const qn__terms *t, const qn__pin *pin, bool *keep)
   return status;
 }
 
-static qn_status check_pins(qn__terms *t)
+static qn_status check_pins(qn__policy *t)
 {
   qn_status status = QN_OK;
   for (int i = 0; i < t->settings.n_pins && !status; i++) {
@@ -341,7 +341,7 @@ static qn_status check_pins(qn__terms *t)
   return status;
 }
 
-void qn__terms_free(qn__terms *t)
+void qn__policy_free(qn__policy *t)
 {
   if (!t) return;
   qn__settings_free(&t->settings);
@@ -359,9 +359,9 @@ static qn_status copy_settings(qn__settings *to, const qn__settings *from)
   return status;
 }
 
-qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__terms **out)
+qn_status qn__policy_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__policy **out)
 {
-  qn__terms *t = qn__alloc(sizeof *t);
+  qn__policy *t = qn__alloc(sizeof *t);
   qn_text key = {0};
   qn_status status = QN_OK;
   if (!t || !(t->backend = qn__alloc((size_t)n * sizeof *t->backend)) || (status = copy_settings(&t->settings, s))) goto fail;
@@ -381,28 +381,28 @@ qn_status qn__terms_make(const qn_device *desc, const qn__settings *s, qn__backe
   *out = t;
   return QN_OK;
 fail:
-  qn__terms_free(t);
+  qn__policy_free(t);
   return status ? status : qn__fail(QN_NO_MEMORY, "no memory for a context's demands");
 }
 
-qn_status qn__terms_intern(qn__device *dev, const qn__settings *s, qn__backend *const *list, int n, const qn__terms **out)
+qn_status qn__policy_intern(qn__device *dev, const qn__settings *s, qn__backend *const *list, int n, const qn__policy **out)
 {
   static atomic_ullong ids;
-  qn__terms *t, *known;
+  qn__policy *t, *known;
   qn_device desc = dev->desc, now = { .struct_size = sizeof now };
   if (desc.threads > 0 && !dev->ops->describe(desc.ordinal, &now)) desc.threads = now.threads;     /* the OpenMP thread count can change */
   say_one_thread(&desc, s);
-  qn_status status = qn__terms_make(&desc, s, list, n, &t);
+  qn_status status = qn__policy_make(&desc, s, list, n, &t);
   if (status) return status;
   pthread_mutex_lock(&dev->lock);
-  for (known = dev->terms; known && strcmp(known->key, t->key); known = known->next) {}
+  for (known = dev->policy; known && strcmp(known->key, t->key); known = known->next) {}
   if (!known) {
     t->id = atomic_fetch_add(&ids, 1) + 1;
-    t->next = dev->terms;
-    dev->terms = t;
+    t->next = dev->policy;
+    dev->policy = t;
   }
   pthread_mutex_unlock(&dev->lock);
-  if (known) qn__terms_free(t);
+  if (known) qn__policy_free(t);
   *out = known ? known : t;
   return QN_OK;
 }

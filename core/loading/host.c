@@ -23,10 +23,10 @@ static const char *host_option(const char *key)
 
 static qn_status host_part_prepare(const qn_request *parent, const qn_request *part, const char *engine, qn_part **out)
 {
-  const qn__asker *who = parent->core;
-  if (!who) return qn__fail(QN_INTERNAL, "part_prepare: parent is not what prepare was called with");
-  if (who->depth >= 8) return qn__fail(QN_INTERNAL, "engines delegate to each other without end");
-  qn__asker inner = *who;
+  const qn__planning *pc = parent->core;
+  if (!pc) return qn__fail(QN_INTERNAL, "part_prepare: parent is not what prepare was called with");
+  if (pc->depth >= 8) return qn__fail(QN_INTERNAL, "engines delegate to each other without end");
+  qn__planning inner = *pc;
   inner.depth++;
   inner.verdict = NULL;
   if (part->n_ops > QN_MAX_OPS)
@@ -36,14 +36,14 @@ static qn_status host_part_prepare(const qn_request *parent, const qn_request *p
   memcpy(&o.request, part, has_view ? sizeof *part : offsetof(qn_request, view));
   o.request.struct_size = sizeof o.request;
   o.request.host = &qn__host;
-  o.request.device = who->device;
-  o.request.demands = &who->terms->demands;
+  o.request.device = pc->device;
+  o.request.demands = &pc->policy->demands;
   o.request.core = &inner;
-  qn_status status = who->delegate(&inner, &(qn__offers){ .n = 1, .offer = { &o } }, engine, -1, 0, out);
+  qn_status status = pc->delegate(&inner, &(qn__offers){ .n = 1, .offer = { &o } }, engine, -1, 0, out);
   if (!status) {
     (*out)->request.core = NULL;
     /* Estimates chose the engine, and depend on the batch and the device: for another batch it may be another. */
-    if (!engine && who->terms->demands.determinism < QN_DET_BATCH)
+    if (!engine && pc->policy->demands.determinism < QN_DET_BATCH)
       (*out)->prepared.traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
   }
   return status;

@@ -443,7 +443,7 @@ static const char *in_force(const qn_context *ctx, const qn__settings *s, int i,
   if (!ctx || *value) return value;
   if (i == QN_SET_BACKEND)
     for (int k = 0; k < ctx->n_backends; k++) qn__text_add(t, "%s%s", k ? "," : "", ctx->backend[k]->name);
-  if (i == QN_SET_THREADS && !strcmp(ctx->dev->desc.kind, "cpu")) qn__text_add(t, "%d", (int)ctx->terms->demands.threads);
+  if (i == QN_SET_THREADS && !strcmp(ctx->dev->desc.kind, "cpu")) qn__text_add(t, "%d", (int)ctx->policy->demands.threads);
   if (i == QN_SET_TUNE_CACHE) qn__tune_default_path(t);
   return t->s && !t->failed ? t->s : value;
 }

@@ -78,20 +78,20 @@ static qn_status sound(qn_prepared *a, const qn_request *r)
   return QN_INTERNAL;
 }
 
-static qn_demands demands_of(const qn__asker *who, const candidate *c)
+static qn_demands demands_of(const qn__planning *pc, const candidate *c)
 {
-  qn_demands d = who->terms->demands;
+  qn_demands d = pc->policy->demands;
   if (c->threads) d.threads = c->threads;
   return d;
 }
 
 /* Asks once, for c->threads threads; true: fewer might do. */
-static bool ask_once(const qn__asker *who, const char *variant, candidate *c)
+static bool ask_once(const qn__planning *pc, const char *variant, candidate *c)
 {
-  const qn_demands demands = demands_of(who, c);
+  const qn_demands demands = demands_of(pc, c);
   qn_request r = c->offer->request;
   qn_prepared *a = &c->answer;
-  qn__asker inner = *who;
+  qn__planning inner = *pc;
   bool fewer = false;
   c->status = QN_OK;
   c->demand = false;
@@ -103,7 +103,7 @@ static bool ask_once(const qn__asker *who, const char *variant, candidate *c)
   r.core = &inner;
   r.demands = &demands;
   r.instance = NULL;
-  if (who->ctx) c->status = qn__context_instance(who->ctx, c->backend, &r.instance);
+  if (pc->ctx) c->status = qn__context_instance(pc->ctx, c->backend, &r.instance);
   if (c->status) {
     forbid(&a->refusal, "its backend could not be opened", qn_last_error(), "");
     return false;
@@ -125,10 +125,10 @@ static bool ask_once(const qn__asker *who, const char *variant, candidate *c)
 }
 
 /* An engine whose workspace is over the limit is asked again for half the threads, down to one. */
-qn_status qn__ask(const qn__asker *who, const char *variant, candidate *c)
+qn_status qn__ask(const qn__planning *pc, const char *variant, candidate *c)
 {
-  c->threads = who->threads ? who->threads : who->terms->demands.threads;
-  while (ask_once(who, variant, c)) c->threads /= 2;
+  c->threads = pc->threads ? pc->threads : pc->policy->demands.threads;
+  while (ask_once(pc, variant, c)) c->threads /= 2;
   return c->status;
 }
 
@@ -148,7 +148,7 @@ static candidate *add(list *l)
 /* The engines to ask: those that `only` names, the pinned ones, or all. */
 typedef struct filter { const char *backend, *engine; size_t backend_len; uint32_t pin_op; bool generic_only; } filter;
 
-static const qn__pin *pin_for(const qn__terms *t, const filter *f, const qn__backend *b, const qn_engine *row)
+static const qn__pin *pin_for(const qn__policy *t, const filter *f, const qn__backend *b, const qn_engine *row)
 {
   for (int i = 0; i < t->settings.n_pins; i++) {
     const qn__pin *p = &t->settings.pin[i];
@@ -164,7 +164,7 @@ static const qn__offer *offer_for(const qn__offers *offers, const qn_engine *row
   return offers->offer[0];
 }
 
-static qn_status ask_backend(const qn__asker *who, const qn__offers *offers, const filter *f, qn__backend *b, list *l)
+static qn_status ask_backend(const qn__planning *pc, const qn__offers *offers, const filter *f, qn__backend *b, list *l)
 {
   const qn_op_info *op = qn_op_find(offers->offer[0]->request.op[0].op);
   int at = (int)(op - qn__ops);
@@ -173,7 +173,7 @@ static qn_status ask_backend(const qn__asker *who, const qn__offers *offers, con
     qn_engine *row = &b->engine[b->by_op[i]];
     const qn__pin *pin = NULL;
     if (f->engine && strcmp(f->engine, row->name)) continue;
-    if (f->pin_op && !(pin = pin_for(who->terms, f, b, row))) continue;
+    if (f->pin_op && !(pin = pin_for(pc->policy, f, b, row))) continue;
     candidate *c = add(l);
     if (!c) return qn__fail(QN_NO_MEMORY, "no memory to ask the engines");
     c->backend = b;
@@ -183,7 +183,7 @@ static qn_status ask_backend(const qn__asker *who, const qn__offers *offers, con
     c->variant = pin ? pin->variant : NULL;
     if (f->generic_only && row->class_ != QN_CLASS_GENERIC)
       c->status = forbid(&c->answer.refusal, "sums over nothing go to the generic engine", "a zero dim", "");
-    else qn__ask(who, c->variant, c);
+    else qn__ask(pc, c->variant, c);
   }
   return QN_OK;
 }
@@ -203,31 +203,31 @@ static bool cannot_lose(const qn__offers *offers, const list *l)
 }
 
 /* everyone: ask also the backends whose answers could not win. */
-static qn_status ask_all(const qn__asker *who, const qn__offers *offers, const filter *f, bool everyone, list *l)
+static qn_status ask_all(const qn__planning *pc, const qn__offers *offers, const filter *f, bool everyone, list *l)
 {
   qn_status status = QN_OK;
   bool found = false;
-  for (int i = 0; i < who->terms->n_backends && !status && (everyone || !cannot_lose(offers, l)); i++) {
-    qn__backend *b = who->terms->backend[i];
+  for (int i = 0; i < pc->policy->n_backends && !status && (everyone || !cannot_lose(offers, l)); i++) {
+    qn__backend *b = pc->policy->backend[i];
     found = found || (f->backend && strlen(b->name) == f->backend_len && !strncmp(b->name, f->backend, f->backend_len));
-    status = ask_backend(who, offers, f, b, l);
+    status = ask_backend(pc, offers, f, b, l);
   }
   if (!status && f->backend && !found) {                        /* a delegating engine may name a backend that is not enabled */
     char name[64];
     qn__backend *b;
     snprintf(name, sizeof name, "%.*s", (int)f->backend_len, f->backend);
     status = qn__backend_get(name, &b);
-    if (!status && (b->table->open || strcmp(b->table->device_kind, who->device->kind)))
+    if (!status && (b->table->open || strcmp(b->table->device_kind, pc->device->kind)))
       status = qn__fail(QN_UNSUPPORTED, "backend %s cannot be delegated to: it %s", name,
                         b->table->open ? "needs an instance, so it must be enabled" : "works on another device");
-    if (!status) status = ask_backend(who, offers, f, b, l);
+    if (!status) status = ask_backend(pc, offers, f, b, l);
   }
   return status;
 }
 
 /* ---- binding -------------------------------------------------------------------------------------------------- */
 
-qn_status qn__bind(const qn__asker *who, candidate *c, qn_part **out)
+qn_status qn__bind(const qn__planning *pc, candidate *c, qn_part **out)
 {
   qn_part *p = qn__alloc(sizeof *p);
   qn_status status = p ? qn__request_copy(p, c->offer, offered(c)) : qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
@@ -236,15 +236,15 @@ qn_status qn__bind(const qn__asker *who, candidate *c, qn_part **out)
     return status;
   }
   for (uint32_t v = 0; v < p->request.n_values; v++) p->use[v] = qn__request_use(&p->request, c->answer.taken, v);
-  p->demands = demands_of(who, c);
+  p->demands = demands_of(pc, c);
   p->request.demands = &p->demands;
   p->prepared = c->answer;
   p->engine = c->row;
   p->backend = c->backend;
-  p->request.instance = who->ctx && c->backend->instance >= 0 ? who->ctx->instance[c->backend->instance] : NULL;
+  p->request.instance = pc->ctx && c->backend->instance >= 0 ? pc->ctx->instance[c->backend->instance] : NULL;
   c->answer.engine = NULL;                                      /* its state belongs to the part now */
-  if (who->ctx && !who->depth && !who->draft && p->engine->build) status = p->engine->build(&p->request, &p->prepared);
-  if (who->uses && c->backend->instance >= 0) *who->uses |= UINT64_C(1) << c->backend->instance;
+  if (pc->ctx && !pc->depth && !pc->draft && p->engine->build) status = p->engine->build(&p->request, &p->prepared);
+  if (pc->uses && c->backend->instance >= 0) *pc->uses |= UINT64_C(1) << c->backend->instance;
   if (status) {
     qn__part_free(p);
     return status;
@@ -280,11 +280,11 @@ static qn_status refused(const qn__offer *offer, const list *l, const char *only
   return status;
 }
 
-static void tell(const qn__asker *who, const list *l, int part_no, const candidate *chosen)
+static void report(const qn__planning *pc, const list *l, int part_no, const candidate *chosen)
 {
   const qn__offer *printed = NULL;
   qn_text problem = {0};
-  for (int i = 0; i < l->n && who->verdict; i++) {
+  for (int i = 0; i < l->n && pc->verdict; i++) {
     const candidate *c = &l->c[i];
     if (c->offer != printed) {
       qn__free(problem.s);
@@ -293,7 +293,7 @@ static void tell(const qn__asker *who, const list *l, int part_no, const candida
       printed = c->offer;
     }
     qn_verdict v = { sizeof v, c->backend->name, c->row->name, part_no, c == chosen, c->status, &c->answer, problem.s ? problem.s : "" };
-    who->verdict(who->user, &v);
+    pc->verdict(pc->user, &v);
   }
   qn__free(problem.s);
 }
@@ -361,7 +361,7 @@ bool qn__over_nothing(const qn_node *op, const qn_value *value)
   return false;
 }
 
-static uint32_t pinned_op(const qn__terms *t, const qn_node *anchor)
+static uint32_t pinned_op(const qn__policy *t, const qn_node *anchor)
 {
   uint32_t family = anchor->family | QN_ANCHOR_FAMILY, found = 0;
   for (int i = 0; i < t->settings.n_pins; i++) {
@@ -388,7 +388,7 @@ void qn__withdraw(candidate *c)
 }
 
 /* Puts the remembered engine first, offered as many ops as then. Ignores an engine that is gone or of another version. */
-static bool take_remembered(const qn__asker *who, const qn__choice *remembered, candidate **order, int n)
+static bool take_remembered(const qn__planning *pc, const qn__choice *remembered, candidate **order, int n)
 {
   qn__choice choice = *remembered;
   char *slash = strchr(choice.name, '/'), *colon = slash ? strchr(slash, ':') : NULL, *bar = slash ? strchr(slash, '|') : NULL;
@@ -406,7 +406,7 @@ static bool take_remembered(const qn__asker *who, const qn__choice *remembered, 
     if (variant || ops) {
       candidate other = { .backend = c->backend, .row = c->row, .offer = c->offer, .rank = c->rank, .variant = c->variant,
                           .offered = (uint32_t)ops };
-      if (qn__ask(who, variant, &other)) return false;
+      if (qn__ask(pc, variant, &other)) return false;
       qn__withdraw(c);
       *c = other;
     }
@@ -431,15 +431,15 @@ static bool part_holds(const qn_part *p, int32_t op)
   return false;
 }
 
-bool qn__anyone_takes(const qn__asker *who, const qn__offer *offer, const qn_pattern *pattern, int32_t op)
+bool qn__anyone_takes(const qn__planning *pc, const qn__offer *offer, const qn_pattern *pattern, int32_t op)
 {
   const int at = (int)(qn_op_find(offer->request.op[0].op) - qn__ops);
   bool takes = false;
-  for (int k = 0; k < who->terms->n_backends && !takes; k++) {
-    qn__backend *b = who->terms->backend[k];
+  for (int k = 0; k < pc->policy->n_backends && !takes; k++) {
+    qn__backend *b = pc->policy->backend[k];
     for (int i = b->first[at]; i < b->first[at + 1] && !takes; i++) {
       candidate c = { .backend = b, .row = &b->engine[b->by_op[i]], .offer = offer };
-      if (c.row->pattern != pattern || qn__ask(who, NULL, &c)) continue;
+      if (c.row->pattern != pattern || qn__ask(pc, NULL, &c)) continue;
       takes = holds(&c, op);
       qn__withdraw(&c);
     }
@@ -447,7 +447,7 @@ bool qn__anyone_takes(const qn__asker *who, const qn__offer *offer, const qn_pat
   return takes;
 }
 
-qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const char *only, int32_t needs, int part_no, qn_part **out)
+qn_status qn__part_choose(const qn__planning *pc, const qn__offers *offers, const char *only, int32_t needs, int part_no, qn_part **out)
 {
   list l = {0};
   candidate **order = NULL;
@@ -456,33 +456,33 @@ qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const 
   const char *slash = only ? strchr(only, '/') : NULL;
   const bool collective = plain->request.op[0].family == QN_FAMILY_COLLECTIVE;        /* all ranks must choose alike: times decide nothing */
   filter f = { slash ? only : NULL, slash ? slash + 1 : only, slash ? (size_t)(slash - only) : 0,
-               only ? 0 : pinned_op(who->terms, &plain->request.op[0]),
+               only ? 0 : pinned_op(pc->policy, &plain->request.op[0]),
                !collective && qn__over_nothing(&plain->request.op[0], plain->request.value) };
-  const bool by_time = who->terms->demands.determinism < QN_DET_BATCH;
-  const uint32_t tune = only || !by_time || collective ? QN_TUNE_OFF : who->terms->settings.tune;
+  const bool by_time = pc->policy->demands.determinism < QN_DET_BATCH;
+  const uint32_t tune = only || !by_time || collective ? QN_TUNE_OFF : pc->policy->settings.tune;
   qn__choice choice;
-  bool pinned = f.pin_op != 0, known = tune != QN_TUNE_OFF && qn__tune_lookup(who, offers, pinned, &choice);
-  bool everyone = only || pinned || known || tune == QN_TUNE_MEASURE || who->verdict;
+  bool pinned = f.pin_op != 0, known = tune != QN_TUNE_OFF && qn__tune_lookup(pc, offers, pinned, &choice);
+  bool everyone = only || pinned || known || tune == QN_TUNE_MEASURE || pc->verdict;
   int willing = 0;
   *out = NULL;
-  qn_status status = ask_all(who, offers, &f, everyone, &l);
+  qn_status status = ask_all(pc, offers, &f, everyone, &l);
   for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
   /* a pinned engine that delegates a problem of its own op is not asked for what it cannot do: its part is anyone's */
-  if (!status && pinned && !willing && (who->terms->settings.any_engine || who->depth)) {
+  if (!status && pinned && !willing && (pc->policy->settings.any_engine || pc->depth)) {
     f.pin_op = 0;
     pinned = false;
-    known = tune != QN_TUNE_OFF && qn__tune_lookup(who, offers, pinned, &choice);
-    status = ask_all(who, offers, &f, everyone, &l);
+    known = tune != QN_TUNE_OFF && qn__tune_lookup(pc, offers, pinned, &choice);
+    status = ask_all(pc, offers, &f, everyone, &l);
     willing = 0;
     for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
   }
   if (status) goto done;
   if (!willing && needs >= 0) goto done;
   if (!willing) {
-    tell(who, &l, part_no, NULL);
-    const bool runs = who->ctx && !who->depth && !who->draft && !who->verdict;
-    status = runs && who->terms->settings.fallback && strcmp(who->device->kind, "cpu")
-           ? qn__fallback_part(who, plain, out) : refused(plain, &l, only);
+    report(pc, &l, part_no, NULL);
+    const bool runs = pc->ctx && !pc->depth && !pc->draft && !pc->verdict;
+    status = runs && pc->policy->settings.fallback && strcmp(pc->device->kind, "cpu")
+           ? qn__fallback_part(pc, plain, out) : refused(plain, &l, only);
     goto done;
   }
   if (!(order = qn__alloc((size_t)willing * sizeof *order))) {
@@ -495,10 +495,10 @@ qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const 
     c->ns = by_time && c->answer.estimate > 0 ? c->answer.estimate : QN__UNKNOWN;
     if (!c->status) order[willing++] = c;
   }
-  qn__rank(who, order, willing);
-  if (known) known = take_remembered(who, &choice, order, willing);
+  qn__rank(pc, order, willing);
+  if (known) known = take_remembered(pc, &choice, order, willing);
   if (needs >= 0 && !holds(order[0], needs)) goto done;
-  if (!known && tune == QN_TUNE_MEASURE && qn__can_measure(who) && !qn__measured(who, offers, pinned, order, willing, out)) {
+  if (!known && tune == QN_TUNE_MEASURE && qn__can_measure(pc) && !qn__measured(pc, offers, pinned, order, willing, out)) {
     if (needs >= 0 && !part_holds(*out, needs)) {
       qn__part_free(*out);
       *out = NULL;
@@ -507,19 +507,19 @@ qn_status qn__part_choose(const qn__asker *who, const qn__offers *offers, const 
   }
   for (int i = 0; i < willing && !chosen && (needs < 0 || holds(order[i], needs)); i++) {
     qn_prepared answer = order[i]->answer;
-    status = qn__bind(who, order[i], out);
+    status = qn__bind(pc, order[i], out);
     if (!status) {
       (*out)->ns = known && i == 0 ? choice.ns : 0;
       chosen = order[i];
-      order[i]->answer = answer;                                /* for tell; the part keeps the state */
+      order[i]->answer = answer;                                /* for report; the part keeps the state */
     } else if (i + 1 < willing)
       qn__log(QN_LOG_WARN, "%s/%s said yes and could not be built (%s); the next is asked", order[i]->backend->name,
               order[i]->row->name, qn_last_error());
   }
   if (!chosen && needs >= 0) status = QN_OK;
-  if (chosen && chosen->answer.class_ == QN_CLASS_GENERIC && !only && !pinned && !f.generic_only && !who->verdict && !who->draft)
+  if (chosen && chosen->answer.class_ == QN_CLASS_GENERIC && !only && !pinned && !f.generic_only && !pc->verdict && !pc->draft)
     warn_of_generic(&l, chosen);
-  if (chosen || needs < 0) tell(who, &l, part_no, chosen);
+  if (chosen || needs < 0) report(pc, &l, part_no, chosen);
 done:
   for (int i = 0; i < l.n; i++)
     if (!l.c[i].status && &l.c[i] != chosen && l.c[i].answer.engine && l.c[i].row->release) l.c[i].row->release(&l.c[i].answer);

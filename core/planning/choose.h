@@ -20,14 +20,14 @@ typedef struct qn__candidate {
 #define QN__UNKNOWN 1e300
 
 /* choose.c */
-qn_status qn__ask(const qn__asker *who, const char *variant, qn__candidate *c);
+qn_status qn__ask(const qn__planning *pc, const char *variant, qn__candidate *c);
 void      qn__withdraw(qn__candidate *c);           /* a yes becomes a no */
-qn_status qn__bind(const qn__asker *who, qn__candidate *c, qn_part **out);
+qn_status qn__bind(const qn__planning *pc, qn__candidate *c, qn_part **out);
 double    qn__multiplications(const qn_request *r, uint64_t which);     /* where there are none, elements written */
 #define QN__LARGE 1e6                               /* multiplications */
 
 /* rank.c */
-void      qn__rank(const qn__asker *who, qn__candidate **order, int n);        /* sorts them, best first */
+void      qn__rank(const qn__planning *pc, qn__candidate **order, int n);        /* sorts them, best first */
 int32_t   qn__graph_op(const qn__offer *o, uint32_t op);      /* the graph's index of an op of the offer; in delegation its own */
 int       qn__place_in(const qn__offer *o, int32_t op);       /* the inverse; -1: it is not offered */
 bool      qn__same_set(const qn__candidate *a, const qn__candidate *b);
@@ -36,9 +36,9 @@ const qn__offer *qn__widest(qn__candidate *const *c, int n, uint64_t *all);
 uint64_t  qn__ops_within(const qn__offer *offer, const qn__candidate *c);     /* the ops that c takes, as a set of the offer's */
 
 /* search.c */
-bool      qn__can_measure(const qn__asker *who);
+bool      qn__can_measure(const qn__planning *pc);
 /* Measures the candidates, best first, and binds the fastest; QN_UNSUPPORTED: nothing could be measured. */
-qn_status qn__measured(const qn__asker *who, const qn__offers *offers, bool pinned, qn__candidate **order, int n, qn_part **out);
+qn_status qn__measured(const qn__planning *pc, const qn__offers *offers, bool pinned, qn__candidate **order, int n, qn_part **out);
 /* The ns of a set of an offer's ops, planned as a graph of their own: by estimates, or measured; 0: unknown. */
-double    qn__time_of(const qn__asker *who, const qn__offer *offer, uint64_t which, bool measured);
+double    qn__time_of(const qn__planning *pc, const qn__offer *offer, uint64_t which, bool measured);
 #endif

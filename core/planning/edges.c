@@ -36,7 +36,7 @@ static int32_t list_edges(planner *p)
         if (p->pred) p->pred[n] = v->producer;
         n++;
       } else if (v->over >= 0) {
-        p->taker[v->over] = i;
+        p->overwriter[v->over] = i;
         for (int32_t k = p->reader_first[v->over]; k < p->reader_first[v->over + 1]; k++) {
           if (p->reader[k] == i) continue;
           if (p->pred) p->pred[n] = p->reader[k];
@@ -102,8 +102,8 @@ qn_status qn__edges_set_up(planner *p)
   if (!at || !p->part) return qn__fail(QN_NO_MEMORY, "no memory to plan");
   p->reader = at;
   p->reader_first = p->reader + args;
-  p->taker = p->reader_first + values + 1;
-  p->local = p->taker + values;
+  p->overwriter = p->reader_first + values + 1;
+  p->local = p->overwriter + values;
   p->local_of = p->local + values;
   p->pred_first = p->local_of + values;
   p->group = p->pred_first + n + 1;
@@ -115,7 +115,7 @@ qn_status qn__edges_set_up(planner *p)
   p->stack = p->seen + n;
   p->path = p->stack + n;
   p->at = p->path + n;
-  memset(p->taker, 0xff, values * sizeof *p->taker);
+  memset(p->overwriter, 0xff, values * sizeof *p->overwriter);
   for (int32_t i = 0; i < p->n_ops; i++)
     p->group[i] = nothing_to_write(p, i) || (p->views && p->views->folded[i]) ? NOTHING_TO_DO : UNPLANNED;
   list_readers(p);

@@ -81,8 +81,8 @@ uint64_t qn__fallback_staging(const qn_part *part)
 
 /* ---- prepare -------------------------------------------------------------------------------------------- */
 
-/* The CPU's own engines, under the asker's demands. */
-static qn_status cpu_terms(const qn__terms *from, qn__device **dev, const qn__terms **terms)
+/* The CPU's own engines, under the demands of the policy. */
+static qn_status cpu_policy(const qn__policy *from, qn__device **dev, const qn__policy **policy)
 {
   qn__settings s;
   qn__backend *b = qn__backends();
@@ -94,29 +94,29 @@ static qn_status cpu_terms(const qn__terms *from, qn__device **dev, const qn__te
   s.math = from->demands.math;
   qn__free(s.text[QN_SET_ENGINE]);                              /* pins are meant for the device */
   s.text[QN_SET_ENGINE] = NULL;
-  status = qn__terms_intern(*dev, &s, &b, 1, terms);
+  status = qn__policy_intern(*dev, &s, &b, 1, policy);
   qn__settings_free(&s);
   return status;
 }
 
-qn_status qn__fallback_part(const qn__asker *who, const qn__offer *offer, qn_part **out)
+qn_status qn__fallback_part(const qn__planning *pc, const qn__offer *offer, qn_part **out)
 {
-  const qn_device_ops *ops = who->ctx->dev->ops;
+  const qn_device_ops *ops = pc->ctx->dev->ops;
   qn__device *cpu;
-  const qn__terms *terms;
+  const qn__policy *policy;
   qn__offer first = *offer;
   qn_request *one = &first.request;
-  if (!ops->host_call) return qn__fail(QN_UNSUPPORTED, "fallback: the device \"%s\" cannot call the host", who->device->kind);
-  qn_status status = cpu_terms(who->terms, &cpu, &terms);
+  if (!ops->host_call) return qn__fail(QN_UNSUPPORTED, "fallback: the device \"%s\" cannot call the host", pc->device->kind);
+  qn_status status = cpu_policy(pc->policy, &cpu, &policy);
   if (status) return status;
   qn_part *p = qn__alloc(sizeof *p);
   fallback *f = qn__alloc(sizeof *f);
-  qn__asker inner = { .device = &cpu->desc, .terms = terms, .depth = who->depth + 1 };
+  qn__planning inner = { .device = &cpu->desc, .policy = policy, .depth = pc->depth + 1 };
   if (!p || !f) status = qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
   one->n_ops = 1;
   one->n_values = qn__values_of(one, 1);
   one->device = &cpu->desc;
-  one->demands = &terms->demands;
+  one->demands = &policy->demands;
   one->instance = NULL;
   one->core = &inner;
   if (!status) status = qn__part_choose(&inner, &(qn__offers){ .n = 1, .offer = { &first } }, NULL, -1, 0, &f->inner);
@@ -148,7 +148,7 @@ qn_status qn__fallback_part(const qn__asker *who, const qn__offer *offer, qn_par
   p->literal = f->inner->literal;
   qn_text problem = {0};
   qn__request_print(&problem, one, 1, first.literal, NULL);
-  qn__log(QN_LOG_WARN, "fallback: no engine of %s takes %s; it runs on the CPU, with copies", who->device->kind,
+  qn__log(QN_LOG_WARN, "fallback: no engine of %s takes %s; it runs on the CPU, with copies", pc->device->kind,
           problem.s ? problem.s : "an op");
   qn__free(problem.s);
   *out = p;

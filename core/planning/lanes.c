@@ -270,7 +270,7 @@ qn_status qn__lanes_assign(qn_plan *p)
   const uint32_t n_values = p->graph->view.n_values;
   size_t uses = 0;
   qn__lanes_one(p);
-  if (p->n_steps < 2 || !ops->event_wait || p->staging || p->terms->settings.lanes < 2) return QN_OK;
+  if (p->n_steps < 2 || !ops->event_wait || p->staging || p->policy->settings.lanes < 2) return QN_OK;
   for (uint32_t s = 0; s < p->n_steps; s++) uses += p->step[s].part->request.n_values;
   schedule d = { .p = p, .n = (int32_t)p->n_steps };
   d.step = qn__alloc(p->n_steps * sizeof *d.step);
@@ -281,7 +281,7 @@ qn_status qn__lanes_assign(qn_plan *p)
     memset(cells, 0xff, 2 * n_values * sizeof *cells);
     for (int32_t s = 0; s < d.n; s++) d.step[s].from = -1;
     depend(&d, cells, cells + n_values);
-    choose(&d, p->terms->settings.lanes);
+    choose(&d, p->policy->settings.lanes);
   }
   qn__free(d.step);
   qn__free(d.edge);

@@ -165,7 +165,7 @@ static qn_status fill_plan(qn_plan *p)
     if (staging > p->staging) p->staging = staging;
   }
   if (!(status = qn__lanes_assign(p))) status = lay_out(p, pointer_of, at);
-  if (!status && p->n_lanes > 1 && p->workspace > p->terms->demands.workspace_limit) {  /* they need more */
+  if (!status && p->n_lanes > 1 && p->workspace > p->policy->demands.workspace_limit) {  /* they need more */
     qn__lanes_one(p);
     status = lay_out(p, pointer_of, at);
   }
@@ -183,7 +183,7 @@ static qn_status set_steps(qn_plan *p, qn_part *const *part, int n)
   p->n_steps = (uint32_t)n;
   p->ranks = -1;
   for (int i = 0; i < n; i++)
-    if (part[i]->request.op[0].family == QN_FAMILY_COLLECTIVE) p->ranks = p->terms->demands.ranks;
+    if (part[i]->request.op[0].family == QN_FAMILY_COLLECTIVE) p->ranks = p->policy->demands.ranks;
   for (int i = 0; i < n; i++)
     p->step[i] = (qn__step){ .run = part[i]->engine->run, .prepared = &part[i]->prepared, .part = part[i],
                              .instance = part[i]->backend->instance };
@@ -198,10 +198,10 @@ static void free_steps(qn_plan *p)
   qn__free(p->literal);
 }
 
-void qn__plan_log(const qn__asker *who, const qn_device_ops *ops, const qn_graph *g, qn_part *const *part, int n, qn__views *views)
+void qn__plan_log(const qn__planning *pc, const qn_device_ops *ops, const qn_graph *g, qn_part *const *part, int n, qn__views *views)
 {
-  qn__device dev = { .ops = ops, .desc = *who->device };
-  qn_plan p = { .dev = &dev, .terms = who->terms, .graph = (qn_graph *)(uintptr_t)g, .views = views };
+  qn__device dev = { .ops = ops, .desc = *pc->device };
+  qn_plan p = { .dev = &dev, .policy = pc->policy, .graph = (qn_graph *)(uintptr_t)g, .views = views };
   if (!qn__logs(QN_LOG_PLAN)) return;
   if (!set_steps(&p, part, n)) log_plan(&p);
   free_steps(&p);
@@ -250,16 +250,16 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   }
   atomic_init(&p->refs, 1);
   p->dev = ctx->dev;
-  p->terms = ctx->terms;
-  p->made_for = ctx->terms->demands.threads;
+  p->policy = ctx->policy;
+  p->made_for = ctx->policy->demands.threads;
   p->graph = g;
-  qn__asker who = { .device = &ctx->dev->desc, .terms = ctx->terms, .ctx = ctx, .uses = &uses };
+  qn__planning pc = { .device = &ctx->dev->desc, .policy = ctx->policy, .ctx = ctx, .uses = &uses };
   if (qn__context_capturing(ctx)) {
     status = qn__fail(QN_NOT_READY, "a new problem cannot be planned while a recording captures; run the step once first");
     goto fail;
   }
   if ((status = qn__enter(ctx->dev, &saved))) goto fail;
-  status = qn__partition(&who, g, &part, &n, &p->views);
+  status = qn__partition(&pc, g, &part, &n, &p->views);
   qn__leave(ctx->dev, saved);
   if (status) goto fail;
   p->instances = uses;
@@ -267,9 +267,9 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
     for (int i = 0; i < n && !p->step; i++) qn__part_free(part[i]);
     goto fail;
   }
-  if (p->workspace > ctx->terms->demands.workspace_limit) {
+  if (p->workspace > ctx->policy->demands.workspace_limit) {
     status = qn__fail(QN_UNSUPPORTED, "the graph needs %llu bytes of workspace for its intermediates, over the limit of %llu",
-                      (unsigned long long)p->workspace, (unsigned long long)ctx->terms->demands.workspace_limit);
+                      (unsigned long long)p->workspace, (unsigned long long)ctx->policy->demands.workspace_limit);
     goto fail;
   }
   log_plan(p);

@@ -20,8 +20,8 @@ static int patterns_of(const planner *p, uint32_t kind, const qn_pattern *patter
   const int at = (int)(qn_op_find(kind) - qn__ops);
   int n = 1, k;
   pattern[0] = NULL;
-  for (int b = 0; b < p->who->terms->n_backends; b++) {
-    const qn__backend *backend = p->who->terms->backend[b];
+  for (int b = 0; b < p->pc->policy->n_backends; b++) {
+    const qn__backend *backend = p->pc->policy->backend[b];
     for (int i = backend->first[at]; i < backend->first[at + 1]; i++) {
       const qn_pattern *of = backend->engine[backend->by_op[i]].pattern;
       for (k = 0; k < n && pattern[k] != of; k++) {}
@@ -63,10 +63,10 @@ static qn_status plan_anchor(planner *p, int32_t anchor, int32_t needs, bool *ta
 {
   qn__offers o = {0};
   qn_part *part = NULL;
-  qn__asker who = *p->who;
+  qn__planning pc = *p->pc;
   qn_status status = make_offers(p, anchor, &o);
-  for (int i = 0; i < o.n; i++) o.offer[i]->request.core = &who;
-  if (!status) status = qn__part_choose(&who, &o, NULL, needs, p->n_parts, &part);
+  for (int i = 0; i < o.n; i++) o.offer[i]->request.core = &pc;
+  if (!status) status = qn__part_choose(&pc, &o, NULL, needs, p->n_parts, &part);
   *taken = part != NULL;
   if (part) {
     part->request.core = NULL;
@@ -84,9 +84,9 @@ static qn_status plan_anchor(planner *p, int32_t anchor, int32_t needs, bool *ta
 /* Which kinds does some row admit before its anchor? */
 static void list_wanted(planner *p)
 {
-  for (int b = 0; b < p->who->terms->n_backends; b++)
-    for (int i = 0; i < p->who->terms->backend[b]->n_engines; i++) {
-      const qn_pattern *of = p->who->terms->backend[b]->engine[i].pattern;
+  for (int b = 0; b < p->pc->policy->n_backends; b++)
+    for (int i = 0; i < p->pc->policy->backend[b]->n_engines; i++) {
+      const qn_pattern *of = p->pc->policy->backend[b]->engine[i].pattern;
       for (const uint32_t *kind = of ? of->before : NULL; kind && *kind; kind++)
         if (*kind < QN__KINDS) p->wanted[*kind] = 1;
     }
@@ -106,11 +106,11 @@ static qn_status wants(planner *p, int32_t anchor, int32_t i, bool *yes)
     int32_t at = 1;
     while (at < p->n && p->list[at] != i) at++;
     if (at == p->n) continue;
-    qn__asker who = *p->who;
+    qn__planning pc = *p->pc;
     qn__offer *o = qn__region_offer(p);
     if (!o) return qn__fail(QN_NO_MEMORY, "no memory to plan");
-    o->request.core = &who;
-    *yes = qn__anyone_takes(&who, o, pattern[k], i);
+    o->request.core = &pc;
+    *yes = qn__anyone_takes(&pc, o, pattern[k], i);
     qn__free(o);
   }
   return QN_OK;
@@ -202,9 +202,9 @@ static void free_planner(planner *p)
 }
 
 /* One pass, with those views folded. */
-static qn_status partition(const qn__asker *who, const qn_graph_view *g, const qn__views *views, qn_part ***parts, int *n_parts)
+static qn_status partition(const qn__planning *pc, const qn_graph_view *g, const qn__views *views, qn_part ***parts, int *n_parts)
 {
-  planner p = { .who = who, .g = g, .views = views, .n_ops = (int32_t)g->n_ops };
+  planner p = { .pc = pc, .g = g, .views = views, .n_ops = (int32_t)g->n_ops };
   qn_status status = qn__edges_set_up(&p);
   bool taken;
   if (!status) list_wanted(&p);
@@ -230,14 +230,14 @@ static qn_status partition(const qn__asker *who, const qn_graph_view *g, const q
 /* Who would get op i alone? NULL: nobody. The plan has no part in it. */
 static qn_part *alone(planner *p, int32_t i)
 {
-  qn__asker who = *p->who;
+  qn__planning pc = *p->pc;
   qn_part *part = NULL;
   p->list[0] = i;
   p->n = 1;
   qn__offer *o = qn__region_offer(p);
   if (!o) return NULL;
-  o->request.core = &who;
-  if (qn__part_choose(&who, &(qn__offers){ .n = 1, .offer = { o } }, NULL, -1, 0, &part)) part = NULL;
+  o->request.core = &pc;
+  if (qn__part_choose(&pc, &(qn__offers){ .n = 1, .offer = { o } }, NULL, -1, 0, &part)) part = NULL;
   qn__free(o);
   return part;
 }
@@ -274,19 +274,19 @@ static int unfold(planner *apart, planner *folded, qn__views *views)
 }
 
 /* The views to fold: those that leave each of their readers, taken alone, as good an engine. NULL: none. */
-static qn__views *choose_views(const qn__asker *asker, const qn_graph_view *g)
+static qn__views *choose_views(const qn__planning *asker, const qn_graph_view *g)
 {
   qn__views *views = qn__views_find(g);
-  qn__asker who = *asker;
+  qn__planning pc = *asker;
   uint64_t uses = 0;
   if (!views) return NULL;
-  who.draft = true;
-  who.verdict = NULL;
-  who.uses = &uses;
-  planner apart = { .who = &who, .g = g, .n_ops = (int32_t)g->n_ops };
+  pc.draft = true;
+  pc.verdict = NULL;
+  pc.uses = &uses;
+  planner apart = { .pc = &pc, .g = g, .n_ops = (int32_t)g->n_ops };
   bool known = !qn__edges_set_up(&apart);
   for (int changed = 1; known && changed;) {
-    planner folded = { .who = &who, .g = g, .views = views, .n_ops = (int32_t)g->n_ops };
+    planner folded = { .pc = &pc, .g = g, .views = views, .n_ops = (int32_t)g->n_ops };
     known = !qn__edges_set_up(&folded);
     changed = known ? unfold(&apart, &folded, views) : 0;
     if (changed) qn__views_resolve(views, g);
@@ -298,10 +298,10 @@ static qn__views *choose_views(const qn__asker *asker, const qn_graph_view *g)
   return NULL;
 }
 
-qn_status qn__partition(const qn__asker *who, const qn_graph *g, qn_part ***parts, int *n_parts, qn__views **views)
+qn_status qn__partition(const qn__planning *pc, const qn_graph *g, qn_part ***parts, int *n_parts, qn__views **views)
 {
-  *views = g->view.n_ops > 1 ? choose_views(who, &g->view) : NULL;
-  qn_status status = partition(who, &g->view, *views, parts, n_parts);
+  *views = g->view.n_ops > 1 ? choose_views(pc, &g->view) : NULL;
+  qn_status status = partition(pc, &g->view, *views, parts, n_parts);
   if (status) {
     qn__views_free(*views);
     *views = NULL;

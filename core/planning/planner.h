@@ -7,12 +7,12 @@ enum { UNPLANNED = -1, NOTHING_TO_DO = -2 };
 
 /* A pass over a graph. Marks of ops are the number of the region that set them, so that none need be cleared. */
 typedef struct planner {
-  const qn__asker *who;
+  const qn__planning *pc;
   const qn_graph_view *g;
   const qn__views *views;                 /* NULL: every view is an op */
   int32_t n_ops;
   int32_t *reader, *reader_first;         /* of each value: the ops that read it, or a view of it */
-  int32_t *taker;                         /* of each value: the op whose output takes its memory, or -1 */
+  int32_t *overwriter;                         /* of each value: the op whose output takes its memory, or -1 */
   int32_t *pred, *pred_first;             /* of each op: what must run before it */
   int32_t *group;                         /* of each op: its part, UNPLANNED or NOTHING_TO_DO */
   int32_t *pos, *op_at;                   /* of each op: its place in an order in which all can run, a part's ops together; the inverse */
@@ -37,7 +37,7 @@ static inline bool is_after(const planner *p, int32_t i) { return p->after[i] ==
 static inline int32_t origin(const planner *p, int32_t value) { return p->views ? p->views->of[value] : value; }
 
 /* edges.c */
-qn_status qn__edges_set_up(planner *p);   /* all but who, g and views; an error also if the graph has no order */
+qn_status qn__edges_set_up(planner *p);   /* all but pc, g and views; an error also if the graph has no order */
 void      qn__edges_join(planner *p, const qn_part *part);      /* the part's ops become neighbours in the order */
 
 /* region.c: the region of an anchor for a pattern, into p->list; and the request for that list, NULL: no memory. */

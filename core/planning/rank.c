@@ -77,7 +77,7 @@ static bool set_before(const set *a, const set *b)
 }
 
 /* Sorts candidates of one class, best first. */
-static void rank(const qn__asker *who, candidate **order, int n)
+static void rank(const qn__planning *pc, candidate **order, int n)
 {
   set sets[SETS];
   int n_sets = 0, k;
@@ -96,7 +96,7 @@ static void rank(const qn__asker *who, candidate **order, int n)
   timed = timed && widest;
   for (k = 0; k < n_sets && timed; k++) {
     const uint64_t left = all & ~qn__ops_within(widest, sets[k].best);
-    const double rest = left ? qn__time_of(who, widest, left, false) : 0;
+    const double rest = left ? qn__time_of(pc, widest, left, false) : 0;
     timed = !left || rest > 0;
     sets[k].ns = sets[k].best->ns + rest;
   }
@@ -113,11 +113,11 @@ static void rank(const qn__asker *who, candidate **order, int n)
 }
 
 /* Each class by itself: the first of a class decide how the others' times compare. */
-void qn__rank(const qn__asker *who, candidate **order, int n)
+void qn__rank(const qn__planning *pc, candidate **order, int n)
 {
   qsort(order, (size_t)n, sizeof *order, better);
   for (int i = 0, end; i < n; i = end) {
     for (end = i + 1; end < n && order[end]->answer.class_ == order[i]->answer.class_; end++) {}
-    rank(who, order + i, end - i);
+    rank(pc, order + i, end - i);
   }
 }

@@ -44,7 +44,7 @@ static void mark_after(planner *p, int32_t i, int32_t *marks, int32_t mark, int3
       const int32_t v = op->arg[a];
       if (a >= inputs_of(op))
         for (int32_t k = p->reader_first[v]; k < p->reader_first[v + 1]; k++) depth = visit(p, p->reader[k], marks, mark, limit, depth);
-      else if (p->taker[v] >= 0 && p->taker[v] != u) depth = visit(p, p->taker[v], marks, mark, limit, depth);
+      else if (p->overwriter[v] >= 0 && p->overwriter[v] != u) depth = visit(p, p->overwriter[v], marks, mark, limit, depth);
     }
   }
 }
@@ -147,8 +147,8 @@ static bool comes_back(planner *p, int32_t e, int32_t depth)
 static bool is_overwritten(const planner *p, int32_t e, bool here)
 {
   for (int32_t a = 0; a < inputs_of(&p->g->op[e]); a++) {
-    int32_t taker = p->taker[p->g->op[e].arg[a]];
-    if (taker >= 0 && taker != e && (is_in(p, taker) || !here)) return true;
+    int32_t overwriter = p->overwriter[p->g->op[e].arg[a]];
+    if (overwriter >= 0 && overwriter != e && (is_in(p, overwriter) || !here)) return true;
   }
   return false;
 }
@@ -395,8 +395,8 @@ qn__offer *qn__region_offer(planner *p)
   o->value_of = (int32_t *)(o->literal + values);
   o->op_of = o->value_of + values;
   number_values(p, o->value_of);
-  o->request = (qn_request){ .struct_size = sizeof o->request, .host = &qn__host, .device = p->who->device,
-    .demands = &p->who->terms->demands, .op = node, .n_ops = (uint32_t)n, .n_values = (uint32_t)values, .value = value };
+  o->request = (qn_request){ .struct_size = sizeof o->request, .host = &qn__host, .device = p->pc->device,
+    .demands = &p->pc->policy->demands, .op = node, .n_ops = (uint32_t)n, .n_values = (uint32_t)values, .value = value };
   fill(p, o, node, value, view, o->op_of + n);
   return o;
 }

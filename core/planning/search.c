@@ -5,15 +5,15 @@
 
 typedef qn__candidate candidate;
 
-bool qn__can_measure(const qn__asker *who)
+bool qn__can_measure(const qn__planning *pc)
 {
-  return who->ctx && !who->depth && !who->verdict && !who->draft && who->ctx->dev->ops->event_elapsed && !qn__checks(who->ctx->dev) &&
-         !qn__context_capturing(who->ctx);
+  return pc->ctx && !pc->depth && !pc->verdict && !pc->draft && pc->ctx->dev->ops->event_elapsed && !qn__checks(pc->ctx->dev) &&
+         !qn__context_capturing(pc->ctx);
 }
 
-double qn__time_of(const qn__asker *who, const qn__offer *offer, uint64_t which, bool measured)
+double qn__time_of(const qn__planning *pc, const qn__offer *offer, uint64_t which, bool measured)
 {
-  qn__asker alone = *who;
+  qn__planning alone = *pc;
   qn_graph *g;
   qn_part **part;
   qn__views *views;
@@ -43,12 +43,12 @@ double qn__time_of(const qn__asker *who, const qn__offer *offer, uint64_t which,
 
 /* Prepares and builds an engine with that variant, offered its first n_ops ops (0: all); it competes if it takes the wanted ones. True:
  * it takes some. */
-static bool compete(const qn__asker *who, const candidate *of, const char *variant, uint32_t n_ops, const candidate *wanted,
+static bool compete(const qn__planning *pc, const candidate *of, const char *variant, uint32_t n_ops, const candidate *wanted,
                     qn_part **part, int *n_parts)
 {
   candidate c = { .backend = of->backend, .row = of->row, .offer = of->offer, .rank = of->rank, .variant = of->variant, .offered = n_ops };
-  if (qn__ask(who, variant, &c)) return false;
-  if (qn__same_set(&c, wanted) && !qn__bind(who, &c, &part[*n_parts])) ++*n_parts;
+  if (qn__ask(pc, variant, &c)) return false;
+  if (qn__same_set(&c, wanted) && !qn__bind(pc, &c, &part[*n_parts])) ++*n_parts;
   else qn__withdraw(&c);
   return true;
 }
@@ -64,7 +64,7 @@ static int ops_to_offer(const candidate *c, const candidate *wanted, bool whole)
 
 /* Builds the candidates that take the wanted ops, each with all its variants (if none fits, with its own choice), and keeps the fastest.
  * whole: each is offered all its ops, else no more than are wanted. A single one is measured only if its time is needed. */
-static qn_part *fastest(const qn__asker *who, const candidate *wanted, bool whole, bool timed, candidate *const *order, int n)
+static qn_part *fastest(const qn__planning *pc, const candidate *wanted, bool whole, bool timed, candidate *const *order, int n)
 {
   int most = 0, n_parts = 0, best = 0;
   for (int i = 0; i < n; i++) {
@@ -81,10 +81,10 @@ static qn_part *fastest(const qn__asker *who, const candidate *wanted, bool whol
       continue;                                                 /* it would take longer than all the others, to lose */
     if (offered < 0) continue;
     bool takes = false;
-    for (; v && *v; v++) takes = compete(who, order[i], *v, (uint32_t)offered, wanted, part, &n_parts) || takes;
-    if (!takes) compete(who, order[i], order[i]->variant, (uint32_t)offered, wanted, part, &n_parts);
+    for (; v && *v; v++) takes = compete(pc, order[i], *v, (uint32_t)offered, wanted, part, &n_parts) || takes;
+    if (!takes) compete(pc, order[i], order[i]->variant, (uint32_t)offered, wanted, part, &n_parts);
   }
-  if (n_parts && (n_parts == 1 && !timed ? QN_OK : qn__tune_measure(who, part, n_parts, &best)) == QN_OK) kept = part[best];
+  if (n_parts && (n_parts == 1 && !timed ? QN_OK : qn__tune_measure(pc, part, n_parts, &best)) == QN_OK) kept = part[best];
   for (int i = 0; i < n_parts; i++)
     if (part[i] != kept) qn__part_free(part[i]);
   qn__free(part);
@@ -102,24 +102,24 @@ static bool is_cut(const qn_part *part, candidate *const *order, int n)
 /* The fastest of those that take the best set of ops, or one that takes another set if its time plus that of what it leaves is less. Tried
  * are the anchor alone and the sets that some engine takes. A chain of pointwise ops is one pass over memory in any case: no other
  * split is tried. */
-qn_status qn__measured(const qn__asker *who, const qn__offers *offers, bool pinned, candidate **order, int n, qn_part **out)
+qn_status qn__measured(const qn__planning *pc, const qn__offers *offers, bool pinned, candidate **order, int n, qn_part **out)
 {
   uint64_t all = 0;
   const candidate alone = { .offer = order[0]->offer, .answer = { .n_ops = 1, .taken = 1 } };
   const qn__offer *widest = qn__widest(order, n, &all);
   const bool splits = widest && (all & (all - 1)) && widest->request.op[0].family != QN_FAMILY_POINTWISE;
-  qn_part *best = fastest(who, order[0], true, splits || who->timed, order, n);
+  qn_part *best = fastest(pc, order[0], true, splits || pc->timed, order, n);
   if (!best) return QN_UNSUPPORTED;
   const uint64_t left = splits ? all & ~qn__ops_within(widest, order[0]) : 0;
-  double rest = left ? qn__time_of(who, widest, left, true) : 0, least = left && !rest ? 0 : best->ns + rest;
+  double rest = left ? qn__time_of(pc, widest, left, true) : 0, least = left && !rest ? 0 : best->ns + rest;
   for (int i = 0; i <= n && splits && least > 0; i++) {
     const candidate *wanted = i ? order[i - 1] : &alone;
     bool tried = qn__same_set(wanted, order[0]) || (i && qn__same_set(wanted, &alone));
     for (int k = 0; k < i - 1; k++) tried = tried || qn__same_set(wanted, order[k]);
-    qn_part *part = tried ? NULL : fastest(who, wanted, false, true, order, n);
+    qn_part *part = tried ? NULL : fastest(pc, wanted, false, true, order, n);
     if (!part) continue;
     const uint64_t others = all & ~qn__ops_within(widest, wanted);
-    rest = others ? qn__time_of(who, widest, others, true) : 0;
+    rest = others ? qn__time_of(pc, widest, others, true) : 0;
     if ((rest > 0 || !others) && (part->ns + rest) * QN__NEAR_TIE < least) {
       qn_part *slower = best;
       least = part->ns + rest;
@@ -128,7 +128,7 @@ qn_status qn__measured(const qn__asker *who, const qn__offers *offers, bool pinn
     }
     qn__part_free(part);
   }
-  if (best->ns > 0) qn__tune_remember(who, offers, best, is_cut(best, order, n), pinned);
+  if (best->ns > 0) qn__tune_remember(pc, offers, best, is_cut(best, order, n), pinned);
   *out = best;
   return QN_OK;
 }

@@ -216,10 +216,10 @@ done:
 }
 
 /* The table of a context's file, read on first use; NULL: no path, or no memory. Call with the lock held. */
-static table *table_of(const qn__terms *terms)
+static table *table_of(const qn__policy *policy)
 {
   qn_text path = {0};
-  const char *given = terms->settings.text[QN_SET_TUNE_CACHE];
+  const char *given = policy->settings.text[QN_SET_TUNE_CACHE];
   table *t;
   if (given) qn__text_add(&path, "%s", given);
   else qn__tune_default_path(&path);
@@ -239,14 +239,14 @@ static table *table_of(const qn__terms *terms)
 /* ---- look-up and store ---------------------------------------------------------------------------------------- */
 
 /* pinned: only pinned engines competed, so the entry says nothing of the others. */
-static char *key_of(const qn__asker *who, const qn__offers *offers, bool pinned)
+static char *key_of(const qn__planning *pc, const qn__offers *offers, bool pinned)
 {
-  const qn_demands *d = &who->terms->demands;
+  const qn_demands *d = &pc->policy->demands;
   qn_text t = {0};
-  qn__text_add(&t, "%s\td%u,m%u,w%llu,t%d", who->device->model, d->determinism, d->math, (unsigned long long)d->workspace_limit,
+  qn__text_add(&t, "%s\td%u,m%u,w%llu,t%d", pc->device->model, d->determinism, d->math, (unsigned long long)d->workspace_limit,
                d->threads);
-  for (int i = 0; i < who->terms->n_backends; i++) qn__text_add(&t, ",%s", who->terms->backend[i]->name);
-  if (pinned) qn__text_add(&t, ",engine=%s", who->terms->settings.text[QN_SET_ENGINE]);
+  for (int i = 0; i < pc->policy->n_backends; i++) qn__text_add(&t, ",%s", pc->policy->backend[i]->name);
+  if (pinned) qn__text_add(&t, ",engine=%s", pc->policy->settings.text[QN_SET_ENGINE]);
   for (int i = 0; i < offers->n; i++) {                         /* the offers are mostly one */
     if (i && offers->offer[i] == offers->offer[0]) continue;
     qn__text_add(&t, i ? " || " : "\t");
@@ -257,12 +257,12 @@ static char *key_of(const qn__asker *who, const qn__offers *offers, bool pinned)
   return NULL;
 }
 
-bool qn__tune_lookup(const qn__asker *who, const qn__offers *offers, bool pinned, qn__choice *out)
+bool qn__tune_lookup(const qn__planning *pc, const qn__offers *offers, bool pinned, qn__choice *out)
 {
   bool found = false;
   qn__lock(&lock);
-  const table *t = table_of(who->terms);
-  char *key = t && t->n ? key_of(who, offers, pinned) : NULL;       /* with an empty cache skip the printing */
+  const table *t = table_of(pc->policy);
+  char *key = t && t->n ? key_of(pc, offers, pinned) : NULL;       /* with an empty cache skip the printing */
   const entry *e = key ? find(t, key) : NULL;
   if (e) out->ns = e->ns;
   if (e) found = (size_t)snprintf(out->name, sizeof out->name, "%s", e->choice) < sizeof out->name &&
@@ -272,16 +272,16 @@ bool qn__tune_lookup(const qn__asker *who, const qn__offers *offers, bool pinned
   return found;
 }
 
-void qn__tune_remember(const qn__asker *who, const qn__offers *offers, const qn_part *part, bool cut, bool pinned)
+void qn__tune_remember(const qn__planning *pc, const qn__offers *offers, const qn_part *part, bool cut, bool pinned)
 {
   qn_text choice = {0};
-  char *key = key_of(who, offers, pinned);
+  char *key = key_of(pc, offers, pinned);
   qn__text_add(&choice, "%s/%s%s%s", part->backend->name, part->engine->name, part->prepared.variant ? ":" : "",
                part->prepared.variant ? part->prepared.variant : "");
   if (cut) qn__text_add(&choice, "|%u", part->request.n_ops);
   qn__lock(&remembering);
   qn__lock(&lock);
-  table *t = table_of(who->terms);
+  table *t = table_of(pc->policy);
   bool add = t && key && !choice.failed && !strchr(key, '\n');
   if (add) put(t, key, choice.s, part->backend->table->version, part->ns, true);
   qn__unlock(&lock);
@@ -303,7 +303,7 @@ enum { ROUNDS = 9, TILE = 65536, LINE = 64 };
 typedef struct trial { qn_part *part; void **ptr; double ns[ROUNDS], fastest; int n; bool out; } trial;   /* ptr: its values' */
 
 typedef struct bench {
-  const qn__asker *who;
+  const qn__planning *pc;
   const qn_device_ops *ops;
   const qn_device *dev;
   const qn_part *made;                    /* the part whose values the buffers were made for */
@@ -340,8 +340,8 @@ static qn_status fill(const bench *b, const qn_request *r, uint32_t value)
   }
   for (uint64_t at = 0; at < bytes && !status; at += TILE)
     status = b->ops->copy(b->dev, (char *)b->ptr[value] + at, tile, bytes - at < TILE ? bytes - at : TILE, QN_COPY_TO_DEVICE,
-                          b->who->ctx->stream);
-  if (!status && b->ops->stream_synchronize) status = b->ops->stream_synchronize(b->dev, b->who->ctx->stream);
+                          b->pc->ctx->stream);
+  if (!status && b->ops->stream_synchronize) status = b->ops->stream_synchronize(b->dev, b->pc->ctx->stream);
   qn__free(tile);
   return status;
 }
@@ -393,7 +393,7 @@ static qn_status allocate(bench *b, const qn_request *r, uint64_t workspace, uin
       b->ptr[i] = (char *)b->ptr[r->view[i].of] + r->view[i].offset * (int64_t)qn_dtype_bytes(r->value[i].dtype);
   if (!status && workspace) status = b->ops->alloc(b->dev, workspace, &b->workspace);
   if (!status && counters && !(status = b->ops->alloc(b->dev, counters, &b->counters)))
-    status = b->ops->fill(b->dev, b->counters, 0, counters, b->who->ctx->stream);
+    status = b->ops->fill(b->dev, b->counters, 0, counters, b->pc->ctx->stream);
   b->evicts = can_evict() && !strcmp(b->dev->kind, "cpu");
   if (!status && b->ops->stream_create && !b->evicts) {
     b->flush_bytes = 2 * (size_t)b->dev->cache;
@@ -421,9 +421,9 @@ static void release(bench *b, const qn_request *r)
  * host cost is not in the time, as it would not be in a recording's. */
 static qn_status time_once(bench *b, trial *t, double *ns)
 {
-  const qn_context *ctx = b->who->ctx;
+  const qn_context *ctx = b->pc->ctx;
   qn_launch launch = { .struct_size = sizeof launch, .stream = ctx->stream, .ptr = t->ptr, .workspace = b->workspace,
-    .counters = b->counters, .device = b->dev, .threads = t->part->demands.threads, .core = b->who->ctx,
+    .counters = b->counters, .device = b->dev, .threads = t->part->demands.threads, .core = b->pc->ctx,
     .instance = t->part->backend->instance >= 0 ? ctx->instance[t->part->backend->instance] : NULL };
   qn_status status = b->flush ? b->ops->fill(b->dev, b->flush, 0, b->flush_bytes, ctx->stream) : QN_OK;
   if (b->evicts) evict_operands(b, &t->part->request);
@@ -494,10 +494,10 @@ static int by_name(const qn_part *a, const qn_part *b)
 }
 
 /* Among those near the best the first by name wins, so that cold processes agree. */
-qn_status qn__tune_measure(const qn__asker *who, qn_part **part, int n, int *best)
+qn_status qn__tune_measure(const qn__planning *pc, qn_part **part, int n, int *best)
 {
   const qn_request *r = &part[0]->request;
-  bench b = { .who = who, .made = part[0], .ops = who->ctx->dev->ops, .dev = &who->ctx->dev->desc };
+  bench b = { .pc = pc, .made = part[0], .ops = pc->ctx->dev->ops, .dev = &pc->ctx->dev->desc };
   uint64_t workspace = 0, counters = 0;
   trial *t = qn__alloc((size_t)n * sizeof *t);
   qn_status status = QN_OK;

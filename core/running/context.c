@@ -81,7 +81,7 @@ qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
   if ((status = qn__device_choose(&ctx->settings, &ctx->backend, &ctx->n_backends, &provider))) goto fail_backends;
   if ((status = qn__device_get(provider, &ctx->settings, &ctx->dev))) goto fail_device;
   if ((status = qn__cache_open(ctx->dev))) goto fail_device;
-  if ((status = qn__terms_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &ctx->terms))) goto fail_device;
+  if ((status = qn__policy_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &ctx->policy))) goto fail_device;
   if ((status = qn__enter(ctx->dev, &saved))) goto fail_device;
   status = ctx->dev->ops->stream_create ? ctx->dev->ops->stream_create(&ctx->dev->desc, &ctx->own_stream) : QN_OK;
   qn__leave(ctx->dev, saved);
@@ -108,25 +108,25 @@ static void give_back(qn_context *ctx, void *p, uint64_t bytes)
 
 void qn__context_forget(qn_context *ctx)
 {
-  for (int i = 0; i < QN_LATELY; i++)
+  for (int i = 0; i < QN_RECENT; i++)
     for (int k = 0; k < 2; k++) {
-      qn__plan_release(ctx->lately[i][k]);
-      ctx->lately[i][k] = NULL;
+      qn__plan_release(ctx->recent[i][k]);
+      ctx->recent[i][k] = NULL;
     }
 }
 
 static void free_arena(qn_context *ctx)
 {
-  for (int i = 0; i < ctx->n_outgrown; i++) give_back(ctx, ctx->outgrown[i], ctx->outgrown_bytes[i]);
+  for (int i = 0; i < ctx->n_retired; i++) give_back(ctx, ctx->retired[i], ctx->retired_bytes[i]);
   give_back(ctx, ctx->workspace, ctx->workspace_bytes);
   give_back(ctx, ctx->counters, ctx->counters_bytes);
-  qn__free(ctx->outgrown);
-  qn__free(ctx->outgrown_bytes);
-  ctx->workspace = ctx->counters = ctx->outgrown = NULL;
-  ctx->outgrown_bytes = NULL;
+  qn__free(ctx->retired);
+  qn__free(ctx->retired_bytes);
+  ctx->workspace = ctx->counters = ctx->retired = NULL;
+  ctx->retired_bytes = NULL;
   ctx->workspace_bytes = ctx->counters_bytes = 0;
   ctx->counters_unclean = false;
-  ctx->n_outgrown = 0;
+  ctx->n_retired = 0;
 }
 
 void qn_context_destroy(qn_context *ctx)
@@ -177,7 +177,7 @@ void qn_context_destroy(qn_context *ctx)
 qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
 {
   qn__settings s;
-  const qn__terms *terms;
+  const qn__policy *policy;
   qn__using use QN__UNTIL_RETURN = { 0 };
   qn_status status = qn__use(ctx, &use);
   if (status) return status;
@@ -192,7 +192,7 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
       status = qn__settings_set(&s, qn__setting_key(k), ctx->settings.text[k], QN_FROM_CONTEXT);
   if (!status) status = qn__settings_set(&s, key, value, QN_FROM_CONTEXT);
   s.ranks = ctx->settings.ranks;
-  if (!status) status = qn__terms_intern(ctx->dev, &s, ctx->backend, ctx->n_backends, &terms);
+  if (!status) status = qn__policy_intern(ctx->dev, &s, ctx->backend, ctx->n_backends, &policy);
   if (status) {
     qn__settings_free(&s);
     return status;
@@ -201,8 +201,8 @@ qn_status qn_context_set(qn_context *ctx, const char *key, const char *value)
   ctx->settings = s;
   if (i == QN_SET_LOG) qn__settings_log(&s);
   qn__settings_overruled(&s);
-  if (terms != ctx->terms) qn__context_forget(ctx);
-  ctx->terms = terms;
+  if (policy != ctx->policy) qn__context_forget(ctx);
+  ctx->policy = policy;
   return QN_OK;
 }
 
@@ -265,17 +265,17 @@ qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocato
   return QN_OK;
 }
 
-/* The outgrown block is kept: work in flight and recordings may use it. */
+/* The retired block is kept: work in flight and recordings may use it. */
 static qn_status grow(qn_context *ctx, void **block, uint64_t *have, uint64_t need)
 {
   void *p = NULL;
   qn_status status = QN_OK;
   if (*block) {
-    size_t n = (size_t)ctx->n_outgrown;
-    void **blocks = qn__realloc(ctx->outgrown, n * sizeof *blocks, (n + 1) * sizeof *blocks);
-    if (blocks) ctx->outgrown = blocks;
-    uint64_t *bytes = qn__realloc(ctx->outgrown_bytes, n * sizeof *bytes, (n + 1) * sizeof *bytes);
-    if (bytes) ctx->outgrown_bytes = bytes;
+    size_t n = (size_t)ctx->n_retired;
+    void **blocks = qn__realloc(ctx->retired, n * sizeof *blocks, (n + 1) * sizeof *blocks);
+    if (blocks) ctx->retired = blocks;
+    uint64_t *bytes = qn__realloc(ctx->retired_bytes, n * sizeof *bytes, (n + 1) * sizeof *bytes);
+    if (bytes) ctx->retired_bytes = bytes;
     if (!blocks || !bytes) return qn__fail(QN_NO_MEMORY, "no memory to grow the workspace");
   }
   if (ctx->allocator.alloc) {
@@ -287,8 +287,8 @@ static qn_status grow(qn_context *ctx, void **block, uint64_t *have, uint64_t ne
     }
   } else if ((status = ctx->dev->ops->alloc(&ctx->dev->desc, need, &p))) return status;
   if (*block) {
-    ctx->outgrown[ctx->n_outgrown] = *block;
-    ctx->outgrown_bytes[ctx->n_outgrown++] = *have;
+    ctx->retired[ctx->n_retired] = *block;
+    ctx->retired_bytes[ctx->n_retired++] = *have;
   }
   *block = p;
   *have = need;

@@ -3,13 +3,13 @@
 #include "core.h"
 #include <string.h>
 
-static qn_status ask_everyone(const qn__asker *who, const qn_device_ops *ops, const qn_graph *graph)
+static qn_status ask_everyone(const qn__planning *pc, const qn_device_ops *ops, const qn_graph *graph)
 {
   qn_part **part = NULL;
   qn__views *views = NULL;
   int n = 0;
-  qn_status status = qn__partition(who, graph, &part, &n, &views);
-  if (!status) qn__plan_log(who, ops, graph, part, n, views);
+  qn_status status = qn__partition(pc, graph, &part, &n, &views);
+  if (!status) qn__plan_log(pc, ops, graph, part, n, views);
   for (int i = 0; i < n && !status; i++) qn__part_free(part[i]);
   if (!status) qn__free(part);
   qn__views_free(views);
@@ -21,19 +21,19 @@ static qn_status explain_model(const char *const options[], const char *model, c
 {
   qn__settings s;
   qn__backend **list = NULL, *provider;
-  qn__terms *terms = NULL;
+  qn__policy *policy = NULL;
   qn_device desc = { .struct_size = sizeof desc, .ordinal = -1 };
   int n;
   qn_status status = qn__settings_read(&s, options);
   if (status) return status;
   status = qn__device_choose_model(&s, model, &list, &n, &provider);
   if (!status) status = qn__device_model(provider, model, &desc);
-  if (!status) status = qn__terms_make(&desc, &s, list, n, &terms);
+  if (!status) status = qn__policy_make(&desc, &s, list, n, &policy);
   if (!status) {
-    qn__asker who = { .device = &desc, .terms = terms, .verdict = row, .user = user };
-    status = ask_everyone(&who, provider->device, graph);
+    qn__planning pc = { .device = &desc, .policy = policy, .verdict = row, .user = user };
+    status = ask_everyone(&pc, provider->device, graph);
   }
-  qn__terms_free(terms);
+  qn__policy_free(policy);
   qn__free(list);
   qn__settings_free(&s);
   return status;
@@ -49,9 +49,9 @@ qn_status qn_explain(const char *const options[], const char *model, const qn_gr
   if (!row) return qn__fail(QN_BAD_ARGUMENT, "row: is NULL");
   if (model) return explain_model(options, model, graph, row, user);
   if ((status = qn_context_create(options, &ctx))) return status;
-  qn__asker who = { .device = &ctx->dev->desc, .terms = ctx->terms, .ctx = ctx, .verdict = row, .user = user };
+  qn__planning pc = { .device = &ctx->dev->desc, .policy = ctx->policy, .ctx = ctx, .verdict = row, .user = user };
   if (!(status = qn__enter(ctx->dev, &saved))) {
-    status = ask_everyone(&who, ctx->dev->ops, graph);
+    status = ask_everyone(&pc, ctx->dev->ops, graph);
     qn__leave(ctx->dev, saved);
   }
   qn_context_destroy(ctx);

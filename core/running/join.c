@@ -6,7 +6,7 @@
 
 qn_status qn_context_join(qn_context *ctx, qn_group *group)
 {
-  const qn__terms *terms;
+  const qn__policy *policy;
   qn__using use QN__UNTIL_RETURN = { 0 };
   qn_status status = qn__use(ctx, &use);
   if (status || (group && (status = qn__group_alive(group)))) return status;
@@ -17,12 +17,12 @@ qn_status qn_context_join(qn_context *ctx, qn_group *group)
   if (group && waited) return waited;
   const int32_t was = ctx->settings.ranks;
   ctx->settings.ranks = group ? group->ranks.size : 0;
-  if ((status = qn__terms_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &terms))) {
+  if ((status = qn__policy_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &policy))) {
     ctx->settings.ranks = was;
     return status;
   }
-  if (terms != ctx->terms) qn__context_forget(ctx);
-  ctx->terms = terms;
+  if (policy != ctx->policy) qn__context_forget(ctx);
+  ctx->policy = policy;
   uint64_t saved;
   const uint64_t were = ctx->recorded ? 0 : ctx->opened;        /* recordings use what the instances have */
   const bool entered = !qn__enter(ctx->dev, &saved);

@@ -52,7 +52,7 @@ static qn_status check_overlap(const qn_plan *p, void *const *ptr, uint32_t out,
 }
 
 /* The full check, when the quick one found something: an error, or all is well (an output over its input). */
-static qn_status look_closely(const qn_plan *p, void *const *ptr)
+static qn_status check_pointers(const qn_plan *p, void *const *ptr)
 {
   const qn__bounds *b = p->bounds;
   for (uint32_t i = 0; i < p->n_pointers; i++)
@@ -69,7 +69,7 @@ static qn_status look_closely(const qn_plan *p, void *const *ptr)
 }
 
 /* The quick check for many pointers, where comparing all pairs would take long: sorts in the context's scratch. */
-static bool many_seem_off(const qn_context *ctx, const qn_plan *p, void *const *ptr)
+static bool many_suspicious(const qn_context *ctx, const qn_plan *p, void *const *ptr)
 {
   qn__range *r = ctx->scratch;
   size_t n = 0;
@@ -83,7 +83,7 @@ static bool many_seem_off(const qn_context *ctx, const qn_plan *p, void *const *
 }
 
 /* The quick check without branches or calls, for the usual case: few pointers, none with a mate. */
-static inline uint64_t seems_off(const qn_plan *p, void *const *ptr)
+static inline uint64_t suspicious_pointers(const qn_plan *p, void *const *ptr)
 {
   const qn__bounds *b = p->bounds;
   const uint32_t n = p->n_pointers;
@@ -126,13 +126,13 @@ static qn_status not_ready(const qn_context *ctx, const qn_plan *plan)
                                     "ctx's allocator was changed; call qn_context_reserve(ctx, plan) once first");
 }
 
-static __attribute__((noinline)) qn_status execute_closely(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace,
+static __attribute__((noinline)) qn_status execute_checked(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace,
                                                            void *counters)
 {
   if (p->scratch > ctx->scratch_bytes) return not_ready(ctx, p);
   qn_status status = qn__ranks_suit(ctx, "plan", p->ranks);
   if (status) return status;
-  status = p->n_pointers > QN__MANY && !many_seem_off(ctx, p, ptr) ? QN_OK : look_closely(p, ptr);
+  status = p->n_pointers > QN__MANY && !many_suspicious(ctx, p, ptr) ? QN_OK : check_pointers(p, ptr);
   if (status) return status;
   if (ctx->recording && ((status = qn__record_add(ctx, p, ptr)) || !ctx->dev->ops->capture_begin)) return status;
   return qn__plan_run(ctx, p, ptr, workspace, counters);
@@ -140,8 +140,8 @@ static __attribute__((noinline)) qn_status execute_closely(qn_context *ctx, cons
 
 static inline qn_status execute(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)
 {
-  if (UNLIKELY(!p->run) || UNLIKELY((ctx->recording != NULL) | (seems_off(p, ptr) != 0)))
-    return execute_closely(ctx, p, ptr, workspace, counters);
+  if (UNLIKELY(!p->run) || UNLIKELY((ctx->recording != NULL) | (suspicious_pointers(p, ptr) != 0)))
+    return execute_checked(ctx, p, ptr, workspace, counters);
   qn_launch launch;
   launch.struct_size = sizeof launch;
   launch.stream = ctx->stream;
@@ -342,7 +342,7 @@ static qn_status find_plan(qn_context *ctx, const qn_op *op, const words *k, uin
     qn__plan_release(p);
     return status;
   }
-  qn_plan **set = ctx->lately[hash % QN_LATELY];
+  qn_plan **set = ctx->recent[hash % QN_RECENT];
   qn__plan_release(set[1]);
   set[1] = set[0];
   set[0] = *out = p;
@@ -356,7 +356,7 @@ static inline bool is_plan_of(const qn_plan *p, const words *k, uint64_t hash)
 
 static inline qn_plan *recent(const qn_context *ctx, const words *k, uint64_t hash)
 {
-  qn_plan *const *set = ctx->lately[hash % QN_LATELY];
+  qn_plan *const *set = ctx->recent[hash % QN_RECENT];
   return LIKELY(is_plan_of(set[0], k, hash)) ? set[0] : is_plan_of(set[1], k, hash) ? set[1] : NULL;
 }
 
@@ -374,7 +374,7 @@ static __attribute__((noinline)) qn_plan *look_up(const qn_context *ctx, const q
 {
   uint64_t w[WORDS_ON_STACK];
   words k = { w, 0, WORDS_ON_STACK, given->ptr, 0, POINTERS_ON_STACK };
-  if (UNLIKELY(!read_problem(&k, info, op, ctx->terms->id))) return NULL;
+  if (UNLIKELY(!read_problem(&k, info, op, ctx->policy->id))) return NULL;
   qn_plan *p = recent(ctx, &k, hash_words(w, k.n));
   if (LIKELY(p)) return p;
   *given = k;
@@ -398,7 +398,7 @@ static __attribute__((noinline)) qn_status run_long(qn_context *ctx, const qn_op
   if (!status) status = qn__context_room(&ctx->call, &ctx->call_bytes, most * sizeof(uint64_t) + n * sizeof(void *));
   if (status) return status;
   words k = { ctx->call, 0, (uint32_t)most, (void **)((uint64_t *)ctx->call + most), 0, (uint32_t)n };
-  if (read_problem(&k, info, &same, ctx->terms->id)) return run_words(ctx, &same, &k);
+  if (read_problem(&k, info, &same, ctx->policy->id)) return run_words(ctx, &same, &k);
   status = qn__graph_of_op(op, &g);
   qn_graph_destroy(g);
   return status ? status : qn__fail(QN_INTERNAL, "%s: a call that can be checked but not read", info->name);

@@ -66,7 +66,7 @@ static bool fits(const peer_call *c, const qn_request *r, qn_prepared *p, uint64
     uint32_t dtype = large || x->dtype == QN_F64 ? x->dtype : QN_F32;
     if (v->dtype != dtype)
       qn_refuse(p, "one dtype for x and y, f32 (f64) for all else", "", qn_kit_name(dtype), "%s", qn_kit_name(v->dtype));
-    else if (v->align < 16) qn_refuse(p, "cuDNN's kernels read 16 bytes at once, told or not", "", "16-byte alignment", "%u", v->align);
+    else if (v->align < 16) qn_refuse(p, "cuDNN's kernels read 16 bytes at once, aligned or not", "", "16-byte alignment", "%u", v->align);
     else if (large && !qn_same_layout(v, x)) qn_refuse(p, "one layout for x and y", "", "x's", "%s", "another");
     else if (!qn_is_packed(v) && !(large && mask != 1 && qn_is_channels_last(v)))
       qn_refuse(p, "layouts asked of cuDNN", "", "packed NCHW or NHWC", "%s", "other strides");

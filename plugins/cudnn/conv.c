@@ -65,7 +65,7 @@ static bool fits(qn_prepared *p, const qn_request *r, int32_t value, const char 
   else if (!qn_is_packed(v) && !qn_is_channels_last(v))
     qn_refuse(p, "layouts asked of cuDNN", role, "packed NCHW or NHWC", "%s", "other strides");
   else if (v->align < 16)
-    qn_refuse(p, "some of cuDNN's engines read 16 bytes at once, told or not", role, "16-byte alignment", "%u", v->align);
+    qn_refuse(p, "some of cuDNN's engines read 16 bytes at once, aligned or not", role, "16-byte alignment", "%u", v->align);
   else return peer_countable(p, v, role);
   return false;
 }

@@ -30,7 +30,7 @@ static bool fits(qn_prepared *p, const qn_value *v, const char *role, peer_shape
   else if (!((s->stride[2] == 1 && s->stride[1] >= s->dim[2]) || (s->stride[1] == 1 && s->stride[2] >= s->dim[1])))
     qn_refuse(p, "layouts asked of cuDNN", role, "rows or columns contiguous", "%s", "other strides");
   else if (v->align < 16)
-    qn_refuse(p, "some of cuDNN's engines read 16 bytes at once, told or not", role, "16-byte alignment", "%u", v->align);
+    qn_refuse(p, "some of cuDNN's engines read 16 bytes at once, aligned or not", role, "16-byte alignment", "%u", v->align);
   else return peer_countable(p, v, role);
   return false;
 }

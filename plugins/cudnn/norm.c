@@ -58,7 +58,7 @@ static bool fits(const qn_request *r, qn_prepared *p, const qn_value *x, const v
   if (!t) qn_refuse(p, "cuDNN scales and shifts, keeps both statistics or none, and gives all gradients", "", "all of them", "%s", "fewer");
   else if (t->dtype == QN_F64 || !peer_is_float(t))
     qn_refuse(p, "dtypes asked of cuDNN", "", "f32, f16, bf16", "%s", qn_kit_name(t->dtype));
-  else if (t->align < 16) qn_refuse(p, "cuDNN's kernels read 16 bytes at once, told or not", "", "16-byte alignment", "%u", t->align);
+  else if (t->align < 16) qn_refuse(p, "cuDNN's kernels read 16 bytes at once, aligned or not", "", "16-byte alignment", "%u", t->align);
   else if (o->of == 'x' ? !qn_same_layout(t, x) : !qn_is_packed(t) || qn_elements(t) != elements(s))
     qn_refuse(p, "parameters of the normalized elements, x's layout for its like", "", "one for each, packed", "%s", "others");
   else if (o->of == 'p' && t->dtype != r->value[qn_role_at(&r->op[0], qn_norm_roles_of(r->op[0].op).scale)].dtype)
