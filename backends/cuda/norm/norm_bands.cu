@@ -10,11 +10,9 @@
  * or a cluster keeps it in shared memory between measuring and writing; blocks resident on one SM hide one another's latency. A
  * thread copies (cp.async) and later reads the same words, all at the same place of their lines, so that their groups and
  * parameters are found once.
- * Refused: bands that do not fit, other layouts, and batch norms that two passes do faster (choose). */
-#include "engines.h"
+ * Refused: bands that do not fit, other layouts. */
 #include "norm_bands.cuh"
-#include "norm_groups.h"
-#include "kit/shared_memory.h"
+#include "norm_parameters.cuh"
 
 enum { THREADS = 512 };
 
@@ -114,7 +112,7 @@ template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) nor
   float from[N] = {}, s1[N] = {}, s2[N] = {};
   auto measure = [&](int k, int to) {
 #pragma unroll 4
-    for (; k < to; k++) add_word<whole>(words[k * m.active + t], from, s1, s2);
+    for (; k < to; k++) add_word<whole, true>(words[k * m.active + t], from, s1, s2);
   };
   copy_async_wait<1>();
   if (a.centred) take_from<whole>(a, m, words, half, from);
@@ -202,7 +200,7 @@ __global__ void __launch_bounds__(THREADS, one ? 2 : 1) norm_bands_gradient(cons
   uint4 *dys = words + a.share * a.lanes;
   const int t = threadIdx.x, warp = t / 32, warps = blockDim.x / 32, of_warp = t % 32;
   const int line_elements = a.lanes * E, tellers = a.tellers(blockDim.x);
-  const char *x = (const char *)a.p[X] + m.start<whole>(a, X), *dy = (const char *)a.dy + m.start<whole>(a, X);
+  const char *x = (const char *)a.p[X] + m.start<whole>(a, X), *dy = (const char *)a.p[DY] + m.start<whole>(a, X);
   const int64_t step = m.step<whole>(a, X), dx_step = m.step<whole>(a, Y);
 #pragma unroll 4
   for (int k = 0; k < m.count; k++, x += step, dy += step) {
@@ -284,136 +282,7 @@ __global__ void __launch_bounds__(THREADS, one ? 2 : 1) norm_bands_gradient(cons
   }
 }
 
-/* ---- reading a request ------------------------------------------------------------------------------------------------ */
-
-/* Reads the layout: a line must consist of contiguous runs, one per group. Returns the rule that it breaks, or NULL. outer: the
- * last dim numbers a line's groups. */
-static const char *read_layout(const qn_request *r, bands_state *s, qn_nest *outer)
-{
-  bands &a = s->a;
-  const qn_value *x = &r->value[s->number[X]], *y = &r->value[s->number[Y]];
-  const int64_t E = 16 / qn_kit_bytes(x->dtype);
-  const cuda_norm_nests nests = cuda_norm_nests_of(r, s->number, DSHIFT + 1, TENSORS);
-  const qn_nest &walked = nests.walked;
-  *outer = nests.outer;
-  const int last = walked.rank - 1, g = outer->rank - 1;
-  if (last < 0 || last > 1 || g < 0 || g >= MAX_OUTER)
-    return "lines at one step from one another, and groups to each, counted by up to 4 dims that do not merge";
-  const int64_t run = last == 1 ? walked.dim[1] : 1, line = run * outer->dim[g];
-  bool ok = walked.stride[X][0] >= line && walked.stride[Y][0] >= line;
-  for (int t = X; t <= Y; t++) ok &= outer->stride[t][g] == run && (last == 0 || walked.stride[t][1] == 1);
-  if (!ok) return "a line has a run of each of its groups, side by side";
-  bool shared = false;                    /* some outer dims share their parameters */
-  for (int t = SCALE; t <= DSHIFT; t++) {
-    if (s->number[t] < 0) continue;
-    if (walked.stride[t][0]) return "parameters are alike for all lines";
-    a.run_step[t - SCALE] = last == 1 ? walked.stride[t][1] : 0;
-    a.spread |= a.run_step[t - SCALE] != 0;
-    for (int d = 0; d < g; d++) shared |= outer->stride[t][d] == 0;
-    if (a.dtype[t] != QN_F32 && a.dtype[t] != QN_F16 && a.dtype[t] != QN_BF16) return "parameters of f16, bf16 or f32";
-  }
-  for (int t = X; t <= Y; t++) {
-    a.line_step[t] = walked.stride[t][0];
-    ok &= r->value[s->number[t]].align >= 16 && a.line_step[t] % E == 0;
-    for (int d = 0; d < g; d++) ok &= outer->stride[t][d] % E == 0;
-  }
-  a.each = a.spread || shared;
-  for (int t = SCALE; t <= DSHIFT && s->dy >= 0; t++) {
-    if (s->number[t] < 0) continue;
-    bool as = !a.each || (outer->stride[t][g] == run && (run == 1 || a.run_step[t - SCALE] == 1));
-    for (int d = 0; d < g; d++) as &= a.each == (outer->stride[t][d] == 0);
-    if (!as) return "a gradient's parameters have an element for each group, or for each of a line's";
-  }
-  const qn_value *dy = s->dy < 0 ? x : &r->value[s->dy];
-  if (dy->dtype != x->dtype || dy->align < 16 || !qn_same_layout(dy, x)) return "dy lies as x does";
-  if (!ok || y->dtype != x->dtype || line % E) return "x and y of one dtype, in whole words aligned to 16 bytes";
-  if (walked.dim[0] * line > INT32_MAX / 2 || nests.groups > INT32_MAX / MOST_PARTS)
-    return "fewer than 2^30 elements in such lines, and 2^27 groups";
-  a.lines = (int32_t)walked.dim[0], a.run = (int32_t)run, a.by_run = cuda_divide_by(run);
-  a.folds = run % E == 0 ? 1 : run >= E - 1 || 2 * run == E ? 2 : (int32_t)E;
-  a.inverse = 1 / (float)nests.length, a.unbiased = 1 / (float)qn_max_i64(1, nests.length - 1);
-  s->items = nests.groups, s->elements = nests.groups * nests.length;
-  for (int t = 0; t < TENSORS; t++) a.group_step[t] = outer->stride[t][g];
-  return nullptr;
-}
-
-qn_status cuda_bands_read(const qn_request *r, bands_state *s, qn_nest *outer, qn_prepared *out)
-{
-  const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
-  const int8_t role[TENSORS] = { roles.x, roles.y < 0 ? roles.dx : roles.y, roles.scale, roles.shift, roles.dscale, roles.dshift,
-                                 roles.mean, roles.rstd, roles.running_mean, roles.running_var, roles.new_mean, roles.new_var };
-  const qn_norm *norm = (const qn_norm *)r->op[0].attr;
-  bands &a = s->a;
-  if (r->device->arch_major < 8)
-    return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  for (int t = 0; t < TENSORS; t++) {
-    s->number[t] = qn_role_at(&r->op[0], role[t]);
-    if (s->number[t] >= 0) a.dtype[t] = r->value[s->number[t]].dtype;
-  }
-  const uint32_t dtype = a.dtype[X];
-  if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16)
-    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
-  s->dy = qn_role_at(&r->op[0], roles.dy);
-  if (s->dy < 0) s->number[Y] = norm_activation_behind(r, s->number[Y], &a.act, out);
-  const char *rule = read_layout(r, s, outer);
-  if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
-  a.leaves = s->number[MEAN] >= 0 || s->number[RSTD] >= 0 || s->number[NEW_MEAN] >= 0 || s->number[NEW_VAR] >= 0;
-  a.eps = (float)norm->eps, a.momentum = (float)norm->momentum;
-  a.centred = r->op[0].op != QN_OP_RMS_NORM && r->op[0].op != QN_OP_RMS_NORM_BACKWARD;
-  return QN_OK;
-}
-
-int64_t cuda_bands_groups(const bands_state *s, const qn_nest *outer, int64_t E, int64_t least)
-{
-  const int64_t all = outer->dim[outer->rank - 1], run = s->a.run;
-  int64_t groups = 1;
-  while (groups < all && (groups * run * (16 / E) < least || groups * run % E || all % groups)) groups++;
-  return groups * run % E ? 0 : groups;
-}
-
-bool cuda_bands_cut(bands_state *s, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts, uint32_t threads)
-{
-  bands &a = s->a;
-  const int g = outer->rank - 1;
-  const int64_t words = groups * a.run / E, share = qn_ceil_div(a.lines, parts);
-  if (words > threads || parts > a.lines || (parts - 1) * share >= a.lines) return false;
-  a.groups = (int32_t)groups, a.lanes = (int32_t)words, a.by_lanes = cuda_divide_by(words);
-  a.parts = (int32_t)parts, a.share = (int32_t)share, a.by_parts = cuda_divide_by(parts);
-  a.rows = (int32_t)(threads / words), a.by_rows = cuda_divide_by(a.rows), a.joins = 32 % words == 0;
-  for (a.join_bits = 5; a.join_bits > 0 && groups << a.join_bits > threads;) a.join_bits--;
-  a.dims = outer->rank;
-  for (int d = 0; d < MAX_OUTER; d++) {
-    const int from = g - d;
-    a.by_dim[d] = cuda_divide_by(from < 0 ? 1 : d == 0 ? outer->dim[from] / groups : outer->dim[from]);
-    for (int t = 0; t < TENSORS; t++) a.stride[t][d] = from < 0 ? 0 : outer->stride[t][from] * (d == 0 ? groups : 1);
-  }
-  return true;
-}
-
-bands cuda_bands_of(const bands_state *s, const qn_launch *launch)
-{
-  bands a = s->a;
-  for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
-  if (s->dy >= 0) a.dy = launch->ptr[s->dy];
-  return a;
-}
-
-/* ---- choosing bands and blocks ---------------------------------------------------------------------------------------- */
-
-/* Items of `groups` groups, each on `parts` blocks of `threads` threads; false: not possible, or an SM has no room for
- * `resident` such blocks. */
-static bool share_out(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts,
-                      uint32_t threads, int64_t resident)
-{
-  bands &a = s->a;
-  if (!cuda_bands_cut(s, outer, E, groups, parts, threads)) return false;
-  const int64_t kept = (int64_t)a.share * a.lanes * 16;
-  const int64_t shared = s->dy < 0 ? kept + board::bytes(a, (int)threads, (int)E)
-                                   : 2 * kept + gradient_board::bytes(a, (int)threads, (int)E);
-  if (shared > qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - 16) return false;
-  s->threads = threads, s->shared = (uint32_t)shared;
-  return true;
-}
+/* ---- prepare, build, run ---------------------------------------------------------------------------------------------------- */
 
 /* least: bytes of a line; resident: blocks on an SM; parts: most blocks of an item. In order of preference: small blocks
  * hide one another's latency best, where lines are wide enough and no cluster is needed; clusters of more than 8 blocks
@@ -427,68 +296,58 @@ static const form gradient_forms[] = {
   { 128, 128, 8, 1 }, { 128, 256, 4, 1 }, { 64, 128, 4, 8 }, { 64, 256, 4, 8 }, { 32, 256, 2, 1 },
 };
 
-/* Batch norm: clusters, or a single block per SM (unless alone), are slower than two passes over x if the second hits L2 and
- * planes are in whole words; gradients use clusters if planes are not. Other gradients: where a word meets several groups,
- * norm_groups is faster than a cluster. */
-template <size_t n>
-static bool choose(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, bool batch, const form (&forms)[n])
+template <size_t n> static const form *choose(bands_state *s, const qn_device *device, const form (&forms)[n])
 {
-  const bool alone = !batch || s->a.run % E || (uint64_t)s->elements * (uint64_t)(16 / E) > device->cache;
-  const bool clusters = (batch ? s->dy >= 0 && s->a.run > E && s->a.run % E : s->dy < 0 || s->a.folds == 1) && cuda_has_clusters(device);
-  for (const form &f : forms) {
-    const int64_t groups = cuda_bands_groups(s, outer, E, f.least);
-    if (!groups || (f.resident == 1 && !alone)) continue;
-    for (int64_t parts = 1; parts <= (clusters ? f.parts : 1); parts += parts < 4 ? 1 : 2)
-      if (share_out(s, device, outer, E, groups, parts, f.threads, f.resident)) return true;
-  }
-  return false;
+  for (const form &f : forms)
+    for (int64_t parts = 1; parts <= (cuda_has_clusters(device) ? f.parts : 1); parts += parts < 4 ? 1 : 2)
+      if (bands_cut(s, device, bands_groups(s, f.least), parts, f.threads, f.resident, [&](const bands &a) {
+            const int E = (int)(16 / s->of.bytes), threads = (int)f.threads;
+            return s->of.backward ? gradient_board::bytes(a, threads, E) : board::bytes(a, threads, E);
+          }))
+        return &f;
+  return nullptr;
 }
 
-template <int whole> static const void *kernel_of(const bands_state &s)
+template <int whole> static const void *kernel_of(bool backward, bool one)
 {
-  if (s.dy >= 0)
-    return s.a.folds == 1 ? (const void *)norm_bands_gradient<whole, true> : (const void *)norm_bands_gradient<whole, false>;
-  return s.a.folds == 1 ? (const void *)norm_bands<whole, true> : (const void *)norm_bands<whole, false>;
+  if (backward) return one ? (const void *)norm_bands_gradient<whole, true> : (const void *)norm_bands_gradient<whole, false>;
+  return one ? (const void *)norm_bands<whole, true> : (const void *)norm_bands<whole, false>;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   bands_state s = {};
   bands &a = s.a;
-  qn_nest outer;
-  const qn_status status = cuda_bands_read(r, &s, &outer, out);
-  if (status != QN_OK) return status;
-  const uint32_t dtype = a.dtype[X];
-  const int64_t E = 16 / qn_kit_bytes(dtype);
-  const bool batch = r->op[0].op == QN_OP_BATCH_NORM || r->op[0].op == QN_OP_BATCH_NORM_BACKWARD;
-  if (!(s.dy < 0 ? choose(&s, r->device, &outer, E, batch, forward_forms) : choose(&s, r->device, &outer, E, batch, gradient_forms)))
-    return qn_refuse(out, "a band must fit into the shared memory of a block or of a cluster's", "x", "", "%d lines", a.lines);
-  s.items /= a.groups;
-  if (a.each && (s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0))
-    out->workspace = (uint64_t)s.items * a.parts * a.lanes * E * sizeof(float2);
-  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(s) : dtype == QN_BF16 ? kernel_of<QN_BF16>(s) : kernel_of<QN_F16>(s);
-  out->estimate = 3000 + (double)s.elements * (s.dy < 0 ? 2 : 3) * qn_kit_bytes(dtype) / 3000;
+  const norm_problem &p = s.of;
+  const qn_status status = bands_read(r, &s, out);
+  if (status) return status;
+  const form *f = p.backward ? choose(&s, r->device, gradient_forms) : choose(&s, r->device, forward_forms);
+  if (!f) return qn_refuse(out, "a band must fit into the shared memory of a block or of a cluster's", "x", "", "%d lines", a.lines);
+  if (a.each && (p.number[DSCALE] >= 0 || p.number[DSHIFT] >= 0))
+    out->workspace = (uint64_t)s.items * a.parts * a.lanes * (16 / p.bytes) * sizeof(float2);
+  s.kernel = norm_of_dtype(p.dtype[X], kernel_of<QN_F32>, kernel_of<QN_BF16>, kernel_of<QN_F16>)(p.backward, a.folds == 1);
+  /* Of planes in whole words clusters, and (unless x is beyond the L2 cache) single blocks of an SM, do not keep memory busy. */
+  const bool poor = p.batch && a.run % (16 / p.bytes) == 0 &&
+                    (a.parts > 1 || (f->resident == 1 && (uint64_t)(p.groups * p.length * p.bytes) <= r->device->cache));
+  out->estimate = 3000 + p.moved / (poor ? 1500 : 3000);
   return cuda_keep(out, &s, sizeof s);
 }
-
-/* ---- build, run ------------------------------------------------------------------------------------------------------- */
 
 static qn_status build(const qn_request *, qn_prepared *p) { return cuda_allow_shared(((const bands_state *)p->state)->kernel); }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const bands_state *s = (const bands_state *)p->state;
-  bands a = cuda_bands_of(s, launch);
+  bands a = s->a;
+  norm_pointers(a.p, s->of.number, launch);
   if (a.each && (a.p[DSCALE] || a.p[DSHIFT])) a.sums = (float2 *)launch->workspace;
   void *arguments[] = { &a };
   const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(s->items * a.parts), (unsigned)a.parts, s->threads, s->shared,
                                                 arguments, launch, "norm_bands");
   if (status || !a.sums) return status;
-  const int64_t sides = a.by_dim[0].by;   /* bands of a line */
-  const cuda_groups_sums sums = { a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] }, s->items / sides, sides,
-                                  a.parts, a.groups * a.run };
-  cuda_norm_groups_add(&sums, launch->stream);
-  return cuda_check(cudaGetLastError(), "norm_bands");
+  const int64_t sides = a.items.by[0].by; /* bands of a line */
+  return item_sums_add({ a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] }, s->items / sides, sides, a.parts,
+                         a.groups * a.run }, launch);
 }
 
 #define ROW(op, traits) { "bands", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, \

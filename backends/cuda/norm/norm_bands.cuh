@@ -1,27 +1,19 @@
 /* norm_bands.cuh -- shared by norm_bands.cu and norm_stream.cu: bands, that is the runs of some neighbouring groups, in whole
- * 16-byte words, in all lines of those groups; a thread's part of one; and its moments. */
+ * 16-byte words, in all lines of those groups; a thread's part of one; its moments; and how a request is cut into bands. */
 #pragma once
-#include "cuda_backend.h"
-#include "kit/divisor.h"
-#include "norm_activation.cuh"
-#include "norm_far.cuh"
+#include "norm_layout.cuh"
+#include "norm_follow.cuh"
 #include "norm_moments.cuh"
-#include "norm_nests.h"
 #include "kit/sm90.cuh"
-#include "kit/vector.cuh"
 
-/* Y is dx for a gradient */
-enum { X, Y, SCALE, SHIFT, DSCALE, DSHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, TENSORS };
-enum { MAX_OUTER = 4, MOST_PARTS = 8 };
+enum { MOST_PARTS = 8 };
 
 struct bands {
   void    *p[TENSORS];
   uint32_t dtype[TENSORS];
-  int32_t  dims;
-  cuda_divisor by_dim[MAX_OUTER];         /* the outer dims, which number the items, innermost first */
-  int64_t  stride[TENSORS][MAX_OUTER];
-  /* strides between lines of x, y; between groups; between elements of a run, of scale, shift, dscale, dshift */
-  int64_t  line_step[2], group_step[TENSORS], run_step[4];
+  norm_items items;
+  /* strides between lines of x, y; between groups; between elements of a run, of the parameters */
+  int64_t  line_step[2], group_step[TENSORS], run_step[PARAMETERS_END];
   int32_t  lines, share, parts;           /* lines of an item, of a block's share; blocks of an item */
   int32_t  lanes, rows;                   /* words of a line, one thread each; lines that a block's threads cover at once */
   int32_t  groups, run;                   /* groups of an item; elements of a group in a line */
@@ -32,29 +24,16 @@ struct bands {
   bool     joins, centred, leaves;
   float    eps, inverse, momentum, unbiased;      /* inverse: 1 / group length n; unbiased: 1 / (n - 1) */
   norm_activation act;
-  const void *dy;                         /* laid out as x */
   bool     each;                          /* parameters are shared by items: dscale and dshift are sums over those, by element of a line */
   bool     spread;                        /* parameters vary along a run */
   float2  *sums;                          /* if `each`, of dy and dy h: [items, parts, elements of a line]; NULL: not wanted */
 
-  /* The offset of an item in tensor t. */
-  __device__ __forceinline__ int64_t place(int item, int t) const
-  {
-    int64_t at = 0;
-#pragma unroll
-    for (int d = 0; d < MAX_OUTER; d++) {
-      if (d == dims) break;
-      const int q = cuda_quotient(item, by_dim[d]);
-      at += (item - q * (int)by_dim[d].by) * stride[t][d];
-      item = q;
-    }
-    return at;
-  }
+  __device__ __forceinline__ int64_t place(int item, int t) const { return items.place(item, t); }
   /* The parameter of element i of a line; base: place(item, t). */
   __device__ __forceinline__ float parameter(int t, int64_t base, int i, float none) const
   {
     const int g = cuda_quotient(i, by_run), j = i - g * run;
-    return p[t] ? element_load<float>(p[t], base + g * group_step[t] + j * run_step[t - SCALE], dtype3(dtype[t])) : none;
+    return p[t] ? element_load<float>(p[t], base + g * group_step[t] + j * run_step[t], dtype3(dtype[t])) : none;
   }
   /* f32 statistics of the item's group g. */
   __device__ __forceinline__ void put(int t, int item, int g, float v) const
@@ -78,7 +57,7 @@ struct bands {
   __device__ __forceinline__ far_statistics statistics(int item, int g, const moments &all) const
   {
     if (far_out(all.squares) && dtype[X] != QN_F16)
-      return far_measure({ p[X], nullptr, dtype[X], lines, line_step[X], run }, place(item, X) + (int64_t)g * run, centred, eps, 1);
+      return far_measure({ p[X], dtype[X], lines, line_step[X], run }, place(item, X) + (int64_t)g * run, centred, eps, 1);
     return { all.mean, 1 / sqrtf(all.squares * inverse + eps), all.squares * unbiased };
   }
   /* Sources of partial statistics in a block: rows of threads or, after shuffles, warps. */
@@ -160,21 +139,6 @@ __device__ __forceinline__ void take_from(const bands &a, const mine &m, const u
     from[e] = finite_or_0(N == 1 ? middle(near[0][0], near[0][1], near[0][2]) : middle(near[0][e], near[1][e], near[2][e]));
 }
 
-/* Adds a word's elements to the sums of distances and of their squares. */
-template <int whole, int N>
-__device__ __forceinline__ void add_word(const uint4 &word, const float (&from)[N], float (&s1)[N], float (&s2)[N])
-{
-  constexpr int E = vector_per_16<whole>;
-  float v[E];
-  vector_open<whole>(v, 0, word);
-#pragma unroll
-  for (int e = 0; e < E; e++) {
-    const float d = v[e] - from[e % N];
-    s1[e % N] += d;
-    s2[e % N] = fmaf(d, d, s2[e % N]);
-  }
-}
-
 /* Adds up a warp's lines by shuffles, if lanes divides 32. */
 template <int N> __device__ __forceinline__ void add_lines(const bands &a, float (&s1)[N], float (&s2)[N])
 {
@@ -222,18 +186,81 @@ template <int E> __device__ __forceinline__ moments gather(const bands &a, const
 
 struct bands_state {
   bands    a;
-  int32_t  number[TENSORS], dy;           /* value numbers of the request; -1: absent */
-  int64_t  items, elements;               /* elements: of x */
+  norm_problem of;
+  int64_t  items;
   const void *kernel;
   uint32_t threads, shared;
 };
 
-/* Reads the op, its tensors and their layout; s: zeroed. outer: its last dim numbers the groups within a line. */
-qn_status cuda_bands_read(const qn_request *r, bands_state *s, qn_nest *outer, qn_prepared *out);
+/* Reads the op, its tensors and their layout: lines consist of contiguous runs, one per group; the last outer dim numbers them. */
+static qn_status bands_read(const qn_request *r, bands_state *s, qn_prepared *out)
+{
+  norm_problem &p = s->of;
+  bands &a = s->a;
+  const qn_status status = norm_open(r, 8, &p, out);
+  if (status) return status;
+  const qn_nest &in = p.in, &outer = p.outer;
+  const int64_t E = 16 / p.bytes;
+  const int last = in.rank - 1, g = outer.rank - 1;
+  int64_t run = 0;
+  bool shared = false;                    /* some outer dims share their parameters */
+  const char *rule = norm_runs(&p, &run);
+  for (int t = SCALE; t < PARAMETERS_END && !rule; t++) {
+    if (p.number[t] < 0) continue;
+    if (in.stride[t][0]) rule = "parameters are alike for all lines";
+    a.run_step[t] = last == 1 ? in.stride[t][1] : 0;
+    a.spread |= a.run_step[t] != 0;
+    for (int d = 0; d < g; d++) shared |= outer.stride[t][d] == 0;
+  }
+  a.each = a.spread || shared;
+  for (int t = SCALE; t < PARAMETERS_END && p.backward && !rule; t++) {
+    if (p.number[t] < 0) continue;
+    bool as = !a.each || (outer.stride[t][g] == run && (run == 1 || a.run_step[t] == 1));
+    for (int d = 0; d < g; d++) as &= a.each == (outer.stride[t][d] == 0);
+    if (!as) rule = "a gradient's parameters have an element for each group, or for each of a line's";
+  }
+  if (!rule && p.backward && !qn_same_layout(&r->value[p.number[DY]], &r->value[p.number[X]])) rule = "dy lies as x does";
+  if (!rule && (!norm_whole(r, &p, E, 1, true) || run * outer.dim[g] % E)) rule = "x and y of one dtype, in whole words aligned to 16 bytes";
+  if (!rule && (in.dim[0] * run * outer.dim[g] > INT32_MAX / 2 || p.groups > INT32_MAX / MOST_PARTS))
+    rule = "fewer than 2^30 elements in such lines, and 2^27 groups";
+  if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
+  if (!p.backward) p.number[Y] = norm_activation_behind(r, p.number[Y], &a.act, out);
+  memcpy(a.dtype, p.dtype, sizeof a.dtype);
+  for (int t = X; t <= Y; t++) a.line_step[t] = in.stride[t][0];
+  for (int t = 0; t < TENSORS; t++) a.group_step[t] = outer.stride[t][g];
+  a.lines = (int32_t)in.dim[0], a.run = (int32_t)run, a.by_run = cuda_divide_by(run);
+  a.folds = run % E == 0 ? 1 : run >= E - 1 || 2 * run == E ? 2 : (int32_t)E;
+  a.inverse = 1 / (float)p.length, a.unbiased = 1 / (float)qn_max_i64(1, p.length - 1);
+  a.leaves = !p.backward && (p.number[MEAN] >= 0 || p.number[RSTD] >= 0 || p.number[NEW_MEAN] >= 0 || p.number[NEW_VAR] >= 0);
+  a.eps = p.eps, a.momentum = p.momentum, a.centred = p.centred;
+  return QN_OK;
+}
+
 /* The fewest groups whose runs are whole words of a line, and `least` bytes of it if the line has them; 0: none are whole words. */
-int64_t cuda_bands_groups(const bands_state *s, const qn_nest *outer, int64_t E, int64_t least);
-/* Makes items of `groups` groups each, on `parts` blocks of `threads` threads; false: a line has more words than threads, or a block
- * would have no lines. */
-bool cuda_bands_cut(bands_state *s, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts, uint32_t threads);
-/* The tensors of a launch. */
-bands cuda_bands_of(const bands_state *s, const qn_launch *launch);
+static int64_t bands_groups(const bands_state *s, int64_t least)
+{
+  const int64_t all = s->of.outer.dim[s->of.outer.rank - 1], run = s->a.run, E = 16 / s->of.bytes;
+  int64_t groups = 1;
+  while (groups < all && (groups * run * (16 / E) < least || groups * run % E || all % groups)) groups++;
+  return groups * run % E ? 0 : groups;
+}
+
+/* Makes items of `groups` groups each, on `parts` blocks of `threads` threads, which use `shared` bytes and words times the words of a
+ * block's share; false: a line has more words than threads, a block would have no lines, or an SM no room for `resident` blocks. */
+template <class F>
+static bool bands_cut(bands_state *s, const qn_device *device, int64_t groups, int64_t parts, uint32_t threads, int64_t resident, F shared)
+{
+  bands &a = s->a;
+  const int64_t words = groups * a.run * s->of.bytes / 16, share = qn_ceil_div(a.lines, parts);
+  if (!groups || words > threads || parts > a.lines || (parts - 1) * share >= a.lines) return false;
+  a.groups = (int32_t)groups, a.lanes = (int32_t)words, a.by_lanes = cuda_divide_by(words);
+  a.parts = (int32_t)parts, a.share = (int32_t)share, a.by_parts = cuda_divide_by(parts);
+  a.rows = (int32_t)(threads / words), a.by_rows = cuda_divide_by(a.rows), a.joins = 32 % words == 0;
+  for (a.join_bits = 5; a.join_bits > 0 && groups << a.join_bits > threads;) a.join_bits--;
+  norm_number(s->of.outer, groups, &a.items);
+  s->items = s->of.groups / groups;
+  s->threads = threads;
+  const int64_t bytes = share * words * (s->of.backward ? 32 : 16) + shared(a);
+  s->shared = (uint32_t)bytes;
+  return bytes <= qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - 16;
+}

@@ -8,11 +8,8 @@
  * Blocks are persistent and take one band after another (norm_bands.cuh): a few channels of all images. A thread copies
  * (cp.async) and reads its own 16-byte words; when it reads a word for the last time, it starts the copy of the next band's
  * word into the same slot. So the next band is loaded while this one is written, and no barrier guards the buffer.
- * Refused: bands that do not fit (norm_bands has clusters for them), too few bands, small planes, parameters that vary
- * along a plane. */
-#include "engines.h"
+ * Refused: bands that do not fit (norm_bands has clusters for them), small planes, parameters that vary along a plane. */
 #include "norm_bands.cuh"
-#include "kit/shared_memory.h"
 
 enum { MOST_THREADS = 512, CHUNKS = 4 };  /* CHUNKS: commit groups of a thread's copies */
 
@@ -99,7 +96,7 @@ norm_stream(const __grid_constant__ bands a, const __grid_constant__ course s)
     for (int c = 0; c < CHUNKS; c++) {
       wait_for_chunk(c);
       if (c == 0 && a.centred) take_from<whole>(a, m, words, (m.count + CHUNKS - 1) / CHUNKS, from);
-      over_chunk<4>(m, c, [&](int k) { add_word<whole>(words[k * m.active + t], from, s1, s2); });
+      over_chunk<4>(m, c, [&](int k) { add_word<whole, true>(words[k * m.active + t], from, s1, s2); });
     }
     tell_moments<whole>(a, m, b.told, b.count, from, s1, s2);
     if (t < a.groups) b.given[t] = given;
@@ -160,7 +157,7 @@ norm_stream_gradient(const __grid_constant__ bands a, const __grid_constant__ co
   int here;
   const int group = first_group<E>(a, m.lane, &here);
 
-  const char *x = (const char *)a.p[X] + m.start<whole>(a, X), *dy = (const char *)a.dy + m.start<whole>(a, X);
+  const char *x = (const char *)a.p[X] + m.start<whole>(a, X), *dy = (const char *)a.p[DY] + m.start<whole>(a, X);
   const auto fetch = [&](int k) {
     copy_async<16>(shared_address(words + k * m.active + t), x, 16);
     copy_async<16>(shared_address(dys + k * m.active + t), dy, 16);
@@ -246,7 +243,7 @@ norm_stream_gradient(const __grid_constant__ bands a, const __grid_constant__ co
     m.item = next;
     const bool more = next < s.items;
     const int64_t start = more ? m.start<whole>(a, X) : 0;
-    x = (const char *)a.p[X] + start, dy = (const char *)a.dy + start;
+    x = (const char *)a.p[X] + start, dy = (const char *)a.p[DY] + start;
 #pragma unroll 1
     for (int c = 0; c < CHUNKS; c++) {
       over_chunk<2>(m, c, [&](int k) {
@@ -270,23 +267,10 @@ norm_stream_gradient(const __grid_constant__ bands a, const __grid_constant__ co
 struct form { uint32_t threads; int64_t resident; };
 static const form forms[] = { { 256, 4 }, { 512, 2 }, { 256, 2 }, { 512, 1 } };
 
-/* Bands of the fewest channels that give a line whole words and, if possible, `least` bytes; false: they do not fit. */
-static bool share_out(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, int64_t least, const form &f)
+template <int whole> static const void *kernel_of(bool backward, bool one)
 {
-  const bands &a = s->a;
-  const int64_t groups = cuda_bands_groups(s, outer, E, least);
-  if (!groups || groups > f.threads || !cuda_bands_cut(s, outer, E, groups, 1, f.threads)) return false;
-  const int64_t shared = (int64_t)a.lines * a.lanes * (s->dy < 0 ? 16 : 32) + board::bytes(a, (int)f.threads);
-  if (shared > qn_min_i64((int64_t)device->shared_per_unit / f.resident - 1024, (int64_t)device->shared_per_block)) return false;
-  s->threads = f.threads, s->shared = (uint32_t)shared;
-  return true;
-}
-
-template <int whole> static const void *kernel_of(const bands_state &s)
-{
-  if (s.dy >= 0)
-    return s.a.folds == 1 ? (const void *)norm_stream_gradient<whole, true> : (const void *)norm_stream_gradient<whole, false>;
-  return s.a.folds == 1 ? (const void *)norm_stream<whole, true> : (const void *)norm_stream<whole, false>;
+  if (backward) return one ? (const void *)norm_stream_gradient<whole, true> : (const void *)norm_stream_gradient<whole, false>;
+  return one ? (const void *)norm_stream<whole, true> : (const void *)norm_stream<whole, false>;
 }
 
 struct state { bands_state s; course of; uint32_t blocks; };
@@ -296,28 +280,27 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   state all = {};
   bands_state &s = all.s;
   bands &a = s.a;
-  qn_nest outer;
-  const qn_status status = cuda_bands_read(r, &s, &outer, out);
-  if (status != QN_OK) return status;
-  const uint32_t dtype = a.dtype[X];
-  const int64_t E = 16 / qn_kit_bytes(dtype);
-  if (a.folds > 2 || a.spread || (s.dy >= 0 && a.each))
+  const norm_problem &p = s.of;
+  const qn_status status = bands_read(r, &s, out);
+  if (status) return status;
+  if (a.folds > 2 || a.spread || (p.backward && a.each))
     return qn_refuse(out, "planes of a word or more, each with its own parameters, one of each", "x", "", "%s", "others");
-  const form *found = nullptr;
-  for (size_t f = s.dy < 0 && a.folds == 1 ? 0 : 2; f < sizeof forms / sizeof *forms && !found; f++)
-    for (int64_t least = 512; least >= 128 && !found; least /= 2)
-      if (share_out(&s, r->device, &outer, E, least, forms[f])) found = &forms[f];
+  const form *found = nullptr;            /* bands of the fewest channels that give a line whole words and, if possible, `least` bytes */
+  for (size_t f = !p.backward && a.folds == 1 ? 0 : 2; f < sizeof forms / sizeof *forms && !found; f++)
+    for (int64_t least = 512; least >= 128 && !found; least /= 2) {
+      const int64_t groups = bands_groups(&s, least);
+      if (groups <= forms[f].threads && bands_cut(&s, r->device, groups, 1, forms[f].threads, forms[f].resident,
+                                                  [&](const bands &of) { return board::bytes(of, (int)forms[f].threads); }))
+        found = &forms[f];
+    }
   if (!found)
     return qn_refuse(out, "some planes of all images must fit into the shared memory of a block", "x", "", "%d images of %d elements",
                      a.lines, a.run);
-  s.items /= a.groups;
-  if (s.items < r->device->units / 2)
-    return qn_refuse(out, "bands for half of the multiprocessors, at least", "x", "", "%lld of %d planes", (long long)s.items, a.groups);
-  const int64_t places = r->device->units * found->resident, bytes = (int64_t)a.lines * a.lanes * (s.dy < 0 ? 32 : 48);
+  const int64_t places = r->device->units * found->resident, bytes = (int64_t)a.lines * a.lanes * (p.backward ? 48 : 32);
   all.blocks = (uint32_t)qn_min_i64(s.items, places);
   all.of.items = (int32_t)s.items;
-  for (int t = X; t <= Y; t++) all.of.step[t] = a.rows * a.line_step[t] * qn_kit_bytes(dtype);
-  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(s) : dtype == QN_BF16 ? kernel_of<QN_BF16>(s) : kernel_of<QN_F16>(s);
+  for (int t = X; t <= Y; t++) all.of.step[t] = a.rows * a.line_step[t] * p.bytes;
+  s.kernel = norm_of_dtype(p.dtype[X], kernel_of<QN_F32>, kernel_of<QN_BF16>, kernel_of<QN_F16>)(p.backward, a.folds == 1);
   out->estimate = 3500 + (double)qn_ceil_div(s.items, places) * (double)(found->resident * bytes * r->device->units) / 3700;
   return cuda_keep(out, &all, sizeof all);
 }
@@ -329,8 +312,9 @@ static qn_status build(const qn_request *, qn_prepared *p) { return cuda_allow_s
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *s = (const state *)p->state;
-  bands a = cuda_bands_of(&s->s, launch);
+  bands a = s->s.a;
   course of = s->of;
+  norm_pointers(a.p, s->s.of.number, launch);
   void *arguments[] = { &a, &of };
   return cuda_launch_clusters(s->s.kernel, s->blocks, 1, s->s.threads, s->s.shared, arguments, launch, "norm_stream");
 }
