@@ -1,4 +1,4 @@
-/* norm_bands.cuh -- shared by norm_bands.cu and norm_stream.cu: bands, that is the runs of some neighbouring groups, in whole
+/* norm_bands.cuh -- part of norm_bands.cu: bands, that is the runs of some neighbouring groups, in whole
  * 16-byte words, in all lines of those groups; a thread's part of one; its moments; and how a request is cut into bands. */
 #pragma once
 #include "norm_layout.cuh"
@@ -14,6 +14,8 @@ struct bands {
   norm_items items;
   /* strides between lines of x, y; between groups; between elements of a run, of the parameters */
   int64_t  line_step[2], group_step[TENSORS], run_step[PARAMETERS_END];
+  int64_t  step[2];                       /* bytes between a thread's words in x (and dy), in y */
+  int32_t  count;                         /* items of the launch */
   int32_t  lines, share, parts;           /* lines of an item, of a block's share; blocks of an item */
   int32_t  lanes, rows;                   /* words of a line, one thread each; lines that a block's threads cover at once */
   int32_t  groups, run;                   /* groups of an item; elements of a group in a line */
@@ -81,14 +83,10 @@ struct mine {
     count = row < a.rows && row < lines ? cuda_quotient(lines - row + a.rows - 1, a.by_rows) : 0;
     line = (int64_t)rank * a.share + row;
   }
-  /* Byte offset of its first word in x or y, and distance to the next. */
+  /* Byte offset of its first word in x or y. */
   template <int whole> __device__ __forceinline__ int64_t start(const bands &a, int t) const
   {
     return (a.place(item, t) + line * a.line_step[t]) * (16 / vector_per_16<whole>) + lane * 16;
-  }
-  template <int whole> __device__ __forceinline__ int64_t step(const bands &a, int t) const
-  {
-    return a.rows * a.line_step[t] * (16 / vector_per_16<whole>);
   }
   /* Does the thread store partial statistics, and as which source? */
   __device__ __forceinline__ bool tells(const bands &a) const { return a.joins ? threadIdx.x % 32 < a.lanes : threadIdx.x < active; }
@@ -189,7 +187,7 @@ struct bands_state {
   norm_problem of;
   int64_t  items;
   const void *kernel;
-  uint32_t threads, shared;
+  uint32_t blocks, threads, shared;
 };
 
 /* Reads the op, its tensors and their layout: lines consist of contiguous runs, one per group; the last outer dim numbers them. */

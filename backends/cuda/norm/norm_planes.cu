@@ -385,7 +385,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (p.backward) out->counters = (uint64_t)cuda_team_counters(&s.g.team);
   if (p.number[DSCALE] >= 0 || p.number[DSHIFT] >= 0)
     out->workspace = (uint64_t)p.groups * (uint64_t)s.g.team.parts * (uint64_t)a.channels * sizeof(float2);
-  out->estimate = p.backward ? 5000 + p.moved / 2200 : 3000 + p.moved / 3000;
+  out->estimate = p.backward ? 5000 + p.moved / 3700 : 3000 + p.moved / 4000;
   return cuda_keep(out, &s, sizeof s);
 }
 

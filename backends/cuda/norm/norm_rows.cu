@@ -1,10 +1,10 @@
 /* norm_rows.cu -- layer_norm and rms_norm by rows, forward. Contiguous rows that the registers of a warp or block hold are loaded, reduced
- * and stored (in_registers); a second tensor may be added, to x (the sum is also written if it has other users) or to y. All others, of any
- * length, layout and dtypes, are read twice, the second time mostly from the caches (read_twice).
+ * and stored (rows); a second tensor may be added, to x (the sum is also written if it has other users) or to y. All others, of any
+ * length, layout and dtypes, are read twice, the second time mostly from the caches (two_pass).
  *
  *   y = (x - mean) rstd scale + shift + second        rms_norm: mean is 0
  *
- * Beside memory bandwidth the limit is instructions per element, so nothing general is in in_registers: rows at one stride in whole 16-byte
+ * Beside memory bandwidth the limit is instructions per element, so nothing general is in the former: rows at one stride in whole 16-byte
  * words, up to 16384 elements (f32: 8192), parameters of one dtype shared by all rows and loaded while the row is reduced. */
 #include <quern/program.h>
 #include "program/chain.h"
@@ -295,10 +295,23 @@ static int read_second(const qn_request *r, state *s, qn_prepared *out)
 #define SECONDS(dtype) { KERNELS(dtype, ALONE), KERNELS(dtype, BEFORE), KERNELS(dtype, BEHIND), KERNELS(dtype, WIDE) }
 static const void *const kernels[3][4][5] = { SECONDS(QN_F32), SECONDS(QN_BF16), SECONDS(QN_F16) };
 
-static void hold(const qn_request *r, const norm_problem &p, const int64_t (&step)[TENSORS], bool wide, state *s, qn_prepared *out)
+static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  one_pass &a = s->a;
-  const int where = wide ? WIDE : read_second(r, s, out);
+  norm_problem p;
+  state s = {};
+  one_pass &a = s.a;
+  const qn_status status = norm_open(r, 0, &p, out);
+  if (status) return status;
+  int64_t step[TENSORS];
+  bool wide;
+  if (!norm_word_rows(r, &p, step, &wide) || p.groups > INT32_MAX)
+    return qn_refuse(out, "rows of one dtype, contiguous, in 16-byte words, at one step; parameters of one dtype, alike for all rows", "x", "",
+                     "%s", "another layout");
+  if (p.length * p.bytes > MOST * K * 16)
+    return qn_refuse(out, "rows that the registers of a block hold", "x", "at most 16384 elements (f32: 8192)", "%lld", (long long)p.length);
+  memcpy(s.number, p.number, sizeof s.number);
+  s.second = s.sum = -1;
+  const int where = wide ? WIDE : read_second(r, &s, out);
   a.step[0] = step[X], a.step[1] = step[Y], a.step[2] = where == BEFORE ? step[X] : step[Y];
   a.mean_step = step[MEAN], a.rstd_step = step[RSTD];
   a.rows = (int32_t)p.groups, a.words = (int32_t)(p.length * p.bytes / 16);
@@ -306,19 +319,26 @@ static void hold(const qn_request *r, const norm_problem &p, const int64_t (&ste
   static const int threads[5] = { 32, 32, 128, 256, 512 };
   int size = a.words > 32;
   while (size && a.words > threads[size] * K) size++;
-  s->kernel = kernels[norm_of_dtype(p.dtype[X], 0, 1, 2)][where][size];
-  s->threads = (unsigned)(threads[size] < 128 ? 128 : threads[size]);
-  s->blocks = (unsigned)qn_ceil_div(p.groups, s->threads / threads[size]);
+  s.kernel = kernels[norm_of_dtype(p.dtype[X], 0, 1, 2)][where][size];
+  s.threads = (unsigned)(threads[size] < 128 ? 128 : threads[size]);
+  s.blocks = (unsigned)qn_ceil_div(p.groups, s.threads / threads[size]);
   out->estimate = 2000 + p.moved * (where == BEFORE || where == BEHIND ? 1.5 : 1) / 4200;
+  return cuda_keep(out, &s, sizeof s);
 }
 
 /* A row's threads depend on its length alone, so its result does not depend on its neighbours. */
-static qn_status read_any(const norm_problem &p, state *s, qn_prepared *out)
+static qn_status prepare_any(const qn_request *r, qn_prepared *out)
 {
-  two_passes &b = s->b;
+  norm_problem p;
+  state s = {};
+  two_passes &b = s.b;
+  const qn_status status = norm_open(r, 0, &p, out);
+  if (status) return status;
   if (p.length > INT32_MAX || p.groups > INT32_MAX || !norm_number(p.in, 1, &b.in) || !norm_number(p.outer, 1, &b.outer))
     return qn_refuse(out, "fewer than 2^31 rows and elements of one, up to 4 dims of each that do not merge", "x", "", "%d other dims",
                      p.outer.rank);
+  memcpy(s.number, p.number, sizeof s.number);
+  s.second = s.sum = -1;
   memcpy(b.dtype, p.dtype, sizeof b.dtype);
   bool runs = true;
   for (int t = 0; t < PARAMETERS_END; t++) {
@@ -329,27 +349,11 @@ static qn_status read_any(const norm_problem &p, state *s, qn_prepared *out)
   }
   b.rows = (int32_t)p.groups, b.length = (int32_t)p.length, b.eps = p.eps, b.centred = p.centred;
   const int threads = p.length <= 2048 ? 32 : p.length <= 65536 ? 256 : 1024;
-  s->twice = true;
-  s->kernel = threads == 32 ? (const void *)read_twice<32> : threads == 256 ? (const void *)read_twice<256> : (const void *)read_twice<1024>;
-  s->threads = threads == 32 ? 256 : (unsigned)threads;
-  s->blocks = (unsigned)qn_ceil_div(p.groups, s->threads / (unsigned)threads);
+  s.twice = true;
+  s.kernel = threads == 32 ? (const void *)read_twice<32> : threads == 256 ? (const void *)read_twice<256> : (const void *)read_twice<1024>;
+  s.threads = threads == 32 ? 256 : (unsigned)threads;
+  s.blocks = (unsigned)qn_ceil_div(p.groups, s.threads / (unsigned)threads);
   out->estimate = 6000 + p.moved * 1.5 / (runs ? 1000 : 100);
-  return QN_OK;
-}
-
-static qn_status prepare(const qn_request *r, qn_prepared *out)
-{
-  norm_problem p;
-  state s = {};
-  qn_status status = norm_open(r, 0, &p, out);
-  if (status) return status;
-  memcpy(s.number, p.number, sizeof s.number);
-  s.second = s.sum = -1;
-  int64_t step[TENSORS];
-  bool wide;
-  if (norm_word_rows(r, &p, step, &wide) && p.length * p.bytes <= MOST * K * 16 && p.groups <= INT32_MAX)
-    hold(r, p, step, wide, &s, out);
-  else if ((status = read_any(p, &s, out))) return status;
   return cuda_keep(out, &s, sizeof s);
 }
 
@@ -369,7 +373,11 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
                     "norm_rows");
 }
 
-#define ROW(op) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
-                  nullptr, nullptr, prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
+#define ROW(name, op, prepare) \
+  { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, \
+    cuda_release }
+static const qn_engine row[] = {
+  ROW("rows", QN_OP_LAYER_NORM, prepare),         ROW("rows", QN_OP_RMS_NORM, prepare),
+  ROW("two_pass", QN_OP_LAYER_NORM, prepare_any), ROW("two_pass", QN_OP_RMS_NORM, prepare_any),
+};
 CUDA_ENGINES(norm_rows) = { row, sizeof row / sizeof *row };

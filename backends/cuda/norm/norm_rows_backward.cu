@@ -1,6 +1,5 @@
 /* norm_rows_backward.cu -- gradients of layer_norm and rms_norm by contiguous rows, f16, bf16, f32, which the registers of a warp, a block
- * or (sm_90) a cluster hold: each element is read once and written once (by_words). Rows of other alignment or of several dtypes are read
- * twice (by_elements).
+ * or (sm_90) a cluster hold: each element is read once and written once (rows). Rows of other alignment or of several dtypes are read twice (two_pass).
  *
  *   with h = (x - mean) rstd, g = dy scale:  dx = rstd (g - mean g - h mean(g h))        rms_norm: without mean g
  *   dscale = sum dy h, dshift = sum dy:      per block in registers, then added up over the blocks (norm_parameters.cuh)
@@ -289,21 +288,22 @@ static bool alike(const norm_problem &p)
   return ok;
 }
 
-static qn_status prepare(const qn_request *r, qn_prepared *out)
+template <bool words> static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   norm_problem p;
   state s = {};
   rows_back &a = s.a;
   const qn_status status = norm_open(r, 0, &p, out);
   if (status) return status;
-  if (!alike(p) || !norm_number(p.outer, 1, &a.outer))
-    return qn_refuse(out, "rows are contiguous, as are their parameters, which all rows share; up to 4 other dims", "x", "", "%s", "another layout");
   bool wide;
-  const bool words = norm_word_rows(r, &p, a.step, &wide) && !wide && p.length <= BLOCK * EACH * MAX_PARTS;
+  const bool whole = norm_word_rows(r, &p, a.step, &wide) && !wide;
+  if (!(words ? whole : alike(p) && norm_number(p.outer, 1, &a.outer)))
+    return qn_refuse(out, "rows are contiguous, as are their parameters, which all rows share (rows: of one dtype, in 16-byte words)", "x",
+                     "", "%s", "another layout");
   const int64_t share = BLOCK * EACH * (words ? 1 : 2);
   for (a.parts = 1; a.parts < MAX_PARTS && p.length > share * a.parts;) a.parts *= 2;
   if (p.length > share * a.parts || (a.parts > 1 && !cuda_has_clusters(r->device)))
-    return qn_refuse(out, "a row must fit into the registers of a block, on Hopper of a cluster", "x", "at most 16384 or 131072 elements", "%lld",
+    return qn_refuse(out, "a row must fit into the registers of a block, on Hopper of a cluster", "x", words ? "at most 8192 or 65536 elements" : "at most 16384 or 131072 elements", "%lld",
                      (long long)p.length);
   if (p.groups > INT32_MAX / MAX_PARTS) return qn_refuse(out, "fewer than 2^28 rows", "x", "", "%lld", (long long)p.groups);
   memcpy(s.number, p.number, sizeof s.number);
@@ -319,7 +319,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.gradient[0] = p.number[DSCALE], s.gradient[1] = p.number[DSHIFT];
   s.parts = column_parts_of(r, s.gradient, a.jobs, p.length);
   out->workspace = column_parts_bytes(&s.parts);
-  out->estimate = words ? 5000 + p.moved / 3600 : 10000 + p.moved * 1.7 / 1000;
+  out->estimate = words ? 5000 + p.moved / 4000 : 10000 + p.moved * 1.7 / 1000;
   return cuda_keep(out, &s, sizeof s);
 }
 
@@ -337,7 +337,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 }
 
 /* The sums depend on how many blocks the device holds, so they are not portable. */
-#define ROW(op) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
-                  nullptr, nullptr, prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM_BACKWARD), ROW(QN_OP_RMS_NORM_BACKWARD) };
+#define ROW(name, op, words) { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
+                               nullptr, nullptr, prepare<words>, nullptr, run, cuda_release }
+static const qn_engine row[] = {
+  ROW("rows", QN_OP_LAYER_NORM_BACKWARD, true),      ROW("rows", QN_OP_RMS_NORM_BACKWARD, true),
+  ROW("two_pass", QN_OP_LAYER_NORM_BACKWARD, false), ROW("two_pass", QN_OP_RMS_NORM_BACKWARD, false),
+};
 CUDA_ENGINES(norm_rows_backward) = { row, sizeof row / sizeof *row };

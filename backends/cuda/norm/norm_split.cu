@@ -598,9 +598,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t parts = s.chunks * qn_ceil_div(s.chunk, s.share);
   if (parts > INT32_MAX / side) return qn_refuse(out, "fewer than 2^31 groups and lines", "x", "", "%lld", (long long)s.groups);
   st.applied = (unsigned)(side * parts);
-  /* x (and dy) are read twice, the second time from L2 as far as they fit */
+  /* x (and dy) are read twice, the second time from L2 as far as they fit. (inference has no rival, and none: before a convolution that
+   * folds it in, a sum of estimates would decide.) */
   const double again = p.moved / (p.backward ? 1.5 : 2), hit = (double)r->device->cache * 0.5;
-  out->estimate = given ? 2000 + p.moved / 4000 : 9000 + (p.moved + (again > hit ? again - hit * 0.5 : again * 0.5)) / 3800;
+  if (!given) out->estimate = 9000 + (p.moved + (again > hit ? again - hit * 0.5 : again * 0.5)) / 3800;
   return cuda_keep(out, &st, sizeof st);
 }
 
