@@ -146,7 +146,9 @@ __global__ void __launch_bounds__(THREADS, one || !stream ? 2 : 1) norm_bands(co
 #pragma unroll 1
     for (int c = 0; c < CHUNKS; c++) {
       wait_for_chunk<stream>(c);
-      if (c == 0 && a.centred) take_from<whole>(a, m, words, (m.count + CHUNKS - 1) / CHUNKS, from);
+      const int there = (m.count + CHUNKS - 1) / CHUNKS;
+      if (c == 0 && a.centred)
+        take_from<whole>(from, a.joins, m.lane, [&](int k) { return m.count ? words[min(k, there - 1) * m.active + t] : make_uint4(0, 0, 0, 0); });
       over_chunk<stream, 4>(m, c, [&](int k) { add_word<whole, true>(words[k * m.active + t], from, s1, s2); });
     }
     tell_moments<whole>(a, m, b.told, b.count, from, s1, s2);
@@ -273,7 +275,7 @@ __global__ void __launch_bounds__(THREADS, one && !stream ? 2 : 1) norm_bands_gr
         for (int e = 0; e < E; e++) s1[e] += d[e], s2[e] = fmaf(d[e], (v[e] - mean[e % N]) * rstd[e % N], s2[e]);
       });
     }
-    add_lines(a, s1, s2);
+    sum_lines(s1, a.joined()), sum_lines(s2, a.joined());
     if (m.tells(a)) {
       float2 *const to = b.told + (m.teller(a) * a.lanes + m.lane) * b.told_each;
       if constexpr (!stream) {

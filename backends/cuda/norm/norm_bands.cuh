@@ -62,6 +62,7 @@ struct bands {
       return far_measure({ p[X], dtype[X], lines, line_step[X], run }, place(item, X) + (int64_t)g * run, centred, eps, 1);
     return { all.mean, 1 / sqrtf(all.squares * inverse + eps), all.squares * unbiased };
   }
+  __device__ __forceinline__ int joined() const { return joins ? lanes : 32; }
   /* Sources of partial statistics in a block: rows of threads or, after shuffles, warps. */
   __host__ __device__ int tellers(int threads) const { return joins ? threads / 32 : rows; }
 };
@@ -117,51 +118,22 @@ __device__ __forceinline__ void tell(const bands &a, float2 *to, const float (&m
   to[0] = make_float2(m[0], s[0]), to[1] = make_float2(m[1], s[1]);
 }
 
-/* The reference from which a thread takes distances: the median of three, elements of its first word (N = 1) or of its first
- * lines, n of which are loaded. If a warp's lines are added up by shuffles, their threads share one. */
-template <int whole, int N>
-__device__ __forceinline__ void take_from(const bands &a, const mine &m, const uint4 *words, int n, float (&from)[N])
-{
-  constexpr int E = vector_per_16<whole>;
-  float near[3][E];
-#pragma unroll
-  for (int k = 0; k < (N == 1 ? 1 : 3); k++) {
-    uint4 q = m.count ? words[min(k, n - 1) * m.active + threadIdx.x] : make_uint4(0, 0, 0, 0);
-    if (a.joins)
-      q = make_uint4(__shfl_sync(~0u, q.x, m.lane), __shfl_sync(~0u, q.y, m.lane), __shfl_sync(~0u, q.z, m.lane),
-                     __shfl_sync(~0u, q.w, m.lane));
-    vector_open<whole>(near[k], 0, q);
-  }
-#pragma unroll
-  for (int e = 0; e < N; e++)
-    from[e] = finite_or_0(N == 1 ? middle(near[0][0], near[0][1], near[0][2]) : middle(near[0][e], near[1][e], near[2][e]));
-}
-
-/* Adds up a warp's lines by shuffles, if lanes divides 32. */
-template <int N> __device__ __forceinline__ void add_lines(const bands &a, float (&s1)[N], float (&s2)[N])
-{
-  for (int o = a.joins ? a.lanes : 32; o < 32; o *= 2)
-#pragma unroll
-    for (int e = 0; e < N; e++) s1[e] += __shfl_xor_sync(~0u, s1[e], o), s2[e] += __shfl_xor_sync(~0u, s2[e], o);
-}
-
 /* Turns a thread's sums into moments and stores them: told [tellers, lanes, folds], count [tellers] of lines. */
 template <int whole, int N>
 __device__ __forceinline__ void tell_moments(const bands &a, const mine &m, float2 *told, float *count, const float (&from)[N],
                                              float (&s1)[N], float (&s2)[N])
 {
   constexpr int E = vector_per_16<whole>;
-  float n = (float)m.count;
-  add_lines(a, s1, s2);
-  for (int o = a.joins ? a.lanes : 32; o < 32; o *= 2) n += __shfl_xor_sync(~0u, n, o);
+  float n[1] = { (float)m.count };
+  sum_lines(s1, a.joined()), sum_lines(s2, a.joined()), sum_lines(n, a.joined());
 #pragma unroll
   for (int e = 0; e < N; e++) {
-    const moments of = moments_about(from[e], s1[e], s2[e], n * (E / N), a.centred);
+    const moments of = moments_about(from[e], s1[e], s2[e], n[0] * (E / N), a.centred);
     s1[e] = of.mean, s2[e] = of.squares;
   }
   if (!m.tells(a)) return;
-  tell<N, E>(a, told + (m.teller(a) * a.lanes + m.lane) * a.folds, s1, s2, n, m.lane * E);
-  if (m.lane == 0) count[m.teller(a)] = n;
+  tell<N, E>(a, told + (m.teller(a) * a.lanes + m.lane) * a.folds, s1, s2, n[0], m.lane * E);
+  if (m.lane == 0) count[m.teller(a)] = n[0];
 }
 
 /* The moments of group g, merged from those of all tellers by 2^join_bits neighbouring lanes, which all get the result.

@@ -62,6 +62,31 @@ __device__ __forceinline__ void add_word(const uint4 &word, const float (&from)[
   }
 }
 
+/* The reference from which distances are taken: the median of three, elements of a word (N = 1) or words of three lines; word(k): the k-th.
+ * share: the lanes of a warp that have words at one place of their lines take that of lane `lane`. */
+template <int dtype, int N, class F> __device__ __forceinline__ void take_from(float (&from)[N], bool share, int lane, F word)
+{
+  constexpr int E = vector_per_16<dtype>;
+  float near[3][E];
+#pragma unroll
+  for (int k = 0; k < (N == 1 ? 1 : 3); k++) {
+    uint4 q = word(k);
+    if (share)
+      q = make_uint4(__shfl_sync(~0u, q.x, lane), __shfl_sync(~0u, q.y, lane), __shfl_sync(~0u, q.z, lane), __shfl_sync(~0u, q.w, lane));
+    vector_open<dtype>(near[k], 0, q);
+  }
+#pragma unroll
+  for (int e = 0; e < N; e++)
+    from[e] = finite_or_0(N == 1 ? middle(near[0][0], near[0][1], near[0][2]) : middle(near[0][e], near[1][e], near[2][e]));
+}
+/* Adds up a warp's lines: over the lanes that are `lanes` apart. */
+template <int N> __device__ __forceinline__ void sum_lines(float (&s)[N], int lanes)
+{
+  for (int o = lanes; o < 32; o *= 2)
+#pragma unroll
+    for (int e = 0; e < N; e++) s[e] += __shfl_xor_sync(~0u, s[e], o);
+}
+
 template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
 {
   float4 v = mine.pack();

@@ -17,14 +17,6 @@
 
 /* ---- the warps that measure and that publish ------------------------------------------------------------------------------ */
 
-/* Sums over a warp's lines: over the lanes that have the same word of a line. */
-template <int N> __device__ __forceinline__ void sum_lines(float (&s)[N], int lanes)
-{
-  for (int o = lanes; o < 32; o *= 2)
-#pragma unroll
-    for (int e = 0; e < N; e++) s[e] += __shfl_xor_sync(~0u, s[e], o);
-}
-
 /* With an infinite scale g - mean g is inf - inf, so dx is NaN. */
 __device__ __forceinline__ float finite_or_nan(float x) { return fabsf(x) < INFINITY ? x : NAN; }
 
@@ -150,29 +142,13 @@ template <int whole, int N> __device__ __forceinline__ void measure_moments(cons
   const float per_word = (float)(E / N) / (float)a.lanes, all = (float)words_of_warp(t / 32, b.mine) * per_word;
   for (turn now; now.i < b.turns; now.next(a.slots)) {
     const uint4 *x = now.words(b);
-    float v[E], from[N] = {}, s1[N] = {}, s2[N] = {};
+    float from[N] = {}, s1[N] = {}, s2[N] = {};
     barrier_wait(now.full(b, 0), now.phase);
-    if (a.centred) {                      /* reference: the median of three, elements of a word or lines of the warp */
-      float near[3][E];
-#pragma unroll
-      for (int k = 0; k < (N == 1 ? 1 : 3); k++) {
-        uint4 q = of_source && t % 32 < a.lanes ? x[t + min(k, of_source - 1) * WORKERS] : make_uint4(0, 0, 0, 0);
-        q = make_uint4(__shfl_sync(~0u, q.x, lane), __shfl_sync(~0u, q.y, lane), __shfl_sync(~0u, q.z, lane), __shfl_sync(~0u, q.w, lane));
-        vector_open<whole>(near[k], 0, q);
-      }
-#pragma unroll
-      for (int e = 0; e < N; e++)
-        from[e] = finite_or_0(N == 1 ? middle(near[0][0], near[0][1], near[0][2]) : middle(near[0][e], near[1][e], near[2][e]));
-    }
-    as_they_come<4>(b, now, [&](int at) {
-      vector_open<whole>(v, 0, x[at]);
-#pragma unroll
-      for (int e = 0; e < E; e++) {
-        const float d = v[e] - from[e % N];
-        s1[e % N] += d;
-        s2[e % N] = fmaf(d, d, s2[e % N]);
-      }
-    });
+    if (a.centred)                        /* elements of a word or lines of the warp */
+      take_from<whole>(from, true, lane, [&](int k) {
+        return of_source && t % 32 < a.lanes ? x[t + min(k, of_source - 1) * WORKERS] : make_uint4(0, 0, 0, 0);
+      });
+    as_they_come<4>(b, now, [&](int at) { add_word<whole, true>(x[at], from, s1, s2); });
     sum_lines(s1, a.lanes), sum_lines(s2, a.lanes);
     if (t % 32 < a.lanes)
 #pragma unroll

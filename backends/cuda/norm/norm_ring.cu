@@ -62,7 +62,7 @@ __device__ __forceinline__ void work(const rings &a, news &n, const team_member 
   parameter_words<dtype>(scale, a.p[SCALE], 1, first, WORKERS, count);
   if (centred) parameter_words<dtype>(shift, a.p[SHIFT], 0, first, WORKERS, count);
 
-  const float mine = (float)(count * E), share = count ? 1 / mine : 0, all = warp_sum(mine), all_share = all > 0 ? 1 / all : 0;
+  const float mine = (float)(count * E), all = warp_sum(mine);
   int to_measure = 0, to_write = 0;       /* stage numbers */
   const auto measure = [&](int i) {
     float from[1] = {}, s1[1] = {}, s2[1] = {};
@@ -77,15 +77,9 @@ __device__ __forceinline__ void work(const rings &a, news &n, const team_member 
       add_word<dtype, centred>(*kept(to_measure, k), from, s1, s2);
     }
     if (++to_measure == STAGES) to_measure = 0;
-    float2 warp = make_float2(0, 0);
-    if (centred) {
-      const float mean = from[0] + s1[0] * share, squares = s2[0] - s1[0] * s1[0] * share, about = finite_or_0(__shfl_sync(~0u, mean, 0)),
-                  d = mean - about, s = mine * d;
-      const float sum = warp_sum(s);
-      warp = make_float2(about + sum * all_share, warp_sum(squares + s * d) - sum * sum * all_share);
-    } else warp.y = warp_sum(s2[0]);
+    const moments warp = centred ? warp_join_lanes(moments_about(from[0], s1[0], s2[0], mine, true), all) : moments{ 0, warp_sum(s2[0]), all };
     if (threadIdx.x % 32) return;
-    n.of_warp[i % TURNS][threadIdx.x / 32] = warp;
+    n.of_warp[i % TURNS][threadIdx.x / 32] = make_float2(warp.mean, warp.squares);
     barrier_arrive(turn_barrier(n.measured, i));
   };
 #pragma unroll 1
@@ -125,14 +119,13 @@ template <int E> __device__ __forceinline__ void tell_rows(const rings &a, news 
   const int lane = threadIdx.x % 32, slice = min(a.share, a.words - team.rank * a.share);
   int words = 0;                          /* words of the worker warp whose moments this lane reads */
   for (int t = 0; t < 32 && lane < WARPS; t++) words += words_of(lane * 32 + t, slice);
-  const float of = (float)(words * E), inverse = 1 / (float)(slice * E);
+  const float of = (float)(words * E);
 #pragma unroll 1
   for (int i = 0; i < rows; i++) {
     barrier_wait(turn_barrier(n.measured, i), turn_parity(i));
     const float2 m = lane < WARPS ? n.of_warp[i % TURNS][lane] : make_float2(0, 0);
-    const float about = finite_or_0(__shfl_sync(~0u, m.x, 0)), d = m.x - about, s = of * d;
-    const float s1 = warp_sum(s), s2 = warp_sum(m.y + s * d);
-    if (lane == 0) team.tell(i, 0, make_float2(about + s1 * inverse, s2 - s1 * s1 * inverse));
+    const moments all = warp_join_lanes({ m.x, m.y, of }, (float)(slice * E));
+    if (lane == 0) team.tell(i, 0, make_float2(all.mean, all.squares));
   }
 }
 

@@ -75,11 +75,7 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
   }
   const int count = max(0, min((int)K, (mine + threads - 1) / threads));
   const float n = (float)(count * E), share = count ? 1 / n : 0;
-  float all = (float)(a.words * E), all_share = a.inverse;
-  if (threads > 32) {
-    all = warp_sum(n);
-    all_share = all > 0 ? 1 / all : 0;
-  }
+  const float all = threads > 32 ? warp_sum(n) : (float)(a.words * E);
   if (second == BEFORE) {
     uint4 *sum = a.sum + row * a.step[0] + t;
 #pragma unroll
@@ -100,11 +96,7 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
 #pragma unroll 1
   for (;;) {
     m = a.centred ? measure<dtype, true, threads>(x, mine, n, share) : measure<dtype, false, threads>(x, mine, n, share);
-    {
-      const float about = finite_or_0(__shfl_sync(~0u, m.mean, 0)), d = m.mean - about, s = n * d;
-      const float s1 = warp_sum(s), s2 = warp_sum(m.squares + s * d);
-      m = { about + s1 * all_share, s2 - s1 * s1 * all_share, all };
-    }
+    m = warp_join_lanes(m, all);
     if (threads > 32) {
       if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = m.pack();
       __syncthreads();
