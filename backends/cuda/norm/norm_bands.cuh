@@ -49,11 +49,8 @@ struct bands {
   /* Writes the statistics that a forward pass outputs. */
   __device__ __forceinline__ void leave(int item, int g, const far_statistics &of) const
   {
-    if (!leaves) return;
-    put(MEAN, item, g, of.mean);
-    put(RSTD, item, g, of.rstd);
-    put(NEW_MEAN, item, g, (1 - momentum) * get(RUNNING_MEAN, item, g) + momentum * of.mean);
-    put(NEW_VAR, item, g, (1 - momentum) * get(RUNNING_VAR, item, g) + momentum * of.unbiased);
+    if (leaves)
+      norm_leave(momentum, of.mean, of.rstd, of.unbiased, [&](int t) { return get(t, item, g); }, [&](int t, float v) { put(t, item, g, v); });
   }
   /* The statistics of the item's group g from its moments; one thread. */
   __device__ __forceinline__ far_statistics statistics(int item, int g, const moments &all) const
@@ -174,7 +171,7 @@ static qn_status bands_read(const qn_request *r, bands_state *s, qn_prepared *ou
   const int last = in.rank - 1, g = outer.rank - 1;
   int64_t run = 0;
   bool shared = false;                    /* some outer dims share their parameters */
-  const char *rule = norm_runs(&p, &run);
+  const char *rule = norm_runs(r, &p, &run);
   for (int t = SCALE; t < PARAMETERS_END && !rule; t++) {
     if (p.number[t] < 0) continue;
     if (in.stride[t][0]) rule = "parameters are alike for all lines";
@@ -189,8 +186,6 @@ static qn_status bands_read(const qn_request *r, bands_state *s, qn_prepared *ou
     for (int d = 0; d < g; d++) as &= a.each == (outer.stride[t][d] == 0);
     if (!as) rule = "a gradient's parameters have an element for each group, or for each of a line's";
   }
-  if (!rule && p.backward && !qn_same_layout(&r->value[p.number[DY]], &r->value[p.number[X]])) rule = "dy lies as x does";
-  if (!rule && (!norm_whole(r, &p, E, 1, true) || run * outer.dim[g] % E)) rule = "x and y of one dtype, in whole words aligned to 16 bytes";
   if (!rule && (in.dim[0] * run * outer.dim[g] > INT32_MAX / 2 || p.groups > INT32_MAX / MOST_PARTS))
     rule = "fewer than 2^30 elements in such lines, and 2^27 groups";
   if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");

@@ -24,22 +24,28 @@ struct norm_problem {
   double   moved;                         /* bytes read and written, if x (and dy) are read once */
 };
 
-/* Refuses devices below `major`, and tensors of dtypes other than f16, bf16 and f32. */
+struct norm_roles { int8_t of[TENSORS]; };                /* -1: the op has no such tensor */
+static inline norm_roles norm_roles_of(uint32_t op)
+{
+  const qn_norm_roles a = qn_norm_roles_of(op);
+  return { { a.x, a.y < 0 ? a.dx : a.y, a.dy, a.scale, a.shift, a.dscale, a.dshift, a.mean, a.rstd, a.var, a.running_mean, a.running_var,
+             a.new_mean, a.new_var } };
+}
+
+/* Refuses devices below `major` (9: without clusters), and tensors of dtypes other than f16, bf16 and f32. */
 static inline qn_status norm_open(const qn_request *r, int32_t major, norm_problem *p, qn_prepared *out)
 {
   const uint32_t op = r->op[0].op;
-  const qn_norm_roles a = qn_norm_roles_of(op);
-  const int8_t role[TENSORS] = { a.x,    a.y < 0 ? a.dx : a.y, a.dy,  a.scale,        a.shift,       a.dscale,   a.dshift,
-                                 a.mean, a.rstd,               a.var, a.running_mean, a.running_var, a.new_mean, a.new_var };
+  const norm_roles roles = norm_roles_of(op);
   const qn_norm *norm = (const qn_norm *)r->op[0].attr;
-  if (r->device->arch_major < major)
-    return qn_refuse(out, "made for newer devices", "", major == 8 ? "compute capability 8.0 and up" : "compute capability 9.0", "%d.%d",
+  if (r->device->arch_major < major || (major == 9 && !cuda_has_clusters(r->device)))
+    return qn_refuse(out, "made for newer devices, or for clusters", "", major == 9 ? "compute capability 9.0" : "8.0 and up", "%d.%d",
                      r->device->arch_major, r->device->arch_minor);
   memset(p, 0, sizeof *p);
   p->in.n = PARAMETERS_END, p->outer.n = TENSORS;
   p->length = p->groups = 1;
   for (int t = 0; t < TENSORS; t++) {
-    p->number[t] = qn_role_at(&r->op[0], role[t]);
+    p->number[t] = qn_role_at(&r->op[0], roles.of[t]);
     if (p->number[t] < 0) continue;
     const uint32_t dtype = p->dtype[t] = r->value[p->number[t]].dtype;
     if (dtype != QN_F32 && dtype != QN_F16 && dtype != QN_BF16)
@@ -93,26 +99,32 @@ static inline bool norm_whole(const qn_request *r, const norm_problem *p, int64_
   return whole;
 }
 
-/* Rows: contiguous groups in whole 16-byte words of one dtype at one step, with contiguous parameters shared by all of them (of x's
- * dtype too, or all f32: *wide). step: from row to row, x, y and dy in words, others in elements. */
+/* Rows: groups are contiguous, and so are their parameters, which all of them share. */
+static inline bool norm_rows(const norm_problem *p)
+{
+  bool rows = p->in.rank <= 1;
+  for (int t = X; t < PARAMETERS_END; t++) {
+    if (p->number[t] < 0) continue;
+    rows &= p->in.rank == 0 || p->in.stride[t][0] == 1;
+    for (int d = 0; d < p->outer.rank && t > DY; d++) rows &= p->outer.stride[t][d] == 0;
+  }
+  return rows;
+}
+/* The same at one step, in whole 16-byte words of one dtype; scale and shift of that too, or (*wide) of f32. step: from row to row, x, y and
+ * dy in words, others in elements. */
 static inline bool norm_word_rows(const qn_request *r, const norm_problem *p, int64_t (&step)[TENSORS], bool *wide)
 {
   const int64_t E = 16 / p->bytes;
-  bool whole = p->in.rank == 1 && p->length % E == 0 && p->outer.rank <= 1 && norm_contiguous(p) && norm_whole(r, p, E, 0, false);
-  int words = 0, floats = 0;
-  for (int t = 0; t < TENSORS; t++) {
-    if (p->number[t] < 0) continue;
-    const qn_value *v = &r->value[p->number[t]];
+  bool whole = norm_rows(p) && p->in.rank == 1 && p->length % E == 0 && p->outer.rank <= 1 && norm_whole(r, p, E, 0, false), alike = true;
+  *wide = true;
+  for (int t = X; t < TENSORS; t++) {
     step[t] = p->outer.rank ? p->outer.stride[t][0] / (t <= DY ? E : 1) : 0;
-    if (t <= DY || t >= PARAMETERS_END) continue;
-    whole &= p->in.stride[t][0] == 1 && step[t] == 0;
-    if (t > SHIFT) continue;
-    whole &= v->align >= 16;
-    (v->dtype == p->dtype[X] ? words : floats)++;
-    whole &= v->dtype == p->dtype[X] || v->dtype == QN_F32;
+    if (p->number[t] < 0 || t < SCALE || t > SHIFT) continue;
+    whole &= r->value[p->number[t]].align >= 16;
+    alike &= p->dtype[t] == p->dtype[X], *wide &= p->dtype[t] == QN_F32;
   }
-  *wide = floats > 0;
-  return whole && !(words && floats);
+  *wide &= !alike;
+  return whole && (alike || *wide);
 }
 
 /* Channels: in contiguous groups each parameter serves a group, or one of its channels, of *repeat consecutive elements, at least `least`;
@@ -133,8 +145,9 @@ static inline const char *norm_channels(const norm_problem *p, int64_t least, in
   return nullptr;
 }
 
-/* Runs: a group has a contiguous run in each of many lines, beside those of other groups, which the last outer dim numbers. */
-static inline const char *norm_runs(const norm_problem *p, int64_t *run)
+/* Runs: a group has a contiguous run in each of many lines, beside those of other groups, which the last outer dim numbers; x, y and dy
+ * are in whole words. */
+static inline const char *norm_runs(const qn_request *r, const norm_problem *p, int64_t *run)
 {
   const qn_nest &in = p->in, &outer = p->outer;
   const int last = in.rank - 1, g = outer.rank - 1;
@@ -144,7 +157,9 @@ static inline const char *norm_runs(const norm_problem *p, int64_t *run)
     if (p->number[t] >= 0 &&
         (in.stride[t][0] < *run * outer.dim[g] || outer.stride[t][g] != *run || (last == 1 && in.stride[t][1] != 1)))
       return "a line has a run of each of its groups, side by side";
-  return nullptr;
+  if (!norm_whole(r, p, 16 / p->bytes, 1, true) || *run * outer.dim[g] * p->bytes % 16)
+    return "x, dy and y of one dtype, lines in whole words aligned to 16 bytes";
+  return p->backward && !qn_same_layout(&r->value[p->number[DY]], &r->value[p->number[X]]) ? "dy lies as x does" : nullptr;
 }
 
 /* ---- items: groups, or some neighbouring ones, numbered by the outer dims ----------------------------------------------------------- */
@@ -179,6 +194,15 @@ static inline bool norm_number(const qn_nest &nest, int64_t together, norm_items
     for (int t = 0; t < nest.n; t++) items->stride[t][d] = nest.stride[t][from] * (d == 0 ? together : 1);
   }
   return true;
+}
+
+/* Writes the statistics that a forward pass outputs. get(t, absent), put(t, v): the group's element of tensor t. */
+template <class G, class P> __device__ __forceinline__ void norm_leave(float momentum, float mean, float rstd, float unbiased, G get, P put)
+{
+  put(MEAN, mean);
+  put(RSTD, rstd);
+  put(NEW_MEAN, (1 - momentum) * get(RUNNING_MEAN) + momentum * mean);
+  put(NEW_VAR, (1 - momentum) * get(RUNNING_VAR) + momentum * unbiased);
 }
 
 /* ---- launching ------------------------------------------------------------------------------------------------------------------------ */

@@ -68,26 +68,23 @@ __global__ static void __launch_bounds__(1024) add_parts(const __grid_constant__
   element_store(a.to[which], j - which * a.length, dtype3(a.dtype[which]), sum);
 }
 
-/* wanted: value numbers of dscale and dshift; -1: absent. */
-static inline column_parts column_parts_of(const qn_request *r, const int32_t (&wanted)[2], int32_t jobs, int64_t length)
+static inline column_parts column_parts_of(const qn_request *r, const norm_problem &p, int32_t jobs)
 {
   column_parts a = {};
-  for (int i = 0; i < 2; i++)
-    if (wanted[i] >= 0) a.dtype[a.n++] = r->value[wanted[i]].dtype;
-  a.jobs = jobs, a.length = length;
+  for (int t = DSCALE; t <= DSHIFT; t++)
+    if (p.number[t] >= 0) a.dtype[a.n++] = p.dtype[t];
+  a.jobs = jobs, a.length = p.length;
   a.early = r->device->arch_major >= 9;
   return a;
 }
-static inline uint64_t column_parts_bytes(const column_parts *a) { return (uint64_t)a->jobs * (uint64_t)(a->n * a->length) * sizeof(float); }
-/* Where the first job writes its sums in the workspace; returns the stride between jobs. */
-static inline int64_t column_parts_place(column_parts *a, const int32_t (&wanted)[2], const qn_launch *launch, float *(&place)[2])
+/* Where the first job writes its sums in the workspace, of DSCALE and DSHIFT; they are a.n * a.length from job to job. */
+static inline void column_parts_place(column_parts *a, void *const (&p)[TENSORS], const qn_launch *launch, float *(&place)[2])
 {
   a->part = (float *)launch->workspace;
   for (int i = 0, n = 0; i < 2; i++) {
-    place[i] = wanted[i] < 0 ? nullptr : (float *)launch->workspace + n * a->length;
-    if (wanted[i] >= 0) a->to[n++] = launch->ptr[wanted[i]];
+    place[i] = p[DSCALE + i] ? (float *)launch->workspace + n * a->length : nullptr;
+    if (place[i]) a->to[n++] = p[DSCALE + i];
   }
-  return a->n * a->length;
 }
 static inline qn_status column_parts_add(const column_parts &a, cudaStream_t stream)
 {

@@ -328,16 +328,14 @@ static const char *read_layout(const qn_request *r, state *s)
   const qn_nest &in = p.in, &outer = p.outer;
   const int last = in.rank - 1, g = outer.rank - 1;
   int64_t run;
-  const char *rule = norm_runs(&p, &run);
+  const char *rule = norm_runs(r, &p, &run);
   if (rule) return rule;
   if (g > 1) return "images of lines at one step, of which each group has a run";
   if ((run & (run - 1)) || run > 32) return "runs of 1, 2, 4, 8, 16 or 32 elements";
-  if (!norm_whole(r, &p, 16 / p.bytes, 1, true) || (g > 0 && (outer.stride[X][0] <= 0 || outer.stride[Y][0] <= 0)))
-    return "x, dy and y of one dtype, lines in whole words aligned to 16 bytes";
+  if (g > 0 && (outer.stride[X][0] <= 0 || outer.stride[Y][0] <= 0)) return "images at a step from one another";
   for (int t = SCALE; t < PARAMETERS_END; t++)
     if (p.number[t] >= 0 && (in.stride[t][0] || (last == 1 && in.stride[t][1] != 1) || outer.stride[t][g] != run || (g > 0 && outer.stride[t][0])))
       return "parameters have an element for each of a line's";
-  if (p.backward && !qn_same_layout(&r->value[p.number[DY]], &r->value[p.number[X]])) return "dy lies as x does";
   if (in.dim[0] * in.stride[Y][0] > INT32_MAX / 2 || p.groups > INT32_MAX / 1024) return "fewer than 2^30 elements in an image, and 2^21 groups";
   a.lines = (int32_t)in.dim[0], a.run = (int32_t)run;
   a.line_step = in.stride[Y][0], a.image_step = g > 0 ? outer.stride[Y][0] : 0;
@@ -403,8 +401,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   state s = {};
   pipeline &a = s.a;
   norm_problem &p = s.of;
-  if (!cuda_has_clusters(r->device))
-    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   const qn_status status = norm_open(r, 9, &p, out);
   if (status) return status;
   const char *rule = read_layout(r, &s);

@@ -126,14 +126,10 @@ __device__ __forceinline__ float2 of_moments(const block &b, const turn &now, in
   if (far_out(all.squares) && a.dtype[X] != QN_F16)
     of = far_measure({ a.p[X], a.dtype[X], a.lines, a.x_step[0], a.run },
                      b.image(now.i) * a.x_step[1] + (int64_t)(b.band(now.i) * a.groups + g) * a.run, a.centred, a.eps, 1);
-  if (leaves) {
-    const auto get = [&](int t) { return a.p[t] ? ((const float *)a.p[t])[b.of_means(t, now.i, g)] : 0; };
-    const auto put = [&](int t, float v) { if (a.p[t]) ((float *)a.p[t])[b.of_means(t, now.i, g)] = v; };
-    put(MEAN, of.mean);
-    put(RSTD, of.rstd);
-    put(NEW_MEAN, (1 - a.momentum) * get(RUNNING_MEAN) + a.momentum * of.mean);
-    put(NEW_VAR, (1 - a.momentum) * get(RUNNING_VAR) + a.momentum * of.unbiased);
-  }
+  if (leaves)
+    norm_leave(a.momentum, of.mean, of.rstd, of.unbiased,
+               [&](int t) { return a.p[t] ? ((const float *)a.p[t])[b.of_means(t, now.i, g)] : 0; },
+               [&](int t, float v) { if (a.p[t]) ((float *)a.p[t])[b.of_means(t, now.i, g)] = v; });
   return make_float2(of.mean, of.rstd);
 }
 

@@ -203,8 +203,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   norm_problem p;
   state s = {};
   rings &a = s.a;
-  if (!cuda_has_clusters(r->device))
-    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   const qn_status status = norm_open(r, 9, &p, out);
   if (status) return status;
   bool wide;

@@ -19,10 +19,8 @@ enum { K = 4, MOST = 512, V = 8 };        /* K: words a thread at most; MOST: th
 /* ---- rows in registers ------------------------------------------------------------------------------------------------------ */
 
 struct one_pass {
-  const uint4 *x, *second, *scale, *shift;
-  uint4   *y, *sum;                       /* sum: NULL if it has no other user */
-  float   *mean, *rstd;
-  int64_t  step[3], mean_step, rstd_step; /* from row to row: words of x, y, second; elements */
+  void    *p[TENSORS], *second, *sum;     /* sum: NULL if it has no other user */
+  int64_t  step[TENSORS], second_step;    /* from row to row: words of x, y, second; elements */
   int32_t  rows, words;                   /* words: of a row */
   float    eps, inverse;                  /* inverse: 1 / row length */
   bool     centred;
@@ -61,7 +59,8 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
   /* the thread has words 0, threads, ... below `mine` */
   const int t = threadIdx.x % threads, row = blockIdx.x * together + threadIdx.x / threads, mine = a.words - t;
   if (row >= a.rows) return;              /* whole warps leave, and whole blocks where a row takes a block */
-  const uint4 *from = a.x + row * a.step[0] + t, *other = a.second + row * a.step[2] + t;
+  const uint4 *from = (const uint4 *)a.p[X] + row * a.step[X] + t, *other = (const uint4 *)a.second + row * a.second_step + t;
+  const uint4 *const scales = (const uint4 *)a.p[SCALE], *const shifts = (const uint4 *)a.p[SHIFT];
   uint4 x[K], u[K], scale[K], shift[K];
 #pragma unroll
   for (int k = 0; k < K; k++) {
@@ -70,14 +69,14 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
   }
 #pragma unroll
   for (int k = 0; k < K && early; k++) {
-    if (k * threads < mine && a.scale) scale[k] = a.scale[t + k * threads];
-    if (k * threads < mine && a.shift) shift[k] = a.shift[t + k * threads];
+    if (k * threads < mine && scales) scale[k] = scales[t + k * threads];
+    if (k * threads < mine && shifts) shift[k] = shifts[t + k * threads];
   }
   const int count = max(0, min((int)K, (mine + threads - 1) / threads));
   const float n = (float)(count * E), share = count ? 1 / n : 0;
   const float all = threads > 32 ? warp_sum(n) : (float)(a.words * E);
   if (second == BEFORE) {
-    uint4 *sum = a.sum + row * a.step[0] + t;
+    uint4 *sum = (uint4 *)a.sum + row * a.step[X] + t;
 #pragma unroll
     for (int k = 0; k < K; k++) {
       if (k * threads >= mine) break;
@@ -128,7 +127,7 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
     if constexpr (second == WIDE) vector_load_whole<QN_F32>(w, p, (t + k * threads) * E);
     else vector_open<dtype>(w, 0, early ? loaded : p[t + k * threads]);
   };
-  uint4 *to = a.y + row * a.step[1] + t;
+  uint4 *to = (uint4 *)a.p[Y] + row * a.step[Y] + t;
 #pragma unroll
   for (int k = 0; k < K; k++) {
     if (k * threads >= mine) break;
@@ -136,13 +135,13 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
     vector_open<dtype>(v, 0, x[k]);
 #pragma unroll
     for (int e = 0; e < E; e++) v[e] = (v[e] - m.mean) * rstd;
-    if (a.scale) {
-      parameter(w, a.scale, scale[k], k);
+    if (scales) {
+      parameter(w, scales, scale[k], k);
 #pragma unroll
       for (int e = 0; e < E; e++) v[e] *= w[e];
     }
-    if (a.shift) {
-      parameter(w, a.shift, shift[k], k);
+    if (shifts) {
+      parameter(w, shifts, shift[k], k);
 #pragma unroll
       for (int e = 0; e < E; e++) v[e] += w[e];
     }
@@ -153,8 +152,8 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
     }
     to[k * threads] = vector_close<dtype>(v, 0);
   }
-  if (t == 0 && a.mean) a.mean[row * a.mean_step] = m.mean / unit;
-  if (t == 0 && a.rstd) a.rstd[row * a.rstd_step] = rstd * unit;
+  if (t == 0 && a.p[MEAN]) ((float *)a.p[MEAN])[row * a.step[MEAN]] = m.mean / unit;
+  if (t == 0 && a.p[RSTD]) ((float *)a.p[RSTD])[row * a.step[RSTD]] = rstd * unit;
 }
 
 /* ---- rows read twice --------------------------------------------------------------------------------------------------------- */
@@ -294,9 +293,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   one_pass &a = s.a;
   const qn_status status = norm_open(r, 0, &p, out);
   if (status) return status;
-  int64_t step[TENSORS];
   bool wide;
-  if (!norm_word_rows(r, &p, step, &wide) || p.groups > INT32_MAX)
+  if (!norm_word_rows(r, &p, a.step, &wide) || p.groups > INT32_MAX)
     return qn_refuse(out, "rows of one dtype, contiguous, in 16-byte words, at one step; parameters of one dtype, alike for all rows", "x", "",
                      "%s", "another layout");
   if (p.length * p.bytes > MOST * K * 16)
@@ -304,8 +302,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   memcpy(s.number, p.number, sizeof s.number);
   s.second = s.sum = -1;
   const int where = wide ? WIDE : read_second(r, &s, out);
-  a.step[0] = step[X], a.step[1] = step[Y], a.step[2] = where == BEFORE ? step[X] : step[Y];
-  a.mean_step = step[MEAN], a.rstd_step = step[RSTD];
+  a.second_step = a.step[where == BEFORE ? X : Y];
   a.rows = (int32_t)p.groups, a.words = (int32_t)(p.length * p.bytes / 16);
   a.eps = p.eps, a.inverse = 1 / (float)p.length, a.centred = p.centred;
   static const int threads[5] = { 32, 32, 128, 256, 512 };
@@ -349,17 +346,15 @@ static qn_status prepare_any(const qn_request *r, qn_prepared *out)
   return cuda_keep(out, &s, sizeof s);
 }
 
-static void *pointer(const qn_launch *launch, int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; }
-
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *s = (const state *)p->state;
   one_pass a = s->a;
   two_passes b = s->b;
+  norm_pointers(a.p, s->number, launch);
   norm_pointers(b.p, s->number, launch);
-  a.x = (const uint4 *)b.p[X], a.y = (uint4 *)b.p[Y], a.scale = (const uint4 *)b.p[SCALE], a.shift = (const uint4 *)b.p[SHIFT];
-  a.mean = (float *)b.p[MEAN], a.rstd = (float *)b.p[RSTD];
-  a.second = (const uint4 *)pointer(launch, s->second), a.sum = (uint4 *)pointer(launch, s->sum);
+  if (s->second >= 0) a.second = launch->ptr[s->second];
+  if (s->sum >= 0) a.sum = launch->ptr[s->sum];
   void *arguments[] = { s->twice ? (void *)&b : (void *)&a };
   return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(s->threads), arguments, 0, (cudaStream_t)launch->stream),
                     "norm_rows");

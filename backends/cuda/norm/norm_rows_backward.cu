@@ -262,7 +262,7 @@ template <int threads, bool cluster> __global__ void __launch_bounds__(BLOCK, 1)
 struct state {
   rows_back a;
   column_parts parts;
-  int32_t  number[TENSORS], gradient[2];  /* value numbers of the request, -1: absent; gradient: dscale, dshift */
+  int32_t  number[TENSORS];               /* value numbers of the request; -1: absent */
   const void *kernel;
 };
 
@@ -276,18 +276,6 @@ static const void *const words_kernels[3][2][6] = { DTYPE(QN_F32), DTYPE(QN_BF16
 static const void *const elements_kernels[3] = { (const void *)by_elements<64, false>, (const void *)by_elements<512, false>,
                                                  (const void *)by_elements<512, true> };
 
-/* Contiguous rows whose parameters lie like a row, shared by all. */
-static bool alike(const norm_problem &p)
-{
-  bool ok = norm_contiguous(&p);
-  for (int t = SCALE; t < PARAMETERS_END; t++) {
-    if (p.number[t] < 0) continue;
-    ok &= p.in.rank == 0 || (p.in.rank == 1 && p.in.stride[t][0] == 1);
-    for (int d = 0; d < p.outer.rank; d++) ok &= p.outer.stride[t][d] == 0;
-  }
-  return ok;
-}
-
 template <bool words> static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   norm_problem p;
@@ -297,7 +285,7 @@ template <bool words> static qn_status prepare(const qn_request *r, qn_prepared 
   if (status) return status;
   bool wide;
   const bool whole = norm_word_rows(r, &p, a.step, &wide) && !wide;
-  if (!(words ? whole : alike(p) && norm_number(p.outer, 1, &a.outer)))
+  if (!(words ? whole : norm_rows(&p) && norm_number(p.outer, 1, &a.outer)))
     return qn_refuse(out, "rows are contiguous, as are their parameters, which all rows share (rows: of one dtype, in 16-byte words)", "x",
                      "", "%s", "another layout");
   const int64_t share = BLOCK * EACH * (words ? 1 : 2);
@@ -316,9 +304,9 @@ template <bool words> static qn_status prepare(const qn_request *r, qn_prepared 
   s.kernel = words ? words_kernels[norm_of_dtype(p.dtype[X], 0, 1, 2)][p.centred][size] : elements_kernels[size];
   a.jobs = (int32_t)qn_min_i64(qn_ceil_div(p.groups, BLOCK / threads), qn_max_i64(1, r->device->units / a.parts));
   for (int t = X; t <= DY; t++) a.hop[t] = (int64_t)a.jobs * (BLOCK / threads) * a.step[t];
-  s.gradient[0] = p.number[DSCALE], s.gradient[1] = p.number[DSHIFT];
-  s.parts = column_parts_of(r, s.gradient, a.jobs, p.length);
-  out->workspace = column_parts_bytes(&s.parts);
+  s.parts = column_parts_of(r, p, a.jobs);
+  a.part_step = s.parts.n * p.length;
+  out->workspace = (uint64_t)(a.jobs * a.part_step) * sizeof(float);
   out->estimate = words ? 5000 + p.moved / 4000 : 10000 + p.moved * 1.7 / 1000;
   return cuda_keep(out, &s, sizeof s);
 }
@@ -329,7 +317,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   rows_back a = s->a;
   column_parts parts = s->parts;
   norm_pointers(a.p, s->number, launch);
-  a.part_step = column_parts_place(&parts, s->gradient, launch, a.part);
+  column_parts_place(&parts, a.p, launch, a.part);
   void *arguments[] = { &a };
   const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(a.jobs * a.parts), (unsigned)a.parts, BLOCK, 0, arguments, launch,
                                                 "norm_rows_backward");

@@ -311,10 +311,7 @@ __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant_
       if (threadIdx.x == i) of = far;
     }
     if (threadIdx.x >= TOGETHER || g >= s.groups) return;
-    s.put(MEAN, g, of.mean);
-    s.put(RSTD, g, of.rstd);
-    s.put(NEW_MEAN, g, (1 - s.momentum) * s.get(RUNNING_MEAN, g, 0) + s.momentum * of.mean);
-    s.put(NEW_VAR, g, (1 - s.momentum) * s.get(RUNNING_VAR, g, 0) + s.momentum * of.unbiased);
+    norm_leave(s.momentum, of.mean, of.rstd, of.unbiased, [&](int t) { return s.get(t, g, 0); }, [&](int t, float v) { s.put(t, g, v); });
     s.keep(g, of.mean, of.rstd, s.get(SCALE, g, 1), s.get(SHIFT, g, 0), 0);
   }
 }
@@ -339,6 +336,15 @@ static __device__ __noinline__ numbers<V> odd_numbers(const void *p, uint32_t dt
 {
   return any_numbers<V>(p, dtype, at, step, n);
 }
+/* plain: of f32, contiguous, aligned, all or none existing. */
+template <int N, bool plain> __device__ __forceinline__ numbers<N> floats(const float *from, int n, float absent)
+{
+  numbers<N> f;
+#pragma unroll
+  for (int i = 0; i < N; i++) f.v[i] = !plain && i < n ? from[i] : absent;
+  if constexpr (plain) if (from && n > 0) vector_load_whole<QN_F32>(f.v, from, 0);
+  return f;
+}
 
 /* The factors of N neighbouring groups. */
 template <int N> struct factors {
@@ -348,23 +354,15 @@ template <int N> struct factors {
   __device__ __forceinline__ numbers<N> read(const split &s, int t, int64_t g, int n, float absent)
   {
     if (s.p[t] && N == 1) return any_numbers<N>(s.p[t], s.dtype[t], g * s.step[t], 0, n);
-    if constexpr (N > 1) if (s.p[t] && !s.plain) return odd_numbers(s.p[t], s.dtype[t], g * s.step[t], s.step[t], n);
-    numbers<N> f;
-#pragma unroll
-    for (int i = 0; i < N; i++) f.v[i] = absent;
-    if constexpr (N > 1) if (s.p[t] && n > 0) vector_load_whole<QN_F32>(f.v, s.p[t], g);
-    return f;
+    if constexpr (N > 1) {
+      if (s.p[t] && !s.plain) return odd_numbers(s.p[t], s.dtype[t], g * s.step[t], s.step[t], n);
+      return floats<N, true>(s.p[t] ? (const float *)s.p[t] + g : nullptr, n, absent);
+    }
+    return floats<N, false>(nullptr, 0, absent);
   }
   template <int whole> __device__ __forceinline__ numbers<N> computed(const split &s, int k, int64_t g, int n)
   {
-    const float *from = s.factor + k * s.groups + g;
-    numbers<N> f = {};
-    if constexpr (whole && N == V) {
-      if (n > 0) vector_load_whole<QN_F32>(f.v, from, 0);
-    } else
-#pragma unroll
-      for (int i = 0; i < N; i++) f.v[i] = i < n ? from[i] : 0;
-    return f;
+    return floats<N, whole != 0 && N == V>(s.factor + k * s.groups + g, n, 0);
   }
   template <int what, int whole> __device__ __forceinline__ void take(const split &s, int64_t g, int n)
   {
