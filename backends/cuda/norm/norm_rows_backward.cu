@@ -41,14 +41,15 @@ template <bool cluster> __device__ __forceinline__ int row_enter(int parts, int 
   return blockIdx.x;
 }
 
-/* A row's sums over its warps, in all its blocks. turn: 0 and 1 alternate. A row within a block uses a named barrier. begun: the cluster
+/* A row's sums (of along alone, unless both) over its warps, in all its blocks. turn: 0 and 1 alternate. A row within a block uses a named barrier. begun: the cluster
  * has already synchronised since row_enter. */
-template <int threads, bool cluster>
+template <int threads, bool cluster, bool both>
 __device__ __forceinline__ float2 row_sums(float sum, float along, int parts, int rank, bool begun, int turn)
 {
   constexpr int warps = threads / 32, groups = BLOCK / threads;
   __shared__ float2 of_warp[2][BLOCK / 32];
-  sum = warp_sum(sum), along = warp_sum(along);
+  if (both) sum = warp_sum(sum);
+  along = warp_sum(along);
   if (threads == 32) return make_float2(sum, along);
   const int group = threadIdx.x / threads, warp = threadIdx.x % threads / 32;
 #if __CUDA_ARCH__ >= 900
@@ -166,7 +167,7 @@ __global__ void __launch_bounds__(BLOCK, 1) by_words(const __grid_constant__ row
         along = fmaf(g[k][e], h[k][e], along);
       }
     }
-    const float2 s = row_sums<threads, cluster>(sum, along, a.parts, rank, begun, turn);
+    const float2 s = row_sums<threads, cluster, centred>(sum, along, a.parts, rank, begun, turn);
     const float c0 = -now.rstd * (s.x * a.inverse), c1 = -now.rstd * (s.y * a.inverse);
 #pragma unroll
     for (int k = 0; k < K; k++) {
@@ -220,7 +221,7 @@ template <int threads, bool cluster> __global__ void __launch_bounds__(BLOCK, 1)
 #pragma unroll
       for (int i = 0; i < V; i++) sum += g[i], along += g[i] * h[i];
     }
-    const float2 s = row_sums<threads, cluster>(sum, along, a.parts, rank, begun, turn);
+    const float2 s = row_sums<threads, cluster, true>(sum, along, a.parts, rank, begun, turn);
     sum = a.centred ? s.x * a.inverse : 0, along = s.y * a.inverse;
 #pragma unroll
     for (int k = 0; k < K; k++) {

@@ -85,51 +85,72 @@ __device__ __forceinline__ void moments_add(float (&mean)[N], float (&squares)[N
   }
 }
 
-/* ---- measure, columns: a thread has V groups of every step-th line ---------------------------------------------------------- */
+/* ---- a thread's packets ------------------------------------------------------------------------------------------------------- */
 
+/* Kinds of work: y and relu, or a measurement; dx, or its sums; y and any steps, in a kernel of its own that has the registers for them; y
+ * and relu by given statistics. */
+enum { FORWARD, BACKWARD, FOLLOWED, GIVEN };
 template <int whole> constexpr int batch_of = whole == QN_F32 || !whole ? 2 : 4;         /* packets of a batch */
 
-struct place {                            /* of a thread among columns */
-  int64_t g0, from;                       /* first group, first line */
-  int     n, step, count;                 /* groups; distance of its lines, their number */
+struct place { int64_t x, y, dy; int n; };                /* offsets of a packet; n elements of it exist */
 
-  __device__ place(const split &s, int64_t begin, int64_t end)
-  {
-    int lane = threadIdx.x & ((1 << s.lanes) - 1), y = threadIdx.x >> s.lanes;
-    g0 = ((int64_t)blockIdx.x << s.lanes | lane) * V;
-    from = begin + y;
-    n = (int)max((int64_t)0, min((int64_t)V, s.groups - g0));
-    step = THREADS >> s.lanes;
-    count = n > 0 && from < end ? (int)((end - from + step - 1) / step) : 0;
-  }
-};
-
-template <int whole> __device__ __forceinline__ void load(packet<whole> &x, const split &s, int t, int64_t at, int n)
+/* Vector j of a group of planes. */
+__device__ __forceinline__ place place_of(const split &s, int64_t g, uint32_t j, uint32_t vectors)
 {
-  if constexpr (whole) x.load(s.p[t], whole, at, n, 0);
-  else eight_load(s.p[t], dtype3(s.dtype[t]), at, n).to(x.held);
+  uint32_t line = j / vectors;
+  int64_t at = (int64_t)(j - line * vectors) * V;
+  return { g * s.step[X] + line * s.line_step[X] + at, g * s.step[Y] + line * s.line_step[Y] + at,
+           g * s.step[DY] + line * s.line_step[DY] + at, (int)min((int64_t)V, s.line - at) };
 }
-/* B lines of a thread, raw. */
-template <int B, bool backward, int whole> struct lines {
-  packet<whole> x[B], dy[backward ? B : 1];
 
-  __device__ __forceinline__ void load(const split &s, const place &w, int first)
+/* B packets; at(b): where packet b is. */
+template <int what, int whole, int B> struct batch {
+  static constexpr bool backward = what == BACKWARD, two = what == BACKWARD || what == FOLLOWED;
+  packet<whole> x[B], second[two ? B : 1];
+
+  /* once: it is not read again, so that a streaming load suffices */
+  template <bool once> static __device__ __forceinline__ void load_one(packet<whole> &to, const void *p, uint32_t dtype, int64_t at, int n)
+  {
+    if constexpr (whole && once) to.load_once(p, at, n);
+    else if constexpr (whole || once) to.load(p, dtype3(dtype), at, n, 0);
+    else eight_load(p, dtype3(dtype), at, n).to(to.held);
+  }
+  template <bool once, class At> __device__ __forceinline__ void load(const split &s, const At &at)
   {
 #pragma unroll
     for (int b = 0; b < B; b++) {
-      int64_t line = w.from + (int64_t)(first + b) * w.step;
-      ::load(x[b], s, X, line * s.line_step[X] + w.g0, w.n);
-      if constexpr (backward) ::load(dy[b], s, DY, line * s.line_step[DY] + w.g0, w.n);
+      const place w = at(b);
+      load_one<once>(x[b], s.p[X], s.dtype[X], w.x, w.n);
+      if constexpr (backward) load_one<once>(second[b], s.p[DY], s.dtype[DY], w.dy, w.n);
+      if constexpr (what == FOLLOWED) if (s.tail.second) second[b].load(s.tail.second, dtype3(s.dtype[Y]), w.y, w.n, 0);
+    }
+  }
+  template <class At, class F> __device__ __forceinline__ void finish(const split &s, const At &at, const F &f) const
+  {
+#pragma unroll
+    for (int b = 0; b < B; b++) {
+      const place w = at(b);
+      if (w.n <= 0) continue;
+      float v[V], u[V] = {};
+      x[b].open(v);
+      if constexpr (backward) second[b].open(u);
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] = f.template of<what>(i, v[i], u[i]);
+      if constexpr (!backward) s.tail.follow<what == FOLLOWED>(v, second[two ? b : 0], w.y, w.n);
+      if constexpr (whole) vector_store_once<whole>(v, s.p[Y], w.y);         /* streaming store: x should stay in L2 */
+      else vector_store(v, s.p[Y], dtype3(s.dtype[Y]), w.y, 1, w.n);
     }
   }
 };
+
+/* ---- measure, columns: a thread has V groups of every apart-th line --------------------------------------------------------- */
 
 /* Per group of a thread: its moments, or sum dy and sum dy h. */
 template <bool backward> struct gathered {
   float a[V], b[V];
   float mean[backward ? V : 1], rstd[backward ? V : 1];
 
-  template <int B, int whole> __device__ __forceinline__ void add(const split &s, const lines<B, backward, whole> &l, int before)
+  template <int what, int whole, int B> __device__ __forceinline__ void add(const split &s, const batch<what, whole, B> &l, int before)
   {
     if constexpr (!backward) {
       moments_add<B>(a, b, (float)before, s.centred, [&](int k, float (&v)[V]) { l.x[k].open(v); });
@@ -138,7 +159,7 @@ template <bool backward> struct gathered {
       for (int k = 0; k < B; k++) {
         float v[V], u[V];
         l.x[k].open(v);
-        l.dy[k].open(u);
+        l.second[k].open(u);
 #pragma unroll
         for (int i = 0; i < V; i++) a[i] += u[i], b[i] += u[i] * ((v[i] - mean[i]) * rstd[i]);
       }
@@ -152,33 +173,44 @@ __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns
   typedef typename std::conditional<backward, sums, moments>::type S;
   constexpr int B = backward ? batch_of<whole> / 2 : batch_of<whole>;
   __shared__ float4 seen[WARPS][32 * V];
-  place w(s, blockIdx.y * s.chunk, min((blockIdx.y + 1) * s.chunk, s.lines));
+  constexpr int what = backward ? BACKWARD : FORWARD;
+  const int lane = threadIdx.x & ((1 << s.lanes) - 1), row = threadIdx.x >> s.lanes, apart = THREADS >> s.lanes;
+  const int64_t g0 = ((int64_t)blockIdx.x << s.lanes | lane) * V, from = blockIdx.y * s.chunk + row,
+                end = min((blockIdx.y + 1) * s.chunk, s.lines);
+  const int n = (int)max((int64_t)0, min((int64_t)V, s.groups - g0)),
+            count = n > 0 && from < end ? (int)((end - from + apart - 1) / apart) : 0;        /* lines of the thread */
+  const auto load = [&](auto &to, int first) {
+    to.template load<false>(s, [&](int b) {
+      const int64_t line = from + (int64_t)(first + b) * apart;
+      return place{ line * s.line_step[X] + g0, 0, line * s.line_step[DY] + g0, n };
+    });
+  };
   gathered<backward> all = {};
   if constexpr (backward) {
 #pragma unroll
     for (int i = 0; i < V; i++) {
-      all.mean[i] = s.centred && i < w.n ? s.get(MEAN, w.g0 + i, 0) : 0;
-      all.rstd[i] = i < w.n ? s.get(RSTD, w.g0 + i, 1) : 1;
+      all.mean[i] = s.centred && i < n ? s.get(MEAN, g0 + i, 0) : 0;
+      all.rstd[i] = i < n ? s.get(RSTD, g0 + i, 1) : 1;
     }
   }
   int k = 0;
-  lines<B, backward, whole> next;
-  if (B <= w.count) next.load(s, w, 0);
+  batch<what, whole, B> next;
+  if (B <= count) load(next, 0);
 #pragma unroll 1
-  for (; k + B <= w.count; k += B) {      /* the next batch's loads are in flight */
-    lines<B, backward, whole> now = next;
-    if (k + 2 * B <= w.count) next.load(s, w, k + B);
+  for (; k + B <= count; k += B) {        /* the next batch's loads are in flight */
+    const batch<what, whole, B> now = next;
+    if (k + 2 * B <= count) load(next, k + B);
     all.add(s, now, k);
   }
 #pragma unroll 1
-  for (; k < w.count; k++) {
-    lines<1, backward, whole> one;
-    one.load(s, w, k);
+  for (; k < count; k++) {
+    batch<what, whole, 1> one;
+    load(one, k);
     all.add(s, one, k);
   }
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    S one = S::unpack(make_float4(all.a[i], all.b[i], (float)w.count, 0));
+    S one = S::unpack(make_float4(all.a[i], all.b[i], (float)count, 0));
     warp_join(one, 1 << s.lanes);
     if (threadIdx.x % 32 < 1 << s.lanes) seen[threadIdx.x / 32][threadIdx.x % 32 * V + i] = one.pack();
   }
@@ -192,45 +224,33 @@ __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns
 
 /* ---- measure, planes: a block has a chunk of one group ---------------------------------------------------------------------- */
 
-struct plane_place { int64_t x, y, dy; int n; };
-/* Offsets of vector j of a group, and how many of its elements exist. */
-__device__ __forceinline__ plane_place place_of(const split &s, int64_t g, uint32_t j, uint32_t vectors)
-{
-  uint32_t line = j / vectors;
-  int64_t at = (int64_t)(j - line * vectors) * V;
-  return { g * s.step[X] + line * s.line_step[X] + at, g * s.step[Y] + line * s.line_step[Y] + at,
-           g * s.step[DY] + line * s.line_step[DY] + at, (int)min((int64_t)V, s.line - at) };
-}
-
 template <int B, bool backward, int whole>
 __device__ __forceinline__ void take_vectors(const split &s, int64_t g, uint32_t j, uint32_t vectors, float &count, float &a, float &b,
                                              float mean, float rstd)
 {
-  packet<whole> x[B], dy[backward ? B : 1];
+  batch<backward ? BACKWARD : FORWARD, whole, B> l;
   int n[B];
-#pragma unroll
-  for (int k = 0; k < B; k++) {
-    plane_place w = place_of(s, g, j + k * THREADS, vectors);
-    load(x[k], s, X, w.x, w.n);
-    if constexpr (backward) load(dy[k], s, DY, w.dy, w.n);
+  l.template load<false>(s, [&](int k) {
+    const place w = place_of(s, g, j + k * THREADS, vectors);
     n[k] = w.n;
-  }
+    return w;
+  });
   if constexpr (backward) {
 #pragma unroll
     for (int k = 0; k < B; k++) {
       float v[V], u[V];
-      x[k].open(v);
-      dy[k].open(u);
+      l.x[k].open(v);
+      l.second[k].open(u);
 #pragma unroll
       for (int i = 0; i < V; i++) a += u[i], b += whole || i < n[k] ? u[i] * ((v[i] - mean) * rstd) : 0;
     }
   } else {                                /* as moments_add, for one group */
     float v[V], s1 = 0, s2 = 0, more = 0;
-    if (s.centred && count == 0) x[0].open(v), a = v[0];
+    if (s.centred && count == 0) l.x[0].open(v), a = v[0];
     float from = fabsf(a) < INFINITY ? a : 0;
 #pragma unroll
     for (int k = 0; k < B; k++) {
-      x[k].open(v);
+      l.x[k].open(v);
       more += (float)n[k];
 #pragma unroll
       for (int i = 0; i < V; i++) {
@@ -318,9 +338,6 @@ __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant_
 
 /* ---- apply -------------------------------------------------------------------------------------------------------------------------- */
 
-/* y and relu; dx; y and any steps, in a kernel of its own that has the registers for them. */
-enum { FORWARD, BACKWARD, FOLLOWED };
-
 /* A parameter of N neighbouring groups, of which n exist. */
 template <int N> struct numbers { float v[N]; };
 
@@ -366,7 +383,7 @@ template <int N> struct factors {
   }
   template <int what, int whole> __device__ __forceinline__ void take(const split &s, int64_t g, int n)
   {
-    if (what == BACKWARD || s.factor) {
+    if (what != GIVEN && (what != FOLLOWED || s.factor)) {
       mean = computed<whole>(s, F_MEAN, g, n), rstd = computed<whole>(s, F_RSTD, g, n), scale = computed<whole>(s, F_SCALE, g, n);
       p = computed<whole>(s, F_P, g, n);
       if constexpr (what == BACKWARD) q = computed<whole>(s, F_Q, g, n);
@@ -378,59 +395,28 @@ template <int N> struct factors {
 #pragma unroll
       for (int i = 0; i < N; i++) rstd.v[i] = 1 / sqrtf(rstd.v[i] + s.eps);
     }
-    if constexpr (what != BACKWARD) unit = far_unit(mean.v, rstd.v);
+    if constexpr (what == FORWARD || what == FOLLOWED) unit = far_unit(mean.v, rstd.v);
   }
-  template <bool backward> __device__ __forceinline__ float of(int i, float x, float dy) const
+  template <int what> __device__ __forceinline__ float of(int element, float x, float dy) const
   {
-    const float h = backward ? (x - mean.v[i]) * rstd.v[i] : far_normalized(x, unit, mean.v[i], rstd.v[i]);
-    return backward ? rstd.v[i] * (dy * scale.v[i] - p.v[i] - h * q.v[i]) : h * scale.v[i] + p.v[i];
+    const int i = element % N;
+    const bool far = what == FORWARD || what == FOLLOWED;
+    const float h = far ? far_normalized(x, unit, mean.v[i], rstd.v[i]) : (x - mean.v[i]) * rstd.v[i];
+    return what == BACKWARD ? rstd.v[i] * (dy * scale.v[i] - p.v[i] - h * q.v[i]) : h * scale.v[i] + p.v[i];
   }
 };
 
-/* B packets of a thread; at(b): where packet b is. */
-template <int what, int whole, bool columns> struct batch {
-  static constexpr bool backward = what == BACKWARD, two = what != FORWARD;
-  enum { B = backward ? columns ? batch_of<whole> / 2 : batch_of<whole> : whole ? batch_of<whole> : 4 };
-  packet<whole> x[B], second[two ? B : 1];
-
-  static __device__ __forceinline__ void load_once(packet<whole> &to, const void *p, uint32_t dtype, int64_t at, int n)
-  {
-    if constexpr (whole) to.load_once(p, at, n);
-    else to.load(p, dtype3(dtype), at, n, 0);
-  }
-  template <class At> __device__ __forceinline__ void load(const split &s, const At &at)
-  {
-#pragma unroll
-    for (int b = 0; b < B; b++) {
-      const plane_place w = at(b);
-      load_once(x[b], s.p[X], s.dtype[X], w.x, w.n);
-      if constexpr (backward) load_once(second[b], s.p[DY], s.dtype[DY], w.dy, w.n);
-      if constexpr (what == FOLLOWED) if (s.tail.second) second[b].load(s.tail.second, dtype3(s.dtype[Y]), w.y, w.n, 0);
-    }
-  }
-  template <class At, int N> __device__ __forceinline__ void finish(const split &s, const At &at, const factors<N> &f) const
-  {
-#pragma unroll
-    for (int b = 0; b < B; b++) {
-      const plane_place w = at(b);
-      if (w.n <= 0) continue;
-      float v[V], u[V] = {};
-      x[b].open(v);
-      if constexpr (backward) second[b].open(u);
-#pragma unroll
-      for (int i = 0; i < V; i++) v[i] = f.template of<backward>(i % N, v[i], u[i]);
-      if constexpr (!backward) s.tail.follow<what == FOLLOWED>(v, second[two ? b : 0], w.y, w.n);
-      if constexpr (whole) vector_store_once<whole>(v, s.p[Y], w.y);         /* streaming store: x should stay in L2 */
-      else vector_store(v, s.p[Y], dtype3(s.dtype[Y]), w.y, 1, w.n);
-    }
-  }
-};
-
+template <int what, int whole, bool columns>
+constexpr int apply_batch = what == BACKWARD ? columns ? batch_of<whole> / 2 : batch_of<whole> : whole ? batch_of<whole> : 4;
 constexpr int resident(bool columns, int what, int whole) { return !whole ? 1 : what == FOLLOWED ? 2 : columns ? RESIDENT : RESIDENT + 1; }
 
 /* apply's blocks take parts of measure's chunks, in reverse order: the last measured first. */
-__device__ __forceinline__ void apply_range(const split &s, uint32_t block, int64_t *from, int64_t *to)
+template <int what> __device__ __forceinline__ void apply_range(const split &s, uint32_t block, int64_t *from, int64_t *to)
 {
+  if (what == GIVEN) {
+    *from = block * (uint32_t)s.share, *to = min(*from + s.share, s.pieces);
+    return;
+  }
   const uint32_t part = block / s.chunks, chunk = s.chunks - 1 - (block - part * s.chunks);
   *to = min((chunk + 1) * s.chunk, s.pieces) - part * s.share;
   *from = max(chunk * s.chunk, *to - s.share);
@@ -440,22 +426,21 @@ __device__ __forceinline__ void apply_range(const split &s, uint32_t block, int6
 template <int what, int whole>
 __global__ void __launch_bounds__(THREADS, resident(true, what, whole)) apply_columns(const __grid_constant__ split s)
 {
-  typedef batch<what, whole, true> batch;
-  constexpr int B = batch::B;
+  constexpr int B = apply_batch<what, whole, true>;
   const int lane = threadIdx.x & ((1 << s.lanes) - 1), row = threadIdx.x >> s.lanes, apart = THREADS >> s.lanes;
   const uint32_t block = blockIdx.x / s.side;
   int64_t from, to;
-  apply_range(s, block, &from, &to);
+  apply_range<what>(s, block, &from, &to);
   const int64_t g = ((int64_t)(blockIdx.x - block * s.side) << s.lanes | lane) * V;
   const int n = (int)min((int64_t)V, s.groups - g), lines = (int)(to - from) - row;
   int64_t x = (from + row) * s.line_step[X] + g, y = (from + row) * s.line_step[Y] + g, dy = (from + row) * s.line_step[DY] + g;
   const int64_t x_apart = apart * s.line_step[X], y_apart = apart * s.line_step[Y], dy_apart = apart * s.line_step[DY];
   int line = 0;
   const auto at = [&](int b) {
-    return plane_place{ x + b * x_apart, y + b * y_apart, dy + b * dy_apart, line + b * apart < lines ? n : 0 };
+    return place{ x + b * x_apart, y + b * y_apart, dy + b * dy_apart, line + b * apart < lines ? n : 0 };
   };
-  batch some;
-  some.load(s, at);
+  batch<what, whole, B> some;
+  some.template load<true>(s, at);
   factors<V> f;
   f.template take<what, whole>(s, g, n);
 #pragma unroll 1
@@ -463,7 +448,7 @@ __global__ void __launch_bounds__(THREADS, resident(true, what, whole)) apply_co
     some.finish(s, at, f);
     line += B * apart, x += B * x_apart, y += B * y_apart, dy += B * dy_apart;
     if (line >= lines) break;
-    some.load(s, at);
+    some.template load<true>(s, at);
   }
 }
 
@@ -471,20 +456,19 @@ __global__ void __launch_bounds__(THREADS, resident(true, what, whole)) apply_co
 template <int what, int whole>
 __global__ void __launch_bounds__(THREADS, resident(false, what, whole)) apply_planes(const __grid_constant__ split s)
 {
-  typedef batch<what, whole, false> batch;
-  constexpr int B = batch::B;
+  constexpr int B = apply_batch<what, whole, false>;
   const uint32_t block = blockIdx.x / s.side, g = blockIdx.x - block * s.side, vectors = (uint32_t)s.vectors();
   int64_t begin, to;
-  apply_range(s, block, &begin, &to);
+  apply_range<what>(s, block, &begin, &to);
   uint32_t from = (uint32_t)begin;
   const auto at = [&](int b) {
     const uint32_t j = from + threadIdx.x + b * THREADS;
-    plane_place w = place_of(s, g, j, vectors);
+    place w = place_of(s, g, j, vectors);
     if (j >= to) w.n = 0;
     return w;
   };
-  batch some;
-  some.load(s, at);
+  batch<what, whole, B> some;
+  some.template load<true>(s, at);
   factors<1> f;
   f.template take<what, whole>(s, g, 1);
 #pragma unroll 1
@@ -492,7 +476,7 @@ __global__ void __launch_bounds__(THREADS, resident(false, what, whole)) apply_p
     some.finish(s, at, f);
     from += B * THREADS;
     if (from >= to) break;
-    some.load(s, at);
+    some.template load<true>(s, at);
   }
 }
 
@@ -514,13 +498,15 @@ template <int what> static kernel apply_of_dtype(uint32_t dtype, bool columns)
 {
   return norm_of_dtype(dtype, apply_kernel<what, QN_F32>, apply_kernel<what, QN_BF16>, apply_kernel<what, QN_F16>)(columns);
 }
-static void choose_kernels(state *st, bool whole, bool tailed)
+static void choose_kernels(state *st, bool whole, bool tailed, bool given)
 {
   const split &s = st->s;
   const uint32_t dtype = s.dtype[X];
   st->measure = whole ? norm_of_dtype(dtype, measure_kernel<QN_F32>, measure_kernel<QN_BF16>, measure_kernel<QN_F16>)(s.columns, s.backward)
                       : measure_kernel<0>(s.columns, s.backward);
-  if (!whole) st->apply = s.backward ? apply_kernel<BACKWARD, 0>(s.columns) : apply_kernel<FORWARD, 0>(s.columns);
+  if (!whole)
+    st->apply = given ? apply_kernel<GIVEN, 0>(s.columns) : s.backward ? apply_kernel<BACKWARD, 0>(s.columns) : apply_kernel<FORWARD, 0>(s.columns);
+  else if (given && !tailed) st->apply = apply_of_dtype<GIVEN>(dtype, s.columns);
   else if (s.backward) st->apply = apply_of_dtype<BACKWARD>(dtype, s.columns);
   else st->apply = tailed ? apply_of_dtype<FOLLOWED>(dtype, s.columns) : apply_of_dtype<FORWARD>(dtype, s.columns);
 }
@@ -573,7 +559,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "fewer than 2^31 groups and lines", "x", "", "%lld", (long long)s.groups);
   const bool whole = (columns ? s.groups : s.line) % V == 0 && norm_whole(r, &p, V, columns, columns || in.rank == 2);
   const bool tailed = norm_follower_read(&st.after, r, p.number[Y], whole && !s.backward, &s.tail, out);
-  choose_kernels(&st, whole, tailed);
+  choose_kernels(&st, whole, tailed, given);
   s.side = (uint32_t)side, s.chunks = 1, s.chunk = s.pieces;
   if (given) {
     /* computing the factors of columns costs as many instructions as two batches: up to four batches a thread if enough blocks remain */
