@@ -6,17 +6,18 @@
  *   dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy         rms_norm: mean and mean g are 0
  *
  * Group and instance norm, channels last: a line is a pixel. Batch norm, channels first: a line is an image, a run a channel's
- * plane. An item is a band: the runs of some neighbouring groups, in whole 16-byte words, in all lines of those groups. A block
- * or a cluster keeps it in shared memory between measuring and writing; blocks resident on one SM hide one another's latency. A
- * thread copies (cp.async) and later reads the same words, all at the same place of their lines, so that their groups and
- * parameters are found once.
- * Refused: bands that do not fit, other layouts, and batch norms that two passes do faster (choose). */
-#include "engines.h"
+ * plane. An item is a band: the runs of some neighbouring groups, in whole 16-byte words, in all lines of those groups, kept in shared
+ * memory between measuring and writing. A thread copies (cp.async) and later reads the same words, all at the same place of their lines,
+ * so that their groups and parameters are found once.
+ * bands: a block or a cluster has one item; blocks resident on one SM hide one another's latency. stream: blocks are persistent and take
+ * one item after another; when a thread reads a word for the last time, it starts the copy of the next item's word into the same slot, so
+ * that one band is loaded while the last is written, and no barrier guards the buffer.
+ * Refused: bands that do not fit, other layouts; stream: groups below a word, parameters that vary along a run. */
 #include "norm_bands.cuh"
-#include "norm_groups.h"
-#include "kit/shared_memory.h"
+#include "norm_parameters.cuh"
 
 enum { THREADS = 512 };
+template <bool stream> constexpr int chunks_of = stream ? 4 : 2;         /* commit groups of a thread's copies */
 
 /* Exchange of each group's statistics between the blocks of a cluster: an mbarrier of each block counts the bytes. All threads
  * call, except tell. */
@@ -64,441 +65,420 @@ struct meeting {
   }
 };
 
-/* Shared memory behind the words. */
-struct board {
-  float  *scale, *shift;                  /* of each element of a line */
-  float2 *known;                          /* of each group: mean, rstd */
-  float4 *heard;                          /* [parts, groups] */
-  float2 *told;                           /* [tellers, lanes, folds]: mean, squares */
-  float  *count;                          /* [tellers], of lines */
+/* Waits for chunk c of a thread's words, and all before it. Later chunks, all committed by then, may be in flight. */
+template <bool stream> __device__ __forceinline__ void wait_for_chunk(int c)
+{
+  if (stream && c == 0) copy_async_wait<3>();
+  else if (stream && c == 1) copy_async_wait<2>();
+  else if (c == chunks_of<stream> - 2) copy_async_wait<1>();
+  else copy_async_wait<0>();
+}
+/* f(k) for each word k of chunk c. */
+template <bool stream, int unroll, class F> __device__ __forceinline__ void over_chunk(const mine &m, int c, F f)
+{
+  const int size = (m.count + chunks_of<stream> - 1) / chunks_of<stream>, end = min((c + 1) * size, m.count);
+#pragma unroll unroll
+  for (int k = c * size; k < end; k++) f(k);
+}
 
-  static __host__ __device__ int64_t bytes(const bands &a, int threads, int E)
+/* Shared memory behind the words. Parameters are kept by entry: of each group (stream, two items in turn), or of each element of a line. */
+struct board {
+  float4 *given;                          /* [1 or 2, entries]; forward: scale, shift; gradient: mean, rstd, scale */
+  float4 *heard;                          /* [parts, groups]: moments, or sums of dy and dy h; of g and g h if `spread` */
+  float2 *known;                          /* forward, of each group: mean, rstd; gradient, of each entry: means of g and g h */
+  float2 *told;                           /* [tellers, lanes, folds]: mean, squares; gradient: [.., folds or E]: sums of dy and dy h */
+  float  *count;                          /* [tellers], of lines */
+  int     entries, told_each;
+
+  __host__ __device__ board(const bands &a, bool stream, bool gradient, int E)
+    : entries(stream ? a.groups : a.lanes * E), told_each(gradient && !stream ? E : a.folds) {}
+  __device__ board(const bands &a, void *behind, bool stream, bool gradient, int threads, int E) : board(a, stream, gradient, E)
   {
-    return 8 * ((int64_t)a.lanes * E + a.groups) + (a.parts > 1 ? 16 * a.parts * a.groups : 0) +
-           a.tellers(threads) * ((int64_t)a.lanes * a.folds * 8 + 4);
+    given = (float4 *)behind, heard = given + (stream ? 2 : 1) * entries;
+    known = (float2 *)(heard + (stream ? 0 : a.parts * a.groups)), told = known + (gradient ? entries : a.groups);
+    count = (float *)(told + a.tellers(threads) * a.lanes * told_each);
   }
-  __device__ board(const bands &a, uint4 *words, int E)
+  static int64_t bytes(const bands &a, bool stream, bool gradient, int threads, int E)
   {
-    scale = (float *)(words + a.share * a.lanes), shift = scale + a.lanes * E;
-    heard = (float4 *)(shift + a.lanes * E);
-    known = (float2 *)(heard + (a.parts > 1 ? a.parts * a.groups : 0)), told = known + a.groups;
-    count = (float *)(told + a.tellers(blockDim.x) * a.lanes * a.folds);
+    const board b(a, stream, gradient, E);
+    return 16 * (int64_t)(stream ? 2 * b.entries : b.entries + a.parts * a.groups) + 8 * (int64_t)(gradient ? b.entries : a.groups) +
+           a.tellers(threads) * (8 * (int64_t)a.lanes * b.told_each + 4);
   }
 };
 
+/* ---- forward ---------------------------------------------------------------------------------------------------------- */
+
 /* one: a word lies within a group. */
-template <int whole, bool one> __global__ void __launch_bounds__(THREADS, 2) norm_bands(const __grid_constant__ bands a)
+template <int whole, bool one, bool stream>
+__global__ void __launch_bounds__(THREADS, one || !stream ? 2 : 1) norm_bands(const __grid_constant__ bands a)
 {
-  constexpr int E = vector_per_16<whole>, N = one ? 1 : E;
+  constexpr int E = vector_per_16<whole>, N = one ? 1 : E, P = stream ? N : E, CHUNKS = chunks_of<stream>;
   extern __shared__ uint4 words[];
   __shared__ uint64_t all_heard;
-  const board b(a, words, E);
+  const board b(a, words + a.share * a.lanes, stream, false, blockDim.x, E);
   const meeting others = { a, b.heard, shared_address(&all_heard) };
-  others.begin();
-  const mine m(a);
-  const int t = threadIdx.x, of_warp = t % 32, half = (m.count + 1) / 2;
-
+  if constexpr (!stream) others.begin();
+  mine m(a);
+  const int t = threadIdx.x, of_warp = t % 32;
   const char *x = (const char *)a.p[X] + m.start<whole>(a, X);
-  const int64_t x_step = m.step<whole>(a, X), y_step = m.step<whole>(a, Y);
-  auto fetch = [&](int k, int to) {
-#pragma unroll 4
-    for (; k < to; k++, x += x_step) copy_async<16>(shared_address(words + k * m.active + t), x, 16);
+  const auto fetch = [&](int k) {
+    copy_async<16>(shared_address(words + k * m.active + t), x, 16);
+    x += a.step[X];
+  };
+#pragma unroll 1
+  for (int c = 0; c < CHUNKS; c++) {      /* measured while the next are in flight */
+    over_chunk<stream, 4>(m, c, fetch);
     copy_async_commit();
+  }
+  const auto parameters = [&](int i) {
+    return make_float4(a.parameter(SCALE, a.place(m.item, SCALE), stream ? i * a.run : i, 1),
+                       a.parameter(SHIFT, a.place(m.item, SHIFT), stream ? i * a.run : i, 0), 0, 0);
   };
-  fetch(0, half);                         /* measured while the other half is in flight */
-  fetch(half, m.count);
-  const int64_t scales = a.place(m.item, SCALE), shifts = a.place(m.item, SHIFT);
-  for (int i = t; i < a.lanes * E; i += blockDim.x)
-    b.scale[i] = a.parameter(SCALE, scales, i, 1), b.shift[i] = a.parameter(SHIFT, shifts, i, 0);
+  if constexpr (!stream) for (int i = t; i < b.entries; i += blockDim.x) b.given[i] = parameters(i);
+#pragma unroll 1
+  for (int turn = 0, next; m.item < a.count; m.item = next, turn ^= 1) {
+    next = m.item + (int)gridDim.x;
+    float4 *const given = b.given + (stream ? turn * b.entries : 0);
+    float4 mine_given = make_float4(1, 0, 0, 0);
+    if (stream && t < b.entries) mine_given = parameters(t);
 
-  float from[N] = {}, s1[N] = {}, s2[N] = {};
-  auto measure = [&](int k, int to) {
-#pragma unroll 4
-    for (; k < to; k++) add_word<whole>(words[k * m.active + t], from, s1, s2);
-  };
-  copy_async_wait<1>();
-  if (a.centred) take_from<whole>(a, m, words, half, from);
-  measure(0, half);
-  copy_async_wait<0>();
-  measure(half, m.count);
-  tell_moments<whole>(a, m, b.told, b.count, from, s1, s2);
-  __syncthreads();
-
-  others.ready();
-  const int width = 1 << a.join_bits, first = t >> a.join_bits, apart = blockDim.x >> a.join_bits;
-  const int warp_first = of_warp >> a.join_bits;      /* warps stay converged: shuffles follow */
-  for (int g = first; g - warp_first < a.groups && a.parts > 1; g += apart) {
-    const moments ours = gather<E>(a, b.told, b.count, min(g, a.groups - 1));
-    if (g < a.groups) others.tell(m.rank, g, ours.mean, ours.squares, ours.count, width);
-  }
-  char *const y = (char *)a.p[Y] + m.start<whole>(a, Y);
-  others.wait();
-  for (int g = first; g - warp_first < a.groups; g += apart) {
-    const int here = min(g, a.groups - 1);
-    const moments all = a.parts == 1 ? gather<E>(a, b.told, b.count, here)
-                                     : lanes_join_all(width, a.parts, [&](int i) { return moments::unpack(b.heard[i * a.groups + here]); });
-    if ((t & (width - 1)) || g >= a.groups) continue;
-    const far_statistics of = a.statistics(m.item, g, all);
-    b.known[g] = make_float2(of.mean, of.rstd);
-    if (m.rank == 0) a.leave(m.item, g, of);
-  }
-  __syncthreads();
-  if (!m.count) return;
-
-  float v[E], mean[N], rstd[N], scale[E], shift[E];
-#pragma unroll
-  for (int e = 0; e < N; e++) {
-    const float2 s = b.known[cuda_quotient(m.lane * E + e, a.by_run)];
-    mean[e] = s.x, rstd[e] = s.y;
-  }
-  const float unit = far_unit(mean, rstd);
-#pragma unroll
-  for (int e = 0; e < E; e++) scale[e] = b.scale[m.lane * E + e], shift[e] = b.shift[m.lane * E + e];
-  with_activation(a.act, [&](auto op) {
-    char *to = y;
-    const uint4 *from_word = words + t;
-#pragma unroll 2
-    for (int k = 0; k < m.count; k++, to += y_step, from_word += m.active) {
-      vector_open<whole>(v, 0, *from_word);
-#pragma unroll
-      for (int e = 0; e < E; e++) v[e] = fmaf(far_normalized(v[e], unit, mean[e % N], rstd[e % N]), scale[e], shift[e]);
-      activate<whole != QN_F32, decltype(op)::value>(a.act.beta, v);
-      *(uint4 *)to = vector_close<whole>(v, 0);
+    float from[N] = {}, s1[N] = {}, s2[N] = {};
+#pragma unroll 1
+    for (int c = 0; c < CHUNKS; c++) {
+      wait_for_chunk<stream>(c);
+      const int there = (m.count + CHUNKS - 1) / CHUNKS;
+      if (c == 0 && a.centred)
+        take_from<whole>(from, a.joins, m.lane, [&](int k) { return m.count ? words[min(k, there - 1) * m.active + t] : make_uint4(0, 0, 0, 0); });
+      over_chunk<stream, 4>(m, c, [&](int k) { add_word<whole, true>(words[k * m.active + t], from, s1, s2); });
     }
-  });
+    tell_moments<whole>(a, m, b.told, b.count, from, s1, s2);
+    if (stream && t < b.entries) given[t] = mine_given;
+    __syncthreads();
+
+    const int width = 1 << a.join_bits, first = t >> a.join_bits, apart = blockDim.x >> a.join_bits;
+    const int warp_first = of_warp >> a.join_bits;    /* warps stay converged: shuffles follow */
+    char *y = (char *)a.p[Y] + m.start<whole>(a, Y);
+    if constexpr (!stream) {
+      others.ready();
+      for (int g = first; g - warp_first < a.groups && a.parts > 1; g += apart) {
+        const moments ours = gather<E>(a, b.told, b.count, min(g, a.groups - 1));
+        if (g < a.groups) others.tell(m.rank, g, ours.mean, ours.squares, ours.count, width);
+      }
+      others.wait();
+    }
+    for (int g = first; g - warp_first < a.groups; g += apart) {
+      const int here = min(g, a.groups - 1);
+      const moments all = stream || a.parts == 1
+                            ? gather<E>(a, b.told, b.count, here)
+                            : lanes_join_all(width, a.parts, [&](int i) { return moments::unpack(b.heard[i * a.groups + here]); });
+      if ((t & (width - 1)) || g >= a.groups) continue;
+      const far_statistics of = a.statistics(m.item, g, all);
+      b.known[g] = make_float2(of.mean, of.rstd);
+      if (m.rank == 0) a.leave(m.item, g, of);
+    }
+    __syncthreads();
+
+    float v[E], mean[N], rstd[N], scale[P], shift[P];
+    if (m.count) {
+#pragma unroll
+      for (int e = 0; e < N; e++) {
+        const float2 s = b.known[cuda_quotient(m.lane * E + e, a.by_run)];
+        mean[e] = s.x, rstd[e] = s.y;
+      }
+#pragma unroll
+      for (int e = 0; e < P; e++) {
+        const float4 w = given[stream ? cuda_quotient(m.lane * E + e, a.by_run) : m.lane * E + e];
+        scale[e] = w.x, shift[e] = w.y;
+      }
+    }
+    const float unit = far_unit(mean, rstd);
+    bool more = false;
+    if constexpr (stream) {
+      m.item = next;
+      more = next < a.count;
+      x = (const char *)a.p[X] + (more ? m.start<whole>(a, X) : 0);
+    }
+    with_activation(a.act, [&](auto op) {
+#pragma unroll 1
+      for (int c = 0; c < CHUNKS; c++) {
+        over_chunk<stream, 2>(m, c, [&](int k) {
+          vector_open<whole>(v, 0, words[k * m.active + t]);
+          if (stream && more) fetch(k);
+#pragma unroll
+          for (int e = 0; e < E; e++) v[e] = fmaf(far_normalized(v[e], unit, mean[e % N], rstd[e % N]), scale[e % P], shift[e % P]);
+          activate<whole != QN_F32, decltype(op)::value>(a.act.beta, v);
+          *(uint4 *)y = vector_close<whole>(v, 0);
+          y += a.step[Y];
+        });
+        if constexpr (stream) copy_async_commit();
+      }
+    });
+    if constexpr (!stream) break;
+  }
 }
 
 /* ---- the gradient ----------------------------------------------------------------------------------------------------- */
 
-/* Shared memory behind the words of x and of dy. */
-struct gradient_board {
-  float  *mean, *rstd, *scale, *less, *along;     /* of each element of a line; less, along: means of g and g h */
-  float4 *heard;                          /* [parts, groups]: sums of dy and dy h; of g and g h if `spread` */
-  float2 *told;                           /* [tellers, elements of a line]: sums of dy and dy h */
-
-  static __host__ __device__ int64_t bytes(const bands &a, int threads, int E)
-  {
-    return (20 + 8 * (int64_t)a.tellers(threads)) * a.lanes * E + 16 * a.parts * a.groups;
-  }
-  __device__ gradient_board(const bands &a, uint4 *words, int E)
-  {
-    const int n = a.lanes * E;
-    heard = (float4 *)(words + 2 * a.share * a.lanes), told = (float2 *)(heard + a.parts * a.groups);
-    mean = (float *)(told + a.tellers(blockDim.x) * n), rstd = mean + n, scale = rstd + n, less = scale + n, along = less + n;
-  }
-};
-
-/* one: a word lies within a group. */
-template <int whole, bool one>
-__global__ void __launch_bounds__(THREADS, one ? 2 : 1) norm_bands_gradient(const __grid_constant__ bands a)
+template <int whole, bool one, bool stream>
+__global__ void __launch_bounds__(THREADS, one && !stream ? 2 : 1) norm_bands_gradient(const __grid_constant__ bands a)
 {
-  constexpr int E = vector_per_16<whole>, N = one ? 1 : E;
+  constexpr int E = vector_per_16<whole>, N = one ? 1 : E, P = stream ? N : E, CHUNKS = chunks_of<stream>;
   extern __shared__ uint4 words[];
   __shared__ uint64_t all_heard;
-  const gradient_board b(a, words, E);
+  uint4 *const dys = words + a.share * a.lanes;
+  const board b(a, dys + a.share * a.lanes, stream, true, blockDim.x, E);
   const meeting others = { a, b.heard, shared_address(&all_heard) };
-  others.begin();
-  const mine m(a);
-  uint4 *dys = words + a.share * a.lanes;
-  const int t = threadIdx.x, warp = t / 32, warps = blockDim.x / 32, of_warp = t % 32;
-  const int line_elements = a.lanes * E, tellers = a.tellers(blockDim.x);
-  const char *x = (const char *)a.p[X] + m.start<whole>(a, X), *dy = (const char *)a.dy + m.start<whole>(a, X);
-  const int64_t step = m.step<whole>(a, X), dx_step = m.step<whole>(a, Y);
-#pragma unroll 4
-  for (int k = 0; k < m.count; k++, x += step, dy += step) {
+  if constexpr (!stream) others.begin();
+  mine m(a);
+  const int t = threadIdx.x, of_warp = t % 32, tellers = a.tellers(blockDim.x), line_elements = a.lanes * E;
+  /* the entry of element e of the thread's word */
+  const auto entry = [&](int e) { return stream ? (int)cuda_quotient(m.lane * E + e, a.by_run) : m.lane * E + e; };
+
+  const char *x = (const char *)a.p[X] + m.start<whole>(a, X), *dy = (const char *)a.p[DY] + m.start<whole>(a, X);
+  const auto fetch = [&](int k) {
     copy_async<16>(shared_address(words + k * m.active + t), x, 16);
     copy_async<16>(shared_address(dys + k * m.active + t), dy, 16);
+    x += a.step[X], dy += a.step[X];
+  };
+  const auto look_up = [&](int item, int i) {
+    const int g = stream ? i : (int)cuda_quotient(i, a.by_run);
+    const float scale = a.parameter(SCALE, a.place(item, SCALE), stream ? i * a.run : i, 1);
+    /* with an infinite scale g - mean g is NaN, so dx is */
+    return make_float4(a.centred ? a.get(MEAN, item, g) : 0, a.get(RSTD, item, g), fabsf(scale) < INFINITY ? scale : NAN, 0);
+  };
+#pragma unroll 1
+  for (int c = 0; c < CHUNKS; c++) {
+    over_chunk<stream, 4>(m, c, fetch);
+    copy_async_commit();
   }
-  copy_async_commit();
-  const int64_t scales = a.place(m.item, SCALE);
-  for (int i = t; i < line_elements; i += blockDim.x) {
-    const int g = cuda_quotient(i, a.by_run);
-    const float scale = a.parameter(SCALE, scales, i, 1);
-    b.mean[i] = a.centred ? a.get(MEAN, m.item, g) : 0, b.rstd[i] = a.get(RSTD, m.item, g);
-    b.scale[i] = fabsf(scale) < INFINITY ? scale : NAN;     /* with an infinite scale g - mean g is NaN, so dx is */
-  }
+  for (int i = t; i < b.entries; i += blockDim.x) b.given[i] = look_up(m.item, i);
   __syncthreads();
-  float v[E], d[E], mean[N], rstd[N], s1[E] = {}, s2[E] = {};
-  if (m.count)
-#pragma unroll
-    for (int e = 0; e < N; e++) mean[e] = b.mean[m.lane * E + e], rstd[e] = b.rstd[m.lane * E + e];
-  copy_async_wait<0>();
-#pragma unroll 2
-  for (int k = 0; k < m.count; k++) {
-    vector_open<whole>(v, 0, words[k * m.active + t]);
-    vector_open<whole>(d, 0, dys[k * m.active + t]);
-#pragma unroll
-    for (int e = 0; e < E; e++) s1[e] += d[e], s2[e] = fmaf(d[e], (v[e] - mean[e % N]) * rstd[e % N], s2[e]);
-  }
-  add_lines(a, s1, s2);
-  if (m.tells(a))
-#pragma unroll
-    for (int e = 0; e < E; e++) b.told[m.teller(a) * line_elements + m.lane * E + e] = make_float2(s1[e], s2[e]);
-  __syncthreads();
+#pragma unroll 1
+  for (int turn = 0, next; m.item < a.count; m.item = next, turn ^= 1) {
+    next = m.item + (int)gridDim.x;
+    const float4 *const given = b.given + (stream ? turn * b.entries : 0);
+    const bool more = stream && next < a.count;
+    float4 ahead;
+    if (more && t < b.entries) ahead = look_up(next, t);
 
-  others.ready();
-  for (int g = warp; g < a.groups; g += warps) {
-    float sum = 0, along = 0;
-    for (int i = of_warp; i < tellers * a.run; i += 32) {
-      const int teller = cuda_quotient(i, a.by_run), p = g * a.run + i - teller * a.run;
-      const float2 q = b.told[teller * line_elements + p];
-      const float w = a.spread ? b.scale[p] : 1;
-      sum += w * q.x, along += w * q.y;
+    float v[E], d[E], mean[N], rstd[N], s1[E] = {}, s2[E] = {};
+    if (m.count)
+#pragma unroll
+      for (int e = 0; e < N; e++) mean[e] = given[entry(e)].x, rstd[e] = given[entry(e)].y;
+#pragma unroll 1
+    for (int c = 0; c < CHUNKS; c++) {
+      wait_for_chunk<stream>(c);
+      over_chunk<stream, 2>(m, c, [&](int k) {
+        vector_open<whole>(v, 0, words[k * m.active + t]);
+        vector_open<whole>(d, 0, dys[k * m.active + t]);
+#pragma unroll
+        for (int e = 0; e < E; e++) s1[e] += d[e], s2[e] = fmaf(d[e], (v[e] - mean[e % N]) * rstd[e % N], s2[e]);
+      });
     }
-    others.tell(m.rank, g, warp_sum(sum), warp_sum(along), 0, 32);
-  }
-  for (int p = t; a.sums && p < line_elements; p += blockDim.x) {
-    float2 sum = make_float2(0, 0);
-    for (int i = 0; i < tellers; i++) sum.x += b.told[i * line_elements + p].x, sum.y += b.told[i * line_elements + p].y;
-    a.sums[((int64_t)m.item * a.parts + m.rank) * line_elements + p] = sum;
-  }
-  others.wait();
-  for (int g = warp; g < a.groups; g += warps) {
-    float sum = 0, along = 0;
-    for (int i = 0; i < a.parts; i++) sum += b.heard[i * a.groups + g].x, along += b.heard[i * a.groups + g].y;
-    if (!a.each && m.rank == 0 && of_warp == 0) {
-      if (a.p[DSCALE]) element_store(a.p[DSCALE], a.place(m.item, DSCALE) + g * a.group_step[DSCALE], dtype3(a.dtype[DSCALE]), along);
-      if (a.p[DSHIFT]) element_store(a.p[DSHIFT], a.place(m.item, DSHIFT) + g * a.group_step[DSHIFT], dtype3(a.dtype[DSHIFT]), sum);
+    sum_lines(s1, a.joined()), sum_lines(s2, a.joined());
+    if (m.tells(a)) {
+      float2 *const to = b.told + (m.teller(a) * a.lanes + m.lane) * b.told_each;
+      if constexpr (!stream) {
+#pragma unroll
+        for (int e = 0; e < E; e++) to[e] = make_float2(s1[e], s2[e]);
+      } else {
+        const int here = (int)(cuda_quotient(m.lane * E, a.by_run) + 1) * a.run - m.lane * E;         /* elements of the first group */
+        float2 sum[2] = {};
+#pragma unroll
+        for (int e = 0; e < E; e++) {
+          const int f = !one && e >= here;
+          sum[f].x += s1[e], sum[f].y += s2[e];
+        }
+        to[0] = sum[0];
+        if (a.folds > 1) to[1] = sum[1];
+      }
     }
-    const float w = a.spread ? 1 : b.scale[g * a.run];    /* applied last: a subnormal scale times inverse would lose its digits */
-    sum = a.centred ? sum * a.inverse * w : 0, along = along * a.inverse * w;
-    for (int i = g * a.run + of_warp; i < (g + 1) * a.run; i += 32) b.less[i] = sum, b.along[i] = along;
-  }
-  __syncthreads();
+    __syncthreads();
 
-  float scale[E], less[N], along[N];
-  if (m.count) {
+    const int width = 1 << a.join_bits, lane = t & (width - 1), first = t >> a.join_bits, apart = blockDim.x >> a.join_bits;
+    const int warp_first = of_warp >> a.join_bits;    /* warps stay converged: shuffles follow */
+    const auto finish = [&](int g, float sum, float along) {
+      if (!a.each && m.rank == 0 && lane == 0) {
+        if (a.p[DSCALE]) element_store(a.p[DSCALE], a.place(m.item, DSCALE) + g * a.group_step[DSCALE], dtype3(a.dtype[DSCALE]), along);
+        if (a.p[DSHIFT]) element_store(a.p[DSHIFT], a.place(m.item, DSHIFT) + g * a.group_step[DSHIFT], dtype3(a.dtype[DSHIFT]), sum);
+      }
+      /* applied last: a subnormal scale times inverse would lose its digits */
+      const float w = a.spread ? 1 : given[stream ? g : g * a.run].z;
+      const float2 of = make_float2(a.centred ? sum * a.inverse * w : 0, along * a.inverse * w);
+      const int each = stream ? 1 : a.run;
+      for (int i = lane; i < each; i += width) b.known[g * each + i] = of;
+    };
+    if constexpr (!stream) others.ready();
+    for (int g = first; g - warp_first < a.groups; g += apart) {
+      const int begin = min(g, a.groups - 1) * a.run;
+      float sum = 0, along = 0;
+      if constexpr (stream) {
+        const int from = begin / E, span = (begin + a.run - 1) / E - from + 1;
+        for (int i = lane; i < tellers * span; i += width) {
+          const int teller = i / span, u = from + i - teller * span, of = teller * a.lanes + u;
+          const float2 q = b.told[a.folds == 2 ? of * 2 + (u * E < begin) : of];
+          sum += q.x, along += q.y;
+        }
+      } else {
+        for (int i = lane; i < tellers * a.run; i += width) {
+          const int teller = cuda_quotient(i, a.by_run), p = begin + i - teller * a.run;
+          const float2 q = b.told[teller * line_elements + p];
+          const float w = a.spread ? given[p].z : 1;
+          sum += w * q.x, along += w * q.y;
+        }
+      }
+      sum = lanes_sum(sum, width), along = lanes_sum(along, width);
+      if (g >= a.groups) continue;
+      if constexpr (!stream) others.tell(m.rank, g, sum, along, 0, width);
+      else finish(g, sum, along);
+    }
+    if constexpr (!stream) {
+      for (int p = t; a.sums && p < line_elements; p += blockDim.x) {
+        float2 sum = make_float2(0, 0);
+        for (int i = 0; i < tellers; i++) sum.x += b.told[i * line_elements + p].x, sum.y += b.told[i * line_elements + p].y;
+        a.sums[((int64_t)m.item * a.parts + m.rank) * line_elements + p] = sum;
+      }
+      others.wait();
+      for (int g = first; g < a.groups; g += apart) {
+        float sum = 0, along = 0;
+        for (int i = 0; i < a.parts; i++) sum += b.heard[i * a.groups + g].x, along += b.heard[i * a.groups + g].y;
+        finish(g, sum, along);
+      }
+    }
+    if (more && t < b.entries) b.given[(turn ^ 1) * b.entries + t] = ahead;
+    __syncthreads();
+
+    float scale[P], less[N], along[N];
+    if (m.count) {
 #pragma unroll
-    for (int e = 0; e < N; e++) less[e] = b.less[m.lane * E + e], along[e] = b.along[m.lane * E + e];
+      for (int e = 0; e < N; e++) less[e] = b.known[entry(e)].x, along[e] = b.known[entry(e)].y;
 #pragma unroll
-    for (int e = 0; e < E; e++) scale[e] = b.scale[m.lane * E + e];
-  }
-  char *dx = (char *)a.p[Y] + m.start<whole>(a, Y);
-#pragma unroll 2
-  for (int k = 0; k < m.count; k++, dx += dx_step) {
-    vector_open<whole>(v, 0, words[k * m.active + t]);
-    vector_open<whole>(d, 0, dys[k * m.active + t]);
+      for (int e = 0; e < P; e++) scale[e] = given[entry(e)].z;
+    }
+    char *dx = (char *)a.p[Y] + m.start<whole>(a, Y);
+    if constexpr (stream) {
+      m.item = next;
+      const int64_t start = more ? m.start<whole>(a, X) : 0;
+      x = (const char *)a.p[X] + start, dy = (const char *)a.p[DY] + start;
+    }
+#pragma unroll 1
+    for (int c = 0; c < CHUNKS; c++) {
+      over_chunk<stream, 2>(m, c, [&](int k) {
+        vector_open<whole>(v, 0, words[k * m.active + t]);
+        vector_open<whole>(d, 0, dys[k * m.active + t]);
+        if (stream && more) fetch(k);
 #pragma unroll
-    for (int e = 0; e < E; e++) v[e] = rstd[e % N] * (d[e] * scale[e] - less[e % N] - (v[e] - mean[e % N]) * rstd[e % N] * along[e % N]);
-    *(uint4 *)dx = vector_close<whole>(v, 0);
+        for (int e = 0; e < E; e++)
+          v[e] = rstd[e % N] * (d[e] * scale[e % P] - less[e % N] - (v[e] - mean[e % N]) * rstd[e % N] * along[e % N]);
+        *(uint4 *)dx = vector_close<whole>(v, 0);
+        dx += a.step[Y];
+      });
+      if constexpr (stream) copy_async_commit();
+    }
+    if constexpr (!stream) break;
   }
 }
 
-/* ---- reading a request ------------------------------------------------------------------------------------------------ */
+/* ---- prepare, build, run ---------------------------------------------------------------------------------------------------- */
 
-/* Reads the layout: a line must consist of contiguous runs, one per group. Returns the rule that it breaks, or NULL. outer: the
- * last dim numbers a line's groups. */
-static const char *read_layout(const qn_request *r, bands_state *s, qn_nest *outer)
+/* least, wide: the fewest bytes of a line, tried from `wide` down; resident: blocks on an SM; parts: most blocks of an item. In order of
+ * preference. bands: small blocks hide one another's latency best, where lines are wide enough and no cluster is needed; clusters of more
+ * than 8 blocks are rarely scheduled. stream: the first two need a word within a group. */
+struct form { int64_t wide, least; uint32_t threads; int64_t resident, parts; };
+static const form bands_forward[] = {
+  { 128, 128, 128, 8, 1 }, { 128, 128, 256, 4, 1 }, { 128, 128, 512, 2, 1 }, { 128, 128, 256, 4, 8 },
+  { 128, 128, 512, 2, 8 }, { 64, 64, 512, 2, 8 },   { 32, 32, 512, 2, 8 },   { 128, 128, 512, 1, 1 },
+};
+static const form bands_gradient[] = {
+  { 128, 128, 128, 8, 1 }, { 128, 128, 256, 4, 1 }, { 64, 64, 128, 4, 8 }, { 64, 64, 256, 4, 8 }, { 32, 32, 256, 2, 1 },
+};
+static const form stream_any[] = { { 512, 128, 256, 4, 1 }, { 512, 128, 512, 2, 1 }, { 512, 128, 256, 2, 1 }, { 512, 128, 512, 1, 1 } };
+
+static const form *choose(bands_state *s, const qn_device *device, bool stream, const form *forms, size_t n)
 {
-  bands &a = s->a;
-  const qn_value *x = &r->value[s->number[X]], *y = &r->value[s->number[Y]];
-  const int64_t E = 16 / qn_kit_bytes(x->dtype);
-  const cuda_norm_nests nests = cuda_norm_nests_of(r, s->number, DSHIFT + 1, TENSORS);
-  const qn_nest &walked = nests.walked;
-  *outer = nests.outer;
-  const int last = walked.rank - 1, g = outer->rank - 1;
-  if (last < 0 || last > 1 || g < 0 || g >= MAX_OUTER)
-    return "lines at one step from one another, and groups to each, counted by up to 4 dims that do not merge";
-  const int64_t run = last == 1 ? walked.dim[1] : 1, line = run * outer->dim[g];
-  bool ok = walked.stride[X][0] >= line && walked.stride[Y][0] >= line;
-  for (int t = X; t <= Y; t++) ok &= outer->stride[t][g] == run && (last == 0 || walked.stride[t][1] == 1);
-  if (!ok) return "a line has a run of each of its groups, side by side";
-  bool shared = false;                    /* some outer dims share their parameters */
-  for (int t = SCALE; t <= DSHIFT; t++) {
-    if (s->number[t] < 0) continue;
-    if (walked.stride[t][0]) return "parameters are alike for all lines";
-    a.run_step[t - SCALE] = last == 1 ? walked.stride[t][1] : 0;
-    a.spread |= a.run_step[t - SCALE] != 0;
-    for (int d = 0; d < g; d++) shared |= outer->stride[t][d] == 0;
-    if (a.dtype[t] != QN_F32 && a.dtype[t] != QN_F16 && a.dtype[t] != QN_BF16) return "parameters of f16, bf16 or f32";
-  }
-  for (int t = X; t <= Y; t++) {
-    a.line_step[t] = walked.stride[t][0];
-    ok &= r->value[s->number[t]].align >= 16 && a.line_step[t] % E == 0;
-    for (int d = 0; d < g; d++) ok &= outer->stride[t][d] % E == 0;
-  }
-  a.each = a.spread || shared;
-  for (int t = SCALE; t <= DSHIFT && s->dy >= 0; t++) {
-    if (s->number[t] < 0) continue;
-    bool as = !a.each || (outer->stride[t][g] == run && (run == 1 || a.run_step[t - SCALE] == 1));
-    for (int d = 0; d < g; d++) as &= a.each == (outer->stride[t][d] == 0);
-    if (!as) return "a gradient's parameters have an element for each group, or for each of a line's";
-  }
-  const qn_value *dy = s->dy < 0 ? x : &r->value[s->dy];
-  if (dy->dtype != x->dtype || dy->align < 16 || !qn_same_layout(dy, x)) return "dy lies as x does";
-  if (!ok || y->dtype != x->dtype || line % E) return "x and y of one dtype, in whole words aligned to 16 bytes";
-  if (walked.dim[0] * line > INT32_MAX / 2 || nests.groups > INT32_MAX / MOST_PARTS)
-    return "fewer than 2^30 elements in such lines, and 2^27 groups";
-  a.lines = (int32_t)walked.dim[0], a.run = (int32_t)run, a.by_run = cuda_divide_by(run);
-  a.folds = run % E == 0 ? 1 : run >= E - 1 || 2 * run == E ? 2 : (int32_t)E;
-  a.inverse = 1 / (float)nests.length, a.unbiased = 1 / (float)qn_max_i64(1, nests.length - 1);
-  s->items = nests.groups, s->elements = nests.groups * nests.length;
-  for (int t = 0; t < TENSORS; t++) a.group_step[t] = outer->stride[t][g];
+  const bool gradient = s->of.backward;
+  for (const form *f = forms; f < forms + n; f++)
+    for (int64_t least = f->wide; least >= f->least; least /= 2)
+      for (int64_t parts = 1; parts <= (cuda_has_clusters(device) ? f->parts : 1); parts += parts < 4 ? 1 : 2) {
+        const int64_t groups = bands_groups(s, least);
+        if ((!stream || groups <= f->threads) && bands_cut(s, device, groups, parts, f->threads, f->resident, [&](const bands &a) {
+              return board::bytes(a, stream, gradient, (int)f->threads, (int)(16 / s->of.bytes));
+            }))
+          return f;
+      }
   return nullptr;
 }
 
-qn_status cuda_bands_read(const qn_request *r, bands_state *s, qn_nest *outer, qn_prepared *out)
+template <int whole, bool stream> static const void *kernel_of(bool backward, bool one)
 {
-  const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
-  const int8_t role[TENSORS] = { roles.x, roles.y < 0 ? roles.dx : roles.y, roles.scale, roles.shift, roles.dscale, roles.dshift,
-                                 roles.mean, roles.rstd, roles.running_mean, roles.running_var, roles.new_mean, roles.new_var };
-  const qn_norm *norm = (const qn_norm *)r->op[0].attr;
-  bands &a = s->a;
-  if (r->device->arch_major < 8)
-    return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  for (int t = 0; t < TENSORS; t++) {
-    s->number[t] = qn_role_at(&r->op[0], role[t]);
-    if (s->number[t] >= 0) a.dtype[t] = r->value[s->number[t]].dtype;
-  }
-  const uint32_t dtype = a.dtype[X];
-  if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16)
-    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
-  s->dy = qn_role_at(&r->op[0], roles.dy);
-  if (s->dy < 0) s->number[Y] = norm_activation_behind(r, s->number[Y], &a.act, out);
-  const char *rule = read_layout(r, s, outer);
-  if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
-  a.leaves = s->number[MEAN] >= 0 || s->number[RSTD] >= 0 || s->number[NEW_MEAN] >= 0 || s->number[NEW_VAR] >= 0;
-  a.eps = (float)norm->eps, a.momentum = (float)norm->momentum;
-  a.centred = r->op[0].op != QN_OP_RMS_NORM && r->op[0].op != QN_OP_RMS_NORM_BACKWARD;
-  return QN_OK;
+  if (backward) return one ? (const void *)norm_bands_gradient<whole, true, stream> : (const void *)norm_bands_gradient<whole, false, stream>;
+  return one ? (const void *)norm_bands<whole, true, stream> : (const void *)norm_bands<whole, false, stream>;
+}
+template <bool stream> static const void *kernel_of(const norm_problem &p, bool one)
+{
+  return norm_of_dtype(p.dtype[X], kernel_of<QN_F32, stream>, kernel_of<QN_BF16, stream>, kernel_of<QN_F16, stream>)(p.backward, one);
 }
 
-int64_t cuda_bands_groups(const bands_state *s, const qn_nest *outer, int64_t E, int64_t least)
-{
-  const int64_t all = outer->dim[outer->rank - 1], run = s->a.run;
-  int64_t groups = 1;
-  while (groups < all && (groups * run * (16 / E) < least || groups * run % E || all % groups)) groups++;
-  return groups * run % E ? 0 : groups;
-}
-
-bool cuda_bands_cut(bands_state *s, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts, uint32_t threads)
-{
-  bands &a = s->a;
-  const int g = outer->rank - 1;
-  const int64_t words = groups * a.run / E, share = qn_ceil_div(a.lines, parts);
-  if (words > threads || parts > a.lines || (parts - 1) * share >= a.lines) return false;
-  a.groups = (int32_t)groups, a.lanes = (int32_t)words, a.by_lanes = cuda_divide_by(words);
-  a.parts = (int32_t)parts, a.share = (int32_t)share, a.by_parts = cuda_divide_by(parts);
-  a.rows = (int32_t)(threads / words), a.by_rows = cuda_divide_by(a.rows), a.joins = 32 % words == 0;
-  for (a.join_bits = 5; a.join_bits > 0 && groups << a.join_bits > threads;) a.join_bits--;
-  a.dims = outer->rank;
-  for (int d = 0; d < MAX_OUTER; d++) {
-    const int from = g - d;
-    a.by_dim[d] = cuda_divide_by(from < 0 ? 1 : d == 0 ? outer->dim[from] / groups : outer->dim[from]);
-    for (int t = 0; t < TENSORS; t++) a.stride[t][d] = from < 0 ? 0 : outer->stride[t][from] * (d == 0 ? groups : 1);
-  }
-  return true;
-}
-
-bands cuda_bands_of(const bands_state *s, const qn_launch *launch)
-{
-  bands a = s->a;
-  for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
-  if (s->dy >= 0) a.dy = launch->ptr[s->dy];
-  return a;
-}
-
-/* ---- choosing bands and blocks ---------------------------------------------------------------------------------------- */
-
-/* Items of `groups` groups, each on `parts` blocks of `threads` threads; false: not possible, or an SM has no room for
- * `resident` such blocks. */
-static bool share_out(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts,
-                      uint32_t threads, int64_t resident)
-{
-  bands &a = s->a;
-  if (!cuda_bands_cut(s, outer, E, groups, parts, threads)) return false;
-  const int64_t kept = (int64_t)a.share * a.lanes * 16;
-  const int64_t shared = s->dy < 0 ? kept + board::bytes(a, (int)threads, (int)E)
-                                   : 2 * kept + gradient_board::bytes(a, (int)threads, (int)E);
-  if (shared > qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - 16) return false;
-  s->threads = threads, s->shared = (uint32_t)shared;
-  return true;
-}
-
-/* least: bytes of a line; resident: blocks on an SM; parts: most blocks of an item. In order of preference: small blocks
- * hide one another's latency best, where lines are wide enough and no cluster is needed; clusters of more than 8 blocks
- * are rarely scheduled. */
-struct form { int64_t least; uint32_t threads; int64_t resident, parts; };
-static const form forward_forms[] = {
-  { 128, 128, 8, 1 }, { 128, 256, 4, 1 }, { 128, 512, 2, 1 }, { 128, 256, 4, 8 },
-  { 128, 512, 2, 8 }, { 64, 512, 2, 8 },  { 32, 512, 2, 8 },  { 128, 512, 1, 1 },
-};
-static const form gradient_forms[] = {
-  { 128, 128, 8, 1 }, { 128, 256, 4, 1 }, { 64, 128, 4, 8 }, { 64, 256, 4, 8 }, { 32, 256, 2, 1 },
-};
-
-/* Batch norm: clusters, or a single block per SM (unless alone), are slower than two passes over x if the second hits L2 and
- * planes are in whole words; gradients use clusters if planes are not. Other gradients: where a word meets several groups,
- * norm_groups is faster than a cluster. */
-template <size_t n>
-static bool choose(bands_state *s, const qn_device *device, const qn_nest *outer, int64_t E, bool batch, const form (&forms)[n])
-{
-  const bool alone = !batch || s->a.run % E || (uint64_t)s->elements * (uint64_t)(16 / E) > device->cache;
-  const bool clusters = (batch ? s->dy >= 0 && s->a.run > E && s->a.run % E : s->dy < 0 || s->a.folds == 1) && cuda_has_clusters(device);
-  for (const form &f : forms) {
-    const int64_t groups = cuda_bands_groups(s, outer, E, f.least);
-    if (!groups || (f.resident == 1 && !alone)) continue;
-    for (int64_t parts = 1; parts <= (clusters ? f.parts : 1); parts += parts < 4 ? 1 : 2)
-      if (share_out(s, device, outer, E, groups, parts, f.threads, f.resident)) return true;
-  }
-  return false;
-}
-
-template <int whole> static const void *kernel_of(const bands_state &s)
-{
-  if (s.dy >= 0)
-    return s.a.folds == 1 ? (const void *)norm_bands_gradient<whole, true> : (const void *)norm_bands_gradient<whole, false>;
-  return s.a.folds == 1 ? (const void *)norm_bands<whole, true> : (const void *)norm_bands<whole, false>;
-}
-
-static qn_status prepare(const qn_request *r, qn_prepared *out)
+template <bool stream> static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   bands_state s = {};
   bands &a = s.a;
-  qn_nest outer;
-  const qn_status status = cuda_bands_read(r, &s, &outer, out);
-  if (status != QN_OK) return status;
-  const uint32_t dtype = a.dtype[X];
-  const int64_t E = 16 / qn_kit_bytes(dtype);
-  const bool batch = r->op[0].op == QN_OP_BATCH_NORM || r->op[0].op == QN_OP_BATCH_NORM_BACKWARD;
-  if (!(s.dy < 0 ? choose(&s, r->device, &outer, E, batch, forward_forms) : choose(&s, r->device, &outer, E, batch, gradient_forms)))
-    return qn_refuse(out, "a band must fit into the shared memory of a block or of a cluster's", "x", "", "%d lines", a.lines);
-  s.items /= a.groups;
-  if (a.each && (s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0))
-    out->workspace = (uint64_t)s.items * a.parts * a.lanes * E * sizeof(float2);
-  s.kernel = dtype == QN_F32 ? kernel_of<QN_F32>(s) : dtype == QN_BF16 ? kernel_of<QN_BF16>(s) : kernel_of<QN_F16>(s);
-  out->estimate = 3000 + (double)s.elements * (s.dy < 0 ? 2 : 3) * qn_kit_bytes(dtype) / 3000;
+  const norm_problem &p = s.of;
+  const qn_status status = bands_read(r, &s, out);
+  if (status) return status;
+  if (stream && (a.folds > 2 || a.spread || (p.backward && a.each)))
+    return qn_refuse(out, "planes of a word or more, each with its own parameters, one of each", "x", "", "%s", "others");
+  const size_t skipped = p.backward || a.folds > 1 ? 2 : 0;
+  const form *f = stream       ? choose(&s, r->device, true, stream_any + skipped, sizeof stream_any / sizeof *stream_any - skipped)
+                  : p.backward ? choose(&s, r->device, false, bands_gradient, sizeof bands_gradient / sizeof *bands_gradient)
+                               : choose(&s, r->device, false, bands_forward, sizeof bands_forward / sizeof *bands_forward);
+  if (!f) return qn_refuse(out, "a band must fit into the shared memory of a block, or of a cluster's", "x", "", "%d lines", a.lines);
+  if (a.each && (p.number[DSCALE] >= 0 || p.number[DSHIFT] >= 0))
+    out->workspace = (uint64_t)s.items * a.parts * a.lanes * (16 / p.bytes) * sizeof(float2);
+  s.kernel = kernel_of<stream>(p, a.folds == 1);
+  a.count = (int32_t)s.items;
+  for (int t = X; t <= Y; t++) a.step[t] = a.rows * a.line_step[t] * p.bytes;
+  const int64_t places = r->device->units * f->resident;
+  s.blocks = (uint32_t)(stream ? qn_min_i64(s.items, places) : s.items * a.parts);
+  if (stream) {
+    const double band = (double)a.lines * a.lanes * (p.backward ? 48 : 32);
+    out->estimate = 3500 + (double)qn_ceil_div(s.items, places) * (double)places * band / 3700;
+    return cuda_keep(out, &s, sizeof s);
+  }
+  /* Of planes in whole words clusters, and (unless x is beyond the L2 cache) single blocks of an SM, do not keep memory busy. */
+  const bool poor = p.batch && a.run % (16 / p.bytes) == 0 &&
+                    (a.parts > 1 || (f->resident == 1 && (uint64_t)(p.groups * p.length * p.bytes) <= r->device->cache));
+  out->estimate = 3000 + p.moved / (poor ? 1500 : 3000);
   return cuda_keep(out, &s, sizeof s);
 }
-
-/* ---- build, run ------------------------------------------------------------------------------------------------------- */
 
 static qn_status build(const qn_request *, qn_prepared *p) { return cuda_allow_shared(((const bands_state *)p->state)->kernel); }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const bands_state *s = (const bands_state *)p->state;
-  bands a = cuda_bands_of(s, launch);
+  bands a = s->a;
+  norm_pointers(a.p, s->of.number, launch);
   if (a.each && (a.p[DSCALE] || a.p[DSHIFT])) a.sums = (float2 *)launch->workspace;
   void *arguments[] = { &a };
-  const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(s->items * a.parts), (unsigned)a.parts, s->threads, s->shared,
-                                                arguments, launch, "norm_bands");
+  const qn_status status = cuda_launch_clusters(s->kernel, s->blocks, (unsigned)a.parts, s->threads, s->shared, arguments, launch,
+                                                "norm_bands");
   if (status || !a.sums) return status;
-  const int64_t sides = a.by_dim[0].by;   /* bands of a line */
-  const cuda_groups_sums sums = { a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] }, s->items / sides, sides,
-                                  a.parts, a.groups * a.run };
-  cuda_norm_groups_add(&sums, launch->stream);
-  return cuda_check(cudaGetLastError(), "norm_bands");
+  const int64_t sides = a.items.by[0].by; /* bands of a line */
+  return item_sums_add({ a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] }, s->items / sides, sides, a.parts,
+                         a.groups * a.run }, launch);
 }
 
-#define ROW(op, traits) { "bands", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, \
-                          prepare, build, run, cuda_release }
+#define ROW(name, stream, op, traits) { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, \
+                                        prepare<stream>, build, run, cuda_release }
 static const qn_engine row[] = {
-  ROW(QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT),
-  ROW(QN_OP_LAYER_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
-  ROW(QN_OP_RMS_NORM, QN_TRAIT_BATCH_INVARIANT),
-  ROW(QN_OP_RMS_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
-  ROW(QN_OP_BATCH_NORM, 0),
-  ROW(QN_OP_BATCH_NORM_BACKWARD, 0),
+  ROW("stream", true, QN_OP_BATCH_NORM, 0),
+  ROW("stream", true, QN_OP_BATCH_NORM_BACKWARD, 0),
+  ROW("bands", false, QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT),
+  ROW("bands", false, QN_OP_LAYER_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
+  ROW("bands", false, QN_OP_RMS_NORM, QN_TRAIT_BATCH_INVARIANT),
+  ROW("bands", false, QN_OP_RMS_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
+  ROW("bands", false, QN_OP_BATCH_NORM, 0),
+  ROW("bands", false, QN_OP_BATCH_NORM_BACKWARD, 0),
 };
 CUDA_ENGINES(norm_bands) = { row, sizeof row / sizeof *row };

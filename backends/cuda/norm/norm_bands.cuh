@@ -1,27 +1,21 @@
-/* norm_bands.cuh -- shared by norm_bands.cu and norm_stream.cu: bands, that is the runs of some neighbouring groups, in whole
- * 16-byte words, in all lines of those groups; a thread's part of one; and its moments. */
+/* norm_bands.cuh -- part of norm_bands.cu: bands, that is the runs of some neighbouring groups, in whole
+ * 16-byte words, in all lines of those groups; a thread's part of one; its moments; and how a request is cut into bands. */
 #pragma once
-#include "cuda_backend.h"
-#include "kit/divisor.h"
-#include "norm_activation.cuh"
-#include "norm_far.cuh"
+#include "norm_layout.cuh"
+#include "norm_follow.cuh"
 #include "norm_moments.cuh"
-#include "norm_nests.h"
 #include "kit/sm90.cuh"
-#include "kit/vector.cuh"
 
-/* Y is dx for a gradient */
-enum { X, Y, SCALE, SHIFT, DSCALE, DSHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, TENSORS };
-enum { MAX_OUTER = 4, MOST_PARTS = 8 };
+enum { MOST_PARTS = 8 };
 
 struct bands {
   void    *p[TENSORS];
   uint32_t dtype[TENSORS];
-  int32_t  dims;
-  cuda_divisor by_dim[MAX_OUTER];         /* the outer dims, which number the items, innermost first */
-  int64_t  stride[TENSORS][MAX_OUTER];
-  /* strides between lines of x, y; between groups; between elements of a run, of scale, shift, dscale, dshift */
-  int64_t  line_step[2], group_step[TENSORS], run_step[4];
+  norm_items items;
+  /* strides between lines of x, y; between groups; between elements of a run, of the parameters */
+  int64_t  line_step[2], group_step[TENSORS], run_step[PARAMETERS_END];
+  int64_t  step[2];                       /* bytes between a thread's words in x (and dy), in y */
+  int32_t  count;                         /* items of the launch */
   int32_t  lines, share, parts;           /* lines of an item, of a block's share; blocks of an item */
   int32_t  lanes, rows;                   /* words of a line, one thread each; lines that a block's threads cover at once */
   int32_t  groups, run;                   /* groups of an item; elements of a group in a line */
@@ -32,29 +26,16 @@ struct bands {
   bool     joins, centred, leaves;
   float    eps, inverse, momentum, unbiased;      /* inverse: 1 / group length n; unbiased: 1 / (n - 1) */
   norm_activation act;
-  const void *dy;                         /* laid out as x */
   bool     each;                          /* parameters are shared by items: dscale and dshift are sums over those, by element of a line */
   bool     spread;                        /* parameters vary along a run */
   float2  *sums;                          /* if `each`, of dy and dy h: [items, parts, elements of a line]; NULL: not wanted */
 
-  /* The offset of an item in tensor t. */
-  __device__ __forceinline__ int64_t place(int item, int t) const
-  {
-    int64_t at = 0;
-#pragma unroll
-    for (int d = 0; d < MAX_OUTER; d++) {
-      if (d == dims) break;
-      const int q = cuda_quotient(item, by_dim[d]);
-      at += (item - q * (int)by_dim[d].by) * stride[t][d];
-      item = q;
-    }
-    return at;
-  }
+  __device__ __forceinline__ int64_t place(int item, int t) const { return items.place(item, t); }
   /* The parameter of element i of a line; base: place(item, t). */
   __device__ __forceinline__ float parameter(int t, int64_t base, int i, float none) const
   {
     const int g = cuda_quotient(i, by_run), j = i - g * run;
-    return p[t] ? element_load<float>(p[t], base + g * group_step[t] + j * run_step[t - SCALE], dtype3(dtype[t])) : none;
+    return p[t] ? element_load<float>(p[t], base + g * group_step[t] + j * run_step[t], dtype3(dtype[t])) : none;
   }
   /* f32 statistics of the item's group g. */
   __device__ __forceinline__ void put(int t, int item, int g, float v) const
@@ -68,19 +49,17 @@ struct bands {
   /* Writes the statistics that a forward pass outputs. */
   __device__ __forceinline__ void leave(int item, int g, const far_statistics &of) const
   {
-    if (!leaves) return;
-    put(MEAN, item, g, of.mean);
-    put(RSTD, item, g, of.rstd);
-    put(NEW_MEAN, item, g, (1 - momentum) * get(RUNNING_MEAN, item, g) + momentum * of.mean);
-    put(NEW_VAR, item, g, (1 - momentum) * get(RUNNING_VAR, item, g) + momentum * of.unbiased);
+    if (leaves)
+      norm_leave(momentum, of.mean, of.rstd, of.unbiased, [&](int t) { return get(t, item, g); }, [&](int t, float v) { put(t, item, g, v); });
   }
   /* The statistics of the item's group g from its moments; one thread. */
   __device__ __forceinline__ far_statistics statistics(int item, int g, const moments &all) const
   {
     if (far_out(all.squares) && dtype[X] != QN_F16)
-      return far_measure({ p[X], nullptr, dtype[X], lines, line_step[X], run }, place(item, X) + (int64_t)g * run, centred, eps, 1);
+      return far_measure({ p[X], dtype[X], lines, line_step[X], run }, place(item, X) + (int64_t)g * run, centred, eps, 1);
     return { all.mean, 1 / sqrtf(all.squares * inverse + eps), all.squares * unbiased };
   }
+  __device__ __forceinline__ int joined() const { return joins ? lanes : 32; }
   /* Sources of partial statistics in a block: rows of threads or, after shuffles, warps. */
   __host__ __device__ int tellers(int threads) const { return joins ? threads / 32 : rows; }
 };
@@ -102,14 +81,10 @@ struct mine {
     count = row < a.rows && row < lines ? cuda_quotient(lines - row + a.rows - 1, a.by_rows) : 0;
     line = (int64_t)rank * a.share + row;
   }
-  /* Byte offset of its first word in x or y, and distance to the next. */
+  /* Byte offset of its first word in x or y. */
   template <int whole> __device__ __forceinline__ int64_t start(const bands &a, int t) const
   {
     return (a.place(item, t) + line * a.line_step[t]) * (16 / vector_per_16<whole>) + lane * 16;
-  }
-  template <int whole> __device__ __forceinline__ int64_t step(const bands &a, int t) const
-  {
-    return a.rows * a.line_step[t] * (16 / vector_per_16<whole>);
   }
   /* Does the thread store partial statistics, and as which source? */
   __device__ __forceinline__ bool tells(const bands &a) const { return a.joins ? threadIdx.x % 32 < a.lanes : threadIdx.x < active; }
@@ -140,66 +115,22 @@ __device__ __forceinline__ void tell(const bands &a, float2 *to, const float (&m
   to[0] = make_float2(m[0], s[0]), to[1] = make_float2(m[1], s[1]);
 }
 
-/* The reference from which a thread takes distances: the median of three, elements of its first word (N = 1) or of its first
- * lines, n of which are loaded. If a warp's lines are added up by shuffles, their threads share one. */
-template <int whole, int N>
-__device__ __forceinline__ void take_from(const bands &a, const mine &m, const uint4 *words, int n, float (&from)[N])
-{
-  constexpr int E = vector_per_16<whole>;
-  float near[3][E];
-#pragma unroll
-  for (int k = 0; k < (N == 1 ? 1 : 3); k++) {
-    uint4 q = m.count ? words[min(k, n - 1) * m.active + threadIdx.x] : make_uint4(0, 0, 0, 0);
-    if (a.joins)
-      q = make_uint4(__shfl_sync(~0u, q.x, m.lane), __shfl_sync(~0u, q.y, m.lane), __shfl_sync(~0u, q.z, m.lane),
-                     __shfl_sync(~0u, q.w, m.lane));
-    vector_open<whole>(near[k], 0, q);
-  }
-#pragma unroll
-  for (int e = 0; e < N; e++)
-    from[e] = finite_or_0(N == 1 ? middle(near[0][0], near[0][1], near[0][2]) : middle(near[0][e], near[1][e], near[2][e]));
-}
-
-/* Adds a word's elements to the sums of distances and of their squares. */
-template <int whole, int N>
-__device__ __forceinline__ void add_word(const uint4 &word, const float (&from)[N], float (&s1)[N], float (&s2)[N])
-{
-  constexpr int E = vector_per_16<whole>;
-  float v[E];
-  vector_open<whole>(v, 0, word);
-#pragma unroll
-  for (int e = 0; e < E; e++) {
-    const float d = v[e] - from[e % N];
-    s1[e % N] += d;
-    s2[e % N] = fmaf(d, d, s2[e % N]);
-  }
-}
-
-/* Adds up a warp's lines by shuffles, if lanes divides 32. */
-template <int N> __device__ __forceinline__ void add_lines(const bands &a, float (&s1)[N], float (&s2)[N])
-{
-  for (int o = a.joins ? a.lanes : 32; o < 32; o *= 2)
-#pragma unroll
-    for (int e = 0; e < N; e++) s1[e] += __shfl_xor_sync(~0u, s1[e], o), s2[e] += __shfl_xor_sync(~0u, s2[e], o);
-}
-
 /* Turns a thread's sums into moments and stores them: told [tellers, lanes, folds], count [tellers] of lines. */
 template <int whole, int N>
 __device__ __forceinline__ void tell_moments(const bands &a, const mine &m, float2 *told, float *count, const float (&from)[N],
                                              float (&s1)[N], float (&s2)[N])
 {
   constexpr int E = vector_per_16<whole>;
-  float n = (float)m.count;
-  add_lines(a, s1, s2);
-  for (int o = a.joins ? a.lanes : 32; o < 32; o *= 2) n += __shfl_xor_sync(~0u, n, o);
+  float n[1] = { (float)m.count };
+  sum_lines(s1, a.joined()), sum_lines(s2, a.joined()), sum_lines(n, a.joined());
 #pragma unroll
   for (int e = 0; e < N; e++) {
-    const moments of = moments_about(from[e], s1[e], s2[e], n * (E / N), a.centred);
+    const moments of = moments_about(from[e], s1[e], s2[e], n[0] * (E / N), a.centred);
     s1[e] = of.mean, s2[e] = of.squares;
   }
   if (!m.tells(a)) return;
-  tell<N, E>(a, told + (m.teller(a) * a.lanes + m.lane) * a.folds, s1, s2, n, m.lane * E);
-  if (m.lane == 0) count[m.teller(a)] = n;
+  tell<N, E>(a, told + (m.teller(a) * a.lanes + m.lane) * a.folds, s1, s2, n[0], m.lane * E);
+  if (m.lane == 0) count[m.teller(a)] = n[0];
 }
 
 /* The moments of group g, merged from those of all tellers by 2^join_bits neighbouring lanes, which all get the result.
@@ -222,18 +153,79 @@ template <int E> __device__ __forceinline__ moments gather(const bands &a, const
 
 struct bands_state {
   bands    a;
-  int32_t  number[TENSORS], dy;           /* value numbers of the request; -1: absent */
-  int64_t  items, elements;               /* elements: of x */
+  norm_problem of;
+  int64_t  items;
   const void *kernel;
-  uint32_t threads, shared;
+  uint32_t blocks, threads, shared;
 };
 
-/* Reads the op, its tensors and their layout; s: zeroed. outer: its last dim numbers the groups within a line. */
-qn_status cuda_bands_read(const qn_request *r, bands_state *s, qn_nest *outer, qn_prepared *out);
+/* Reads the op, its tensors and their layout: lines consist of contiguous runs, one per group; the last outer dim numbers them. */
+static qn_status bands_read(const qn_request *r, bands_state *s, qn_prepared *out)
+{
+  norm_problem &p = s->of;
+  bands &a = s->a;
+  const qn_status status = norm_open(r, 8, &p, out);
+  if (status) return status;
+  const qn_nest &in = p.in, &outer = p.outer;
+  const int64_t E = 16 / p.bytes;
+  const int last = in.rank - 1, g = outer.rank - 1;
+  int64_t run = 0;
+  bool shared = false;                    /* some outer dims share their parameters */
+  const char *rule = norm_runs(r, &p, &run);
+  for (int t = SCALE; t < PARAMETERS_END && !rule; t++) {
+    if (p.number[t] < 0) continue;
+    if (in.stride[t][0]) rule = "parameters are alike for all lines";
+    a.run_step[t] = last == 1 ? in.stride[t][1] : 0;
+    a.spread |= a.run_step[t] != 0;
+    for (int d = 0; d < g; d++) shared |= outer.stride[t][d] == 0;
+  }
+  a.each = a.spread || shared;
+  for (int t = SCALE; t < PARAMETERS_END && p.backward && !rule; t++) {
+    if (p.number[t] < 0) continue;
+    bool as = !a.each || (outer.stride[t][g] == run && (run == 1 || a.run_step[t] == 1));
+    for (int d = 0; d < g; d++) as &= a.each == (outer.stride[t][d] == 0);
+    if (!as) rule = "a gradient's parameters have an element for each group, or for each of a line's";
+  }
+  if (!rule && (in.dim[0] * run * outer.dim[g] > INT32_MAX / 2 || p.groups > INT32_MAX / MOST_PARTS))
+    rule = "fewer than 2^30 elements in such lines, and 2^27 groups";
+  if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
+  if (!p.backward) p.number[Y] = norm_activation_behind(r, p.number[Y], &a.act, out);
+  memcpy(a.dtype, p.dtype, sizeof a.dtype);
+  for (int t = X; t <= Y; t++) a.line_step[t] = in.stride[t][0];
+  for (int t = 0; t < TENSORS; t++) a.group_step[t] = outer.stride[t][g];
+  a.lines = (int32_t)in.dim[0], a.run = (int32_t)run, a.by_run = cuda_divide_by(run);
+  a.folds = run % E == 0 ? 1 : run >= E - 1 || 2 * run == E ? 2 : (int32_t)E;
+  a.inverse = 1 / (float)p.length, a.unbiased = 1 / (float)qn_max_i64(1, p.length - 1);
+  a.leaves = !p.backward && (p.number[MEAN] >= 0 || p.number[RSTD] >= 0 || p.number[NEW_MEAN] >= 0 || p.number[NEW_VAR] >= 0);
+  a.eps = p.eps, a.momentum = p.momentum, a.centred = p.centred;
+  return QN_OK;
+}
+
 /* The fewest groups whose runs are whole words of a line, and `least` bytes of it if the line has them; 0: none are whole words. */
-int64_t cuda_bands_groups(const bands_state *s, const qn_nest *outer, int64_t E, int64_t least);
-/* Makes items of `groups` groups each, on `parts` blocks of `threads` threads; false: a line has more words than threads, or a block
- * would have no lines. */
-bool cuda_bands_cut(bands_state *s, const qn_nest *outer, int64_t E, int64_t groups, int64_t parts, uint32_t threads);
-/* The tensors of a launch. */
-bands cuda_bands_of(const bands_state *s, const qn_launch *launch);
+static int64_t bands_groups(const bands_state *s, int64_t least)
+{
+  const int64_t all = s->of.outer.dim[s->of.outer.rank - 1], run = s->a.run, E = 16 / s->of.bytes;
+  int64_t groups = 1;
+  while (groups < all && (groups * run * (16 / E) < least || groups * run % E || all % groups)) groups++;
+  return groups * run % E ? 0 : groups;
+}
+
+/* Makes items of `groups` groups each, on `parts` blocks of `threads` threads, which use `shared` bytes and words times the words of a
+ * block's share; false: a line has more words than threads, a block would have no lines, or an SM no room for `resident` blocks. */
+template <class F>
+static bool bands_cut(bands_state *s, const qn_device *device, int64_t groups, int64_t parts, uint32_t threads, int64_t resident, F shared)
+{
+  bands &a = s->a;
+  const int64_t words = groups * a.run * s->of.bytes / 16, share = qn_ceil_div(a.lines, parts);
+  if (!groups || words > threads || parts > a.lines || (parts - 1) * share >= a.lines) return false;
+  a.groups = (int32_t)groups, a.lanes = (int32_t)words, a.by_lanes = cuda_divide_by(words);
+  a.parts = (int32_t)parts, a.share = (int32_t)share, a.by_parts = cuda_divide_by(parts);
+  a.rows = (int32_t)(threads / words), a.by_rows = cuda_divide_by(a.rows), a.joins = 32 % words == 0;
+  for (a.join_bits = 5; a.join_bits > 0 && groups << a.join_bits > threads;) a.join_bits--;
+  norm_number(s->of.outer, groups, &a.items);
+  s->items = s->of.groups / groups;
+  s->threads = threads;
+  const int64_t bytes = share * words * (s->of.backward ? 32 : 16) + shared(a);
+  s->shared = (uint32_t)bytes;
+  return bytes <= qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - 16;
+}

@@ -6,13 +6,13 @@
  *   with h = (x - mean) rstd, g = dy scale:   dx = rstd (g - sum g / n - h sum(g h) / n)    rms_norm: without sum g
  *   dscale = sum dy h    dshift = sum dy */
 #include "kit/direct.cuh"
-#include "engines.h"
+#include "norm_layout.cuh"
 #include "kit/sums.cuh"
 
 enum { THREADS = 256 };
 
 struct problem {
-  tensor   x, dy, scale, shift, mean, rstd, var, running_mean, running_var, y, new_mean, new_var;
+  tensor   t[TENSORS];
   uint64_t mask;                          /* of the dims within a group */
   int64_t  groups, n;
   double   eps, momentum;
@@ -21,10 +21,10 @@ struct problem {
   /* The index of element j of group i. */
   __device__ void place(int64_t i, int64_t j, int64_t index[QN_MAX_RANK]) const
   {
-    for (int d = x.rank - 1; d >= 0; d--) {
+    for (int d = t[X].rank - 1; d >= 0; d--) {
       bool walked = mask >> d & 1;
-      int64_t from = walked ? j : i, q = from / x.dim[d];
-      index[d] = from - q * x.dim[d];
+      int64_t from = walked ? j : i, q = from / t[X].dim[d];
+      index[d] = from - q * t[X].dim[d];
       if (walked) j = q;
       else i = q;
     }
@@ -58,12 +58,12 @@ __device__ static void measure(const problem &a, int64_t i, double unit, double 
   double sum = 0, beside = 0, squares = 0;
   for (int64_t j = threadIdx.x; a.centred && j < a.n; j += THREADS) {
     a.place(i, j, index);
-    sum += value(a.x, index, 0) * unit;
+    sum += value(a.t[X], index, 0) * unit;
   }
   sum = a.centred ? block_sum<THREADS>(sum) / a.n : 0;
   for (int64_t j = threadIdx.x; j < a.n; j += THREADS) {
     a.place(i, j, index);
-    const double d = value(a.x, index, 0) * unit - sum;
+    const double d = value(a.t[X], index, 0) * unit - sum;
     beside += d;
     squares += d * d;
   }
@@ -79,9 +79,9 @@ __global__ static void __launch_bounds__(THREADS) norm_direct(const __grid_const
   for (int64_t i = blockIdx.x; i < a.groups; i += gridDim.x) {
     double mean = 0, var = 0, unit = 1;
     a.place(i, 0, index);
-    if (a.var.p) {
-      mean = value(a.mean, index, 0);
-      var = value(a.var, index, 0);
+    if (a.t[VAR].p) {
+      mean = value(a.t[MEAN], index, 0);
+      var = value(a.t[VAR], index, 0);
     } else {
       for (bool again = false;; again = true) {
         measure(a, i, unit, &mean, &var);
@@ -92,17 +92,17 @@ __global__ static void __launch_bounds__(THREADS) norm_direct(const __grid_const
     double rstd = 1 / sqrt(var + a.eps * unit * unit);
     for (int64_t j = threadIdx.x; j < a.n; j += THREADS) {
       a.place(i, j, index);
-      double h = (value(a.x, index, 0) * unit - mean) * rstd;
-      put(a.y, index, h * value(a.scale, index, 1) + value(a.shift, index, 0));
+      double h = (value(a.t[X], index, 0) * unit - mean) * rstd;
+      put(a.t[Y], index, h * value(a.t[SCALE], index, 1) + value(a.t[SHIFT], index, 0));
     }
     if (threadIdx.x == 0) {
       a.place(i, 0, index);
       rstd *= unit, mean /= unit, var = var / unit / unit;
-      if (!a.var.p) put(a.mean, index, mean);
-      put(a.rstd, index, rstd);
-      put(a.new_mean, index, (1 - a.momentum) * value(a.running_mean, index, 0) + a.momentum * mean);
+      if (!a.t[VAR].p) put(a.t[MEAN], index, mean);
+      put(a.t[RSTD], index, rstd);
+      put(a.t[NEW_MEAN], index, (1 - a.momentum) * value(a.t[RUNNING_MEAN], index, 0) + a.momentum * mean);
       if (a.n > 1) var *= (double)a.n / (a.n - 1);
-      put(a.new_var, index, (1 - a.momentum) * value(a.running_var, index, 0) + a.momentum * var);
+      put(a.t[NEW_VAR], index, (1 - a.momentum) * value(a.t[RUNNING_VAR], index, 0) + a.momentum * var);
     }
   }
 }
@@ -111,7 +111,7 @@ __global__ static void __launch_bounds__(THREADS) norm_direct(const __grid_const
 
 __device__ static double h_at(const problem &a, const int64_t *index)
 {
-  return (value(a.x, index, 0) - value(a.mean, index, 0)) * value(a.rstd, index, 1);
+  return (value(a.t[X], index, 0) - value(a.t[MEAN], index, 0)) * value(a.t[RSTD], index, 1);
 }
 
 __global__ static void __launch_bounds__(THREADS) norm_backward_direct(const __grid_constant__ problem a)
@@ -121,7 +121,7 @@ __global__ static void __launch_bounds__(THREADS) norm_backward_direct(const __g
     double sum = 0, along = 0;
     for (int64_t j = threadIdx.x; j < a.n; j += THREADS) {
       a.place(i, j, index);
-      double g = value(a.dy, index, 0) * value(a.scale, index, 1);
+      double g = value(a.t[DY], index, 0) * value(a.t[SCALE], index, 1);
       sum += g;
       along += g * h_at(a, index);
     }
@@ -129,8 +129,8 @@ __global__ static void __launch_bounds__(THREADS) norm_backward_direct(const __g
     along = block_sum<THREADS>(along) / a.n;
     for (int64_t j = threadIdx.x; j < a.n; j += THREADS) {
       a.place(i, j, index);
-      double g = value(a.dy, index, 0) * value(a.scale, index, 1);
-      put(a.y, index, value(a.rstd, index, 1) * (g - sum - h_at(a, index) * along));
+      double g = value(a.t[DY], index, 0) * value(a.t[SCALE], index, 1);
+      put(a.t[Y], index, value(a.t[RSTD], index, 1) * (g - sum - h_at(a, index) * along));
     }
   }
 }
@@ -143,12 +143,12 @@ __global__ static void __launch_bounds__(THREADS) norm_parameter_direct(const __
     double sum = 0;
     for (int64_t j = threadIdx.x; j < a.n; j += THREADS) {
       a.place(i, j, index);
-      double dy = value(a.dy, index, 0);
+      double dy = value(a.t[DY], index, 0);
       sum += products ? dy * h_at(a, index) : dy;
     }
     sum = block_sum<THREADS>(sum);
     a.place(i, 0, index);
-    if (threadIdx.x == 0) put(a.y, index, sum);
+    if (threadIdx.x == 0) put(a.t[Y], index, sum);
   }
 }
 
@@ -163,18 +163,15 @@ static void walk(problem *a, uint64_t mask)
 {
   a->mask = mask;
   a->groups = a->n = 1;
-  for (int d = 0; d < a->x.rank; d++) *(mask >> d & 1 ? &a->n : &a->groups) *= a->x.dim[d];
+  for (int d = 0; d < a->t[X].rank; d++) *(mask >> d & 1 ? &a->n : &a->groups) *= a->t[X].dim[d];
 }
 
-static problem problem_of(const kept *k, const qn_launch *launch, const qn_norm_roles &r)
+static problem problem_of(const kept *k, const qn_launch *launch)
 {
   const qn_norm *attr = (const qn_norm *)k->attr;
+  const norm_roles roles = norm_roles_of(k->op);
   problem a = {};
-  a.x = part(k, launch, r.x), a.dy = part(k, launch, r.dy), a.scale = part(k, launch, r.scale), a.shift = part(k, launch, r.shift);
-  a.mean = part(k, launch, r.mean), a.rstd = part(k, launch, r.rstd), a.var = part(k, launch, r.var);
-  a.running_mean = part(k, launch, r.running_mean), a.running_var = part(k, launch, r.running_var);
-  a.new_mean = part(k, launch, r.new_mean), a.new_var = part(k, launch, r.new_var);
-  a.y = part(k, launch, r.y < 0 ? r.dx : r.y);
+  for (int t = 0; t < TENSORS; t++) a.t[t] = part(k, launch, roles.of[t]);
   a.eps = attr->eps;
   a.momentum = attr->momentum;
   a.centred = k->op != QN_OP_RMS_NORM && k->op != QN_OP_RMS_NORM_BACKWARD;
@@ -185,7 +182,7 @@ static problem problem_of(const kept *k, const qn_launch *launch, const qn_norm_
 static qn_status forward(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
-  problem a = problem_of(k, launch, qn_norm_roles_of(k->op));
+  problem a = problem_of(k, launch);
   norm_direct<<<direct_blocks(a.groups, 1), THREADS, 0, (cudaStream_t)launch->stream>>>(a);
   return direct_launched("norm_direct");
 }
@@ -193,15 +190,14 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch)
 static qn_status backward(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
-  qn_norm_roles r = qn_norm_roles_of(k->op);
-  problem a = problem_of(k, launch, r);
+  problem a = problem_of(k, launch);
   cudaStream_t stream = (cudaStream_t)launch->stream;
   norm_backward_direct<<<direct_blocks(a.groups, 1), THREADS, 0, stream>>>(a);
   for (int products = 0; products < 2; products++) {
-    a.y = part(k, launch, products ? r.dscale : r.dshift);
-    if (!a.y.p) continue;
+    a.t[Y] = a.t[products ? DSCALE : DSHIFT];
+    if (!a.t[Y].p) continue;
     uint64_t mask = 0;
-    for (int d = 0; d < a.y.rank; d++) mask |= (uint64_t)(a.y.dim[d] == 1) << d;
+    for (int d = 0; d < a.t[Y].rank; d++) mask |= (uint64_t)(a.t[Y].dim[d] == 1) << d;
     walk(&a, mask);
     norm_parameter_direct<<<direct_blocks(a.groups, 1), THREADS, 0, stream>>>(a, products);
   }

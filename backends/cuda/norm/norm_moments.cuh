@@ -1,6 +1,9 @@
-/* norm_moments.cuh -- mean and sum of squared distances from it, merged from parts (Chan, Golub, LeVeque), across lanes too. */
+/* norm_moments.cuh -- mean and sum of squared distances from it: of a thread's elements, merged from parts (Chan, Golub, LeVeque), across
+ * lanes, warps, blocks; and the statistics of groups whose squares overflow. */
 #pragma once
+#include "kit/element.cuh"
 #include "kit/sums.cuh"
+#include "kit/vector.cuh"
 
 struct moments {                          /* mean of the elements seen, and the sum of their squared distances from it */
   float mean, squares, count;             /* infinite elements make the mean infinite or NaN, as a plain sum would */
@@ -12,6 +15,22 @@ struct moments {                          /* mean of the elements seen, and the 
     mean = fabsf(d) < INFINITY ? mean + d * share : mean + b.mean;
     squares += b.squares + (count == 0 ? 0 : d * d * count * share);
     count = all;
+  }
+  /* Adds n elements. Distances are taken from the mean so far, at first from an element. */
+  template <int N> __device__ __forceinline__ void add(const float (&v)[N], int n, bool centred)
+  {
+    if (centred && count == 0) mean = v[0];
+    const float from = fabsf(mean) < INFINITY ? mean : 0;
+    float s1 = 0, s2 = 0;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      const float d = i < n ? v[i] - from : 0;
+      s1 += d;
+      s2 += d * d;
+    }
+    count += (float)n;
+    squares += centred ? s2 - s1 * s1 / count : s2;
+    if (centred) mean += s1 / count;
   }
   __device__ float4 pack() const { return make_float4(mean, squares, count, 0); }
   __device__ static moments unpack(float4 v) { return { v.x, v.y, v.z }; }
@@ -27,6 +46,46 @@ __device__ __forceinline__ moments moments_about(float from, float s1, float s2,
 __device__ __forceinline__ float finite_or_0(float x) { return fabsf(x) < INFINITY ? x : 0; }
 /* The median of three: a reference point should not be an outlier, which would cost all others their digits. */
 __device__ __forceinline__ float middle(float a, float b, float c) { return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c)); }
+
+/* Adds a 16-byte word's elements to sums of distances from `from` and of their squares. N: one sum, or one for each element. */
+template <int dtype, bool centred, int N>
+__device__ __forceinline__ void add_word(const uint4 &word, const float (&from)[N], float (&s1)[N], float (&s2)[N])
+{
+  constexpr int E = vector_per_16<dtype>;
+  float v[E];
+  vector_open<dtype>(v, 0, word);
+#pragma unroll
+  for (int e = 0; e < E; e++) {
+    const float d = centred ? v[e] - from[e % N] : v[e];
+    if (centred) s1[e % N] += d;
+    s2[e % N] = fmaf(d, d, s2[e % N]);
+  }
+}
+
+/* The reference from which distances are taken: the median of three, elements of a word (N = 1) or words of three lines; word(k): the k-th.
+ * share: the lanes of a warp that have words at one place of their lines take that of lane `lane`. */
+template <int dtype, int N, class F> __device__ __forceinline__ void take_from(float (&from)[N], bool share, int lane, F word)
+{
+  constexpr int E = vector_per_16<dtype>;
+  float near[3][E];
+#pragma unroll
+  for (int k = 0; k < (N == 1 ? 1 : 3); k++) {
+    uint4 q = word(k);
+    if (share)
+      q = make_uint4(__shfl_sync(~0u, q.x, lane), __shfl_sync(~0u, q.y, lane), __shfl_sync(~0u, q.z, lane), __shfl_sync(~0u, q.w, lane));
+    vector_open<dtype>(near[k], 0, q);
+  }
+#pragma unroll
+  for (int e = 0; e < N; e++)
+    from[e] = finite_or_0(N == 1 ? middle(near[0][0], near[0][1], near[0][2]) : middle(near[0][e], near[1][e], near[2][e]));
+}
+/* Adds up a warp's lines: over the lanes that are `lanes` apart. */
+template <int N> __device__ __forceinline__ void sum_lines(float (&s)[N], int lanes)
+{
+  for (int o = lanes; o < 32; o *= 2)
+#pragma unroll
+    for (int e = 0; e < N; e++) s[e] += __shfl_xor_sync(~0u, s[e], o);
+}
 
 template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
 {
@@ -60,4 +119,65 @@ template <class F> __device__ __forceinline__ moments warp_join_all(int n, F of)
 template <class S> __device__ __forceinline__ void warp_join(S &mine, int apart)
 {
   for (int o = apart; o < 32; o *= 2) mine.join(from_below(mine, o));
+}
+
+/* ---- far out: the sum of squares overflows in float though mean and deviation do not. So far are only groups beyond about 1e15, and such
+ * with an infinity or a NaN. Kernels that hold x in registers measure it again in units of FAR_UNIT; the others from global memory, in
+ * double (far_measure) ---- */
+
+#define FAR_UNIT 0x1p-80f                  /* exact, but for what would be lost among squares that overflow */
+__device__ __forceinline__ bool far_out(float squares) { return !(fabsf(squares) < INFINITY); }
+
+/* For (x - mean) rstd: in groups that reach the range's end x - mean may overflow though the result does not. There all is halved first,
+ * elsewhere fmaf(x, 1, -mean) is x - mean. n groups of a thread share the unit: makes mean and rstd those of far_normalized. */
+template <int n> __device__ __forceinline__ float far_unit(float (&mean)[n], float (&rstd)[n])
+{
+  float unit = 1;
+#pragma unroll
+  for (int i = 0; i < n; i++) unit = rstd[i] < 0x1p-110f ? 0.5f : unit;
+#pragma unroll
+  for (int i = 0; i < n; i++) mean[i] *= -unit, rstd[i] *= unit < 1 ? 2.f : 1.f;
+  return unit;
+}
+__device__ __forceinline__ float far_unit(float &mean, float &rstd)
+{
+  float m[1] = { mean }, r[1] = { rstd };
+  const float unit = far_unit(m, r);
+  mean = m[0], rstd = r[0];
+  return unit;
+}
+__device__ __forceinline__ float far_normalized(float x, float unit, float mean, float rstd) { return fmaf(x, unit, mean) * rstd; }
+
+struct far_group {                        /* `run` neighbouring elements in each of `lines` lines */
+  const void *x;
+  uint32_t dtype;
+  int64_t  lines, line_step, run;
+};
+struct far_statistics { float mean, rstd, unbiased; };    /* unbiased: the variance with n - 1 for n */
+
+/* The statistics of the group at offset `at`, by `width` neighbouring lanes of a converged warp, or (width 1) by any thread. Inlined:
+ * a call, though never made, cost kernels 5%. */
+__device__ __forceinline__ far_statistics far_measure(const far_group &g, int64_t at, bool centred, float eps, int width)
+{
+  const int lane = threadIdx.x & (width - 1);
+  const bool rows = g.lines == 1;         /* the lanes share a run, else the lines */
+  const double n = (double)g.lines * (double)g.run;
+  double mean = 0, squares = 0;
+#pragma unroll 1
+  for (int pass = centred ? 0 : 1; pass < 2; pass++) {
+    double sum = 0;
+#pragma unroll 1
+    for (int64_t line = rows ? 0 : lane; line < g.lines; line += rows ? 1 : width)
+#pragma unroll 1
+      for (int64_t i = rows ? lane : 0; i < g.run; i += rows ? width : 1) {
+        const int64_t from = at + line * g.line_step + i;
+        const float v = element_load<float>(g.x, from, dtype3(g.dtype));
+        sum += pass ? (v - mean) * (v - mean) : v;
+        if (sum != sum) break;            /* so it stays */
+      }
+    if (width > 1) sum = lanes_sum(sum, width);
+    (pass ? squares : mean) = sum;
+    if (!pass) mean /= n;
+  }
+  return { (float)mean, (float)(1 / sqrt(squares / n + eps)), (float)(squares / (n > 1 ? n - 1 : 1)) };
 }

@@ -12,21 +12,10 @@
  * less time than the items in flight.
  * Refused: runs other than 1, 2, 4 .. 32 elements, lines not in aligned words, shares that do not fit, a batch_norm of more
  * bands than teams. */
-#include "cuda_backend.h"
-#include "engines.h"
 #include "norm_pipeline.cuh"
-#include "norm_groups.h"
-#include "norm_nests.h"
+#include "norm_parameters.cuh"
 
 /* ---- the warps that measure and that publish ------------------------------------------------------------------------------ */
-
-/* Sums over a warp's lines: over the lanes that have the same word of a line. */
-template <int N> __device__ __forceinline__ void sum_lines(float (&s)[N], int lanes)
-{
-  for (int o = lanes; o < 32; o *= 2)
-#pragma unroll
-    for (int e = 0; e < N; e++) s[e] += __shfl_xor_sync(~0u, s[e], o);
-}
 
 /* With an infinite scale g - mean g is inf - inf, so dx is NaN. */
 __device__ __forceinline__ float finite_or_nan(float x) { return fabsf(x) < INFINITY ? x : NAN; }
@@ -153,29 +142,13 @@ template <int whole, int N> __device__ __forceinline__ void measure_moments(cons
   const float per_word = (float)(E / N) / (float)a.lanes, all = (float)words_of_warp(t / 32, b.mine) * per_word;
   for (turn now; now.i < b.turns; now.next(a.slots)) {
     const uint4 *x = now.words(b);
-    float v[E], from[N] = {}, s1[N] = {}, s2[N] = {};
+    float from[N] = {}, s1[N] = {}, s2[N] = {};
     barrier_wait(now.full(b, 0), now.phase);
-    if (a.centred) {                      /* reference: the median of three, elements of a word or lines of the warp */
-      float near[3][E];
-#pragma unroll
-      for (int k = 0; k < (N == 1 ? 1 : 3); k++) {
-        uint4 q = of_source && t % 32 < a.lanes ? x[t + min(k, of_source - 1) * WORKERS] : make_uint4(0, 0, 0, 0);
-        q = make_uint4(__shfl_sync(~0u, q.x, lane), __shfl_sync(~0u, q.y, lane), __shfl_sync(~0u, q.z, lane), __shfl_sync(~0u, q.w, lane));
-        vector_open<whole>(near[k], 0, q);
-      }
-#pragma unroll
-      for (int e = 0; e < N; e++)
-        from[e] = finite_or_0(N == 1 ? middle(near[0][0], near[0][1], near[0][2]) : middle(near[0][e], near[1][e], near[2][e]));
-    }
-    as_they_come<4>(b, now, [&](int at) {
-      vector_open<whole>(v, 0, x[at]);
-#pragma unroll
-      for (int e = 0; e < E; e++) {
-        const float d = v[e] - from[e % N];
-        s1[e % N] += d;
-        s2[e % N] = fmaf(d, d, s2[e % N]);
-      }
-    });
+    if (a.centred)                        /* elements of a word or lines of the warp */
+      take_from<whole>(from, true, lane, [&](int k) {
+        return of_source && t % 32 < a.lanes ? x[t + min(k, of_source - 1) * WORKERS] : make_uint4(0, 0, 0, 0);
+      });
+    as_they_come<4>(b, now, [&](int at) { add_word<whole, true>(x[at], from, s1, s2); });
     sum_lines(s1, a.lanes), sum_lines(s2, a.lanes);
     if (t % 32 < a.lanes)
 #pragma unroll
@@ -341,8 +314,8 @@ struct state {
   pipeline    a;
   CUtensorMap x_map, dy_map;              /* aligned to 64 bytes, as the state is */
   const cuda_driver *driver;
+  norm_problem of;
   int64_t  images, channels;
-  int32_t  number[TENSORS], dy;           /* value numbers of the request; -1: absent */
   const void *kernel;
   uint32_t shared;
 };
@@ -351,38 +324,26 @@ struct state {
 static const char *read_layout(const qn_request *r, state *s)
 {
   pipeline &a = s->a;
-  const qn_value *x = &r->value[s->number[X]], *y = &r->value[s->number[Y]], *dy = s->dy < 0 ? x : &r->value[s->dy];
-  const int64_t E = 16 / qn_kit_bytes(x->dtype);
-  const cuda_norm_nests nests = cuda_norm_nests_of(r, s->number, DSHIFT + 1, TENSORS);
-  const qn_nest &walked = nests.walked, &outer = nests.outer;
-  const int last = walked.rank - 1, g = outer.rank - 1;
-  if (last < 0 || last > 1 || g < 0 || g > 1) return "images of lines at one step, of which each group has a run";
-  const int64_t run = last == 1 ? walked.dim[1] : 1, line = run * outer.dim[g];
+  const norm_problem &p = s->of;
+  const qn_nest &in = p.in, &outer = p.outer;
+  const int last = in.rank - 1, g = outer.rank - 1;
+  int64_t run;
+  const char *rule = norm_runs(r, &p, &run);
+  if (rule) return rule;
+  if (g > 1) return "images of lines at one step, of which each group has a run";
   if ((run & (run - 1)) || run > 32) return "runs of 1, 2, 4, 8, 16 or 32 elements";
-  for (int t = X; t <= Y; t++) {
-    bool ok = outer.stride[t][g] == run && walked.stride[t][0] >= line && walked.stride[t][0] % E == 0 &&
-              (last == 0 || walked.stride[t][1] == 1);
-    if (g > 0) ok &= outer.stride[t][0] > 0 && outer.stride[t][0] % E == 0;
-    if (!ok) return "a line has a run of each of its groups, side by side, in whole words";
-  }
-  for (int t = SCALE; t <= DSHIFT; t++) {
-    if (s->number[t] < 0) continue;
-    if (walked.stride[t][0] || (last == 1 && walked.stride[t][1] != 1) || outer.stride[t][g] != run ||
-        (g > 0 && outer.stride[t][0]))
+  if (g > 0 && (outer.stride[X][0] <= 0 || outer.stride[Y][0] <= 0)) return "images at a step from one another";
+  for (int t = SCALE; t < PARAMETERS_END; t++)
+    if (p.number[t] >= 0 && (in.stride[t][0] || (last == 1 && in.stride[t][1] != 1) || outer.stride[t][g] != run || (g > 0 && outer.stride[t][0])))
       return "parameters have an element for each of a line's";
-    if (a.dtype[t] != QN_F32 && a.dtype[t] != QN_F16 && a.dtype[t] != QN_BF16) return "parameters of f16, bf16 or f32";
-  }
-  if (y->dtype != x->dtype || dy->dtype != x->dtype || !qn_same_layout(dy, x) || x->align < 16 || y->align < 16 || dy->align < 16)
-    return "x, dy and what is written of one dtype, aligned to 16 bytes; dy lies as x does";
-  if (walked.dim[0] * walked.stride[Y][0] > INT32_MAX / 2 || nests.groups > INT32_MAX / 1024)
-    return "fewer than 2^30 elements in an image, and 2^21 groups";
-  a.lines = (int32_t)walked.dim[0], a.run = (int32_t)run;
-  a.line_step = walked.stride[Y][0], a.image_step = g > 0 ? outer.stride[Y][0] : 0;
-  a.x_step[0] = walked.stride[X][0], a.x_step[1] = g > 0 ? outer.stride[X][0] : 0;
-  s->images = g > 0 ? outer.dim[0] : 1, s->channels = line;
+  if (in.dim[0] * in.stride[Y][0] > INT32_MAX / 2 || p.groups > INT32_MAX / 1024) return "fewer than 2^30 elements in an image, and 2^21 groups";
+  a.lines = (int32_t)in.dim[0], a.run = (int32_t)run;
+  a.line_step = in.stride[Y][0], a.image_step = g > 0 ? outer.stride[Y][0] : 0;
+  a.x_step[0] = in.stride[X][0], a.x_step[1] = g > 0 ? outer.stride[X][0] : 0;
+  s->images = g > 0 ? outer.dim[0] : 1, s->channels = run * outer.dim[g];
   for (int t = MEAN; t < TENSORS; t++)
     a.means_step[t - MEAN][0] = g > 0 ? outer.stride[t][0] : 0, a.means_step[t - MEAN][1] = outer.stride[t][g];
-  a.inverse = 1 / (float)nests.length, a.unbiased = 1 / (float)qn_max_i64(1, nests.length - 1);
+  a.inverse = 1 / (float)p.length, a.unbiased = 1 / (float)qn_max_i64(1, p.length - 1);
   return nullptr;
 }
 
@@ -397,7 +358,7 @@ static bool share_out(state *s, const qn_device *device, int64_t E, int lanes, i
   a.boxes = (int32_t)qn_max_i64(qn_ceil_div(a.share, 256), a.share < 64 ? 1 : 2);
   a.box = (int32_t)qn_round_up(qn_ceil_div(a.share, a.boxes), LANES / lanes);   /* a multiple of 128 bytes */
   /* words, and of_warps */
-  const int64_t slot = (int64_t)a.box * a.boxes * lanes * (s->dy < 0 ? 16 : 32) + WARPS * lanes * 8 * (s->dy < 0 && a.run >= E ? 1 : E);
+  const int64_t slot = (int64_t)a.box * a.boxes * lanes * (s->of.backward ? 32 : 16) + WARPS * lanes * 8 * (!s->of.backward && a.run >= E ? 1 : E);
   a.slots = (int32_t)qn_min_i64(SLOTS, ((int64_t)device->shared_per_block - (int64_t)sizeof(news)) / slot);
   if (a.slots < least) return false;
   const int32_t together = (int32_t)qn_ceil_div(a.boxes, SEGMENTS / a.slots);
@@ -435,46 +396,28 @@ template <int whole, bool gradient> static const void *kernel_of(int run)
   constexpr int E = vector_per_16<whole>;
   return run >= E ? (const void *)norm_pipeline<whole, 1, gradient> : (const void *)norm_pipeline<whole, E, gradient>;
 }
-template <bool gradient> static const void *kernel_of(uint32_t dtype, int run)
-{
-  return dtype == QN_F32    ? kernel_of<QN_F32, gradient>(run)
-         : dtype == QN_BF16 ? kernel_of<QN_BF16, gradient>(run)
-                            : kernel_of<QN_F16, gradient>(run);
-}
-
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
-  const int8_t role[TENSORS] = { roles.x, roles.y < 0 ? roles.dx : roles.y, roles.scale, roles.shift, roles.dscale, roles.dshift,
-                                 roles.mean, roles.rstd, roles.running_mean, roles.running_var, roles.new_mean, roles.new_var };
-  if (!cuda_has_clusters(r->device))
-    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  const qn_norm *norm = (const qn_norm *)r->op[0].attr;
   state s = {};
   pipeline &a = s.a;
-  for (int t = 0; t < TENSORS; t++) {
-    s.number[t] = qn_role_at(&r->op[0], role[t]);
-    if (s.number[t] >= 0) a.dtype[t] = r->value[s.number[t]].dtype;
-  }
-  const uint32_t dtype = a.dtype[X];
-  if (dtype != QN_F32 && dtype != QN_BF16 && dtype != QN_F16)
-    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
-  s.dy = qn_role_at(&r->op[0], roles.dy);
-  if (s.dy < 0) s.number[Y] = norm_activation_behind(r, s.number[Y], &a.act, out);
+  norm_problem &p = s.of;
+  const qn_status status = norm_open(r, 9, &p, out);
+  if (status) return status;
   const char *rule = read_layout(r, &s);
   if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
-  const int64_t E = 16 / qn_kit_bytes(dtype);
-  const bool batch = r->op[0].op == QN_OP_BATCH_NORM;
-  if (!choose(&s, r->device, E, batch))
+  const int64_t E = 16 / p.bytes;
+  if (!choose(&s, r->device, E, p.batch))
     return qn_refuse(out, "lines in whole bands, shares of which fit into a block's shared memory", "x", "", "%d lines", a.lines);
-  if (s.number[DSCALE] >= 0 || s.number[DSHIFT] >= 0)
+  if (!p.backward) p.number[Y] = norm_activation_behind(r, p.number[Y], &a.act, out);
+  memcpy(a.dtype, p.dtype, sizeof a.dtype);
+  if (p.number[DSCALE] >= 0 || p.number[DSHIFT] >= 0)
     out->workspace = (uint64_t)(a.steady ? a.team.teams : a.items) * a.team.parts * a.lanes * E * sizeof(float2);
   out->counters = (uint64_t)cuda_team_counters(&a.team);
-  a.centred = r->op[0].op != QN_OP_RMS_NORM && r->op[0].op != QN_OP_RMS_NORM_BACKWARD;
-  a.eps = (float)norm->eps, a.momentum = (float)norm->momentum;
-  s.kernel = s.dy < 0 ? kernel_of<false>(dtype, a.run) : kernel_of<true>(dtype, a.run);
+  a.centred = p.centred, a.eps = p.eps, a.momentum = p.momentum;
+  s.kernel = p.backward ? norm_of_dtype(p.dtype[X], kernel_of<QN_F32, true>, kernel_of<QN_BF16, true>, kernel_of<QN_F16, true>)(a.run)
+                        : norm_of_dtype(p.dtype[X], kernel_of<QN_F32, false>, kernel_of<QN_BF16, false>, kernel_of<QN_F16, false>)(a.run);
   /* bytes of a block per item, its rate in bytes per ns, ns per item */
-  const double share = (double)a.lines * a.lanes * (s.dy < 0 ? 32 : 48) / a.team.parts, rate = 3500 / (double)r->device->units,
+  const double share = (double)a.lines * a.lanes * (p.backward ? 48 : 32) / a.team.parts, rate = 3500 / (double)r->device->units,
                turn = 250;
   out->estimate = 4000 + (double)qn_ceil_div(a.items, a.team.teams) * (share / rate + turn);
   return cuda_keep(out, &s, sizeof s);
@@ -508,9 +451,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const state *s = (const state *)p->state;
   pipeline a = s->a;
   CUtensorMap x = s->x_map, dy = s->dy_map;
-  for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
+  norm_pointers(a.p, s->of.number, launch);
   s->driver->tensor_map_address(&x, a.p[X]);
-  if (s->dy >= 0) s->driver->tensor_map_address(&dy, launch->ptr[s->dy]);
+  if (a.p[DY]) s->driver->tensor_map_address(&dy, a.p[DY]);
   a.team.told = launch->counters;
   a.sums = a.p[DSCALE] || a.p[DSHIFT] ? (float2 *)launch->workspace : nullptr;
   void *arguments[] = { &a, &x, &dy };
@@ -518,10 +461,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), cluster, THREADS, s->shared,
                                                 arguments, launch, "norm_pipeline");
   if (status || !a.sums) return status;
-  const cuda_groups_sums sums = { a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] },
-                                  a.steady ? a.team.teams / a.bands : s->images, a.bands, a.team.parts, a.groups * a.run };
-  cuda_norm_groups_add(&sums, launch->stream);
-  return cuda_check(cudaGetLastError(), "norm_pipeline");
+  return item_sums_add({ a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] },
+                         a.steady ? a.team.teams / a.bands : s->images, a.bands, a.team.parts, a.groups * a.run }, launch);
 }
 
 #define ROW(op, traits) { "pipeline", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, \

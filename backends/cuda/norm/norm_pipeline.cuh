@@ -1,15 +1,11 @@
 /* norm_pipeline.cuh -- part of norm_pipeline.cu: arguments, the state of a block's pipeline, and the warps that load items and that
  * combine the team's statistics. */
 #pragma once
-#include "norm_activation.cuh"
-#include "norm_far.cuh"
+#include "norm_layout.cuh"
+#include "norm_follow.cuh"
 #include "norm_moments.cuh"
-#include "kit/shared_memory.h"
 #include "kit/team.cuh"
-#include "kit/vector.cuh"
 
-/* Y is dx for a gradient */
-enum { X, Y, SCALE, SHIFT, DSCALE, DSHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, TENSORS };
 /* WORKERS threads measure and as many write; one warp loads, one publishes, HEARERS warps receive */
 enum { WORKERS = 256, WARPS = WORKERS / 32, HEARERS = 2, THREADS = 2 * WORKERS + 64 + 32 * HEARERS };
 /* upper limits; LANES, LINE: words and elements of a band's line */
@@ -128,16 +124,12 @@ __device__ __forceinline__ float2 of_moments(const block &b, const turn &now, in
   const pipeline &a = b.a;
   far_statistics of = { all.mean, 1 / sqrtf(all.squares * a.inverse + a.eps), all.squares * a.unbiased };
   if (far_out(all.squares) && a.dtype[X] != QN_F16)
-    of = far_measure({ a.p[X], nullptr, a.dtype[X], a.lines, a.x_step[0], a.run },
+    of = far_measure({ a.p[X], a.dtype[X], a.lines, a.x_step[0], a.run },
                      b.image(now.i) * a.x_step[1] + (int64_t)(b.band(now.i) * a.groups + g) * a.run, a.centred, a.eps, 1);
-  if (leaves) {
-    const auto get = [&](int t) { return a.p[t] ? ((const float *)a.p[t])[b.of_means(t, now.i, g)] : 0; };
-    const auto put = [&](int t, float v) { if (a.p[t]) ((float *)a.p[t])[b.of_means(t, now.i, g)] = v; };
-    put(MEAN, of.mean);
-    put(RSTD, of.rstd);
-    put(NEW_MEAN, (1 - a.momentum) * get(RUNNING_MEAN) + a.momentum * of.mean);
-    put(NEW_VAR, (1 - a.momentum) * get(RUNNING_VAR) + a.momentum * of.unbiased);
-  }
+  if (leaves)
+    norm_leave(a.momentum, of.mean, of.rstd, of.unbiased,
+               [&](int t) { return a.p[t] ? ((const float *)a.p[t])[b.of_means(t, now.i, g)] : 0; },
+               [&](int t, float v) { if (a.p[t]) ((float *)a.p[t])[b.of_means(t, now.i, g)] = v; });
   return make_float2(of.mean, of.rstd);
 }
 

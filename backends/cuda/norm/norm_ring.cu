@@ -6,24 +6,18 @@
  * rest are being copied. One warp publishes the block's moments to the team, others collect the team's (team.cuh); nobody stalls
  * as long as that exchange takes less than AHEAD rows. Worker threads copy (cp.async) and read their own words.
  * Refused: rows that fit one block's slice, other layouts. */
-#include "cuda_backend.h"
-#include "engines.h"
-#include "norm_far.cuh"
+#include "norm_layout.cuh"
 #include "norm_moments.cuh"
-#include "norm_nests.h"
 #include "norm_parameters.cuh"
-#include "kit/shared_memory.h"
 #include "kit/team.cuh"
-#include "kit/vector.cuh"
 
 enum { WORDS = 4, WORKERS = 512, WARPS = WORKERS / 32, HEARERS = 2, STAGES = 6, AHEAD = 4, TURNS = 8 };
 /* SLICE: 16-byte words of a block at most */
 enum { SLICE = WORDS * WORKERS, THREADS = WORKERS + 32 + 32 * HEARERS, MAX_PARTS = 160 };
-enum { X, Y, SCALE, SHIFT, MEAN, RSTD, TENSORS };
 static_assert(TURNS > AHEAD, "what is measured is not written over before all have read it");
 
 struct rings {
-  const void *p[TENSORS];
+  void    *p[TENSORS];
   int64_t  step[TENSORS];                 /* from row to row: x and y in words, mean and rstd in elements */
   int32_t  rows, words, share;            /* words: 16-byte words of a row; share: of a block's slice */
   int32_t  hearers;                       /* warps that collect; no more than needed, because polling costs memory bandwidth */
@@ -68,35 +62,24 @@ __device__ __forceinline__ void work(const rings &a, news &n, const team_member 
   parameter_words<dtype>(scale, a.p[SCALE], 1, first, WORKERS, count);
   if (centred) parameter_words<dtype>(shift, a.p[SHIFT], 0, first, WORKERS, count);
 
-  const float mine = (float)(count * E), share = count ? 1 / mine : 0, all = warp_sum(mine), all_share = all > 0 ? 1 / all : 0;
+  const float mine = (float)(count * E), all = warp_sum(mine);
   int to_measure = 0, to_write = 0;       /* stage numbers */
   const auto measure = [&](int i) {
-    float v[E], from = 0, s1 = 0, s2 = 0;
+    float from[1] = {}, s1[1] = {}, s2[1] = {};
     if (centred && count > 0) {
+      float v[E];
       vector_open<dtype>(v, 0, *kept(to_measure, 0));
-      from = finite_or_0(v[0]);
+      from[0] = finite_or_0(v[0]);
     }
 #pragma unroll
     for (int k = 0; k < WORDS; k++) {
       if (k >= count) break;
-      vector_open<dtype>(v, 0, *kept(to_measure, k));
-#pragma unroll
-      for (int e = 0; e < E; e++) {
-        const float d = centred ? v[e] - from : v[e];
-        if (centred) s1 += d;
-        s2 = fmaf(d, d, s2);
-      }
+      add_word<dtype, centred>(*kept(to_measure, k), from, s1, s2);
     }
     if (++to_measure == STAGES) to_measure = 0;
-    float2 warp = make_float2(0, s2);
-    if (centred) {
-      const float mean = from + s1 * share, squares = s2 - s1 * s1 * share, about = finite_or_0(__shfl_sync(~0u, mean, 0)),
-                  d = mean - about, s = mine * d;
-      s1 = warp_sum(s), s2 = warp_sum(squares + s * d);
-      warp = make_float2(about + s1 * all_share, s2 - s1 * s1 * all_share);
-    } else warp.y = warp_sum(s2);
+    const moments warp = centred ? warp_join_lanes(moments_about(from[0], s1[0], s2[0], mine, true), all) : moments{ 0, warp_sum(s2[0]), all };
     if (threadIdx.x % 32) return;
-    n.of_warp[i % TURNS][threadIdx.x / 32] = warp;
+    n.of_warp[i % TURNS][threadIdx.x / 32] = make_float2(warp.mean, warp.squares);
     barrier_arrive(turn_barrier(n.measured, i));
   };
 #pragma unroll 1
@@ -136,14 +119,13 @@ template <int E> __device__ __forceinline__ void tell_rows(const rings &a, news 
   const int lane = threadIdx.x % 32, slice = min(a.share, a.words - team.rank * a.share);
   int words = 0;                          /* words of the worker warp whose moments this lane reads */
   for (int t = 0; t < 32 && lane < WARPS; t++) words += words_of(lane * 32 + t, slice);
-  const float of = (float)(words * E), inverse = 1 / (float)(slice * E);
+  const float of = (float)(words * E);
 #pragma unroll 1
   for (int i = 0; i < rows; i++) {
     barrier_wait(turn_barrier(n.measured, i), turn_parity(i));
     const float2 m = lane < WARPS ? n.of_warp[i % TURNS][lane] : make_float2(0, 0);
-    const float about = finite_or_0(__shfl_sync(~0u, m.x, 0)), d = m.x - about, s = of * d;
-    const float s1 = warp_sum(s), s2 = warp_sum(m.y + s * d);
-    if (lane == 0) team.tell(i, 0, make_float2(about + s1 * inverse, s2 - s1 * s1 * inverse));
+    const moments all = warp_join_lanes({ m.x, m.y, of }, (float)(slice * E));
+    if (lane == 0) team.tell(i, 0, make_float2(all.mean, all.squares));
   }
 }
 
@@ -174,7 +156,7 @@ __device__ __forceinline__ void hear_rows(const rings &a, news &n, const team_me
     const float squares = s2 - s1 * s1 * a.inverse;
     float mean = about + s1 * a.inverse, rstd = 1 / sqrtf(squares * a.inverse + a.eps);
     if (dtype != QN_F16 && far_out(squares)) {
-      const far_statistics far = far_measure({ a.p[X], nullptr, dtype, 1, 0, (int64_t)a.words * E }, row * a.step[X] * E, centred, a.eps,
+      const far_statistics far = far_measure({ a.p[X], dtype, 1, 0, (int64_t)a.words * E }, row * a.step[X] * E, centred, a.eps,
                                              32);
       mean = far.mean, rstd = far.rstd;
     }
@@ -210,7 +192,7 @@ template <int dtype, bool centred> __global__ void __launch_bounds__(THREADS, 1)
 /* ---- prepare, build, run ---------------------------------------------------------------------------------------------------- */
 
 struct state { rings a; int32_t number[TENSORS]; const void *kernel; };
-enum { SHARED = STAGES * SLICE * 16, ROW_LONG = 65536 };  /* ROW_LONG: elements; shorter rows also fit a cluster */
+enum { SHARED = STAGES * SLICE * 16 };
 
 #define KERNELS(centred) \
   { (const void *)norm_ring<QN_F32, centred>, (const void *)norm_ring<QN_BF16, centred>, (const void *)norm_ring<QN_F16, centred> }
@@ -218,40 +200,33 @@ static const void *const kernels[2][3] = { KERNELS(false), KERNELS(true) };
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_norm_roles roles = qn_norm_roles_of(r->op[0].op);
-  const int8_t role[TENSORS] = { roles.x, roles.y, roles.scale, roles.shift, roles.mean, roles.rstd };
+  norm_problem p;
   state s = {};
   rings &a = s.a;
-  if (!cuda_has_clusters(r->device))
-    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  for (int t = 0; t < TENSORS; t++) s.number[t] = qn_role_at(&r->op[0], role[t]);
-  const qn_value *x = &r->value[s.number[X]];
-  if (x->dtype != QN_F32 && x->dtype != QN_BF16 && x->dtype != QN_F16)
-    return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));
-  const cuda_norm_nests nests = cuda_norm_nests_of(r, s.number, SHIFT + 1, TENSORS);
-  const qn_nest *outer = &nests.outer;
-  const int64_t per_word = x->dtype == QN_F32 ? 4 : 8, words = nests.length / per_word, slices = qn_ceil_div(words, SLICE);
-  if (nests.length % per_word || slices < 2 || slices > qn_min_i64(r->device->units, MAX_PARTS))
-    return qn_refuse(out, "rows of whole 16-byte words, longer than a block's slice, no longer than all of the device's", "x",
-                     "more than 32 KB, up to that for each multiprocessor", "%lld elements", (long long)nests.length);
-  if (outer->rank > 1 || nests.groups > INT32_MAX / 2)
-    return qn_refuse(out, "rows at one step from one another, fewer than 2^30", "x", "other dims that merge", "%d dims", outer->rank);
-  const qn_status status = cuda_norm_word_rows(r, s.number, &nests, a.step, out);
+  const qn_status status = norm_open(r, 9, &p, out);
   if (status) return status;
+  bool wide;
+  if (!norm_word_rows(r, &p, a.step, &wide) || wide)
+    return qn_refuse(out, "rows and parameters of one dtype, contiguous, in 16-byte words, at one step; parameters alike for all rows", "x",
+                     "", "%s", "another layout");
+  const int64_t words = p.length * p.bytes / 16, slices = qn_ceil_div(words, SLICE);
+  if (slices < 2 || slices > qn_min_i64(r->device->units, MAX_PARTS) || p.groups > INT32_MAX / 2)
+    return qn_refuse(out, "rows longer than a block's slice, no longer than all of the device's, fewer than 2^30", "x",
+                     "more than 32 KB, up to that for each multiprocessor", "%lld elements", (long long)p.length);
   if (SHARED + 8192 > (int64_t)r->device->shared_per_block)
     return qn_refuse(out, "shared memory of a block", "", "200 KB", "%lld bytes", (long long)r->device->shared_per_block);
 
-  a.rows = (int32_t)nests.groups, a.words = (int32_t)words;
+  memcpy(s.number, p.number, sizeof s.number);
+  a.rows = (int32_t)p.groups, a.words = (int32_t)words;
   a.share = (int32_t)qn_round_up(qn_ceil_div(words, slices), 8);            /* multiples of a 128-byte cache line */
   a.team.parts = (int32_t)qn_ceil_div(words, a.share);
-  a.team.teams = (int32_t)qn_min_i64(nests.groups, r->device->units / a.team.parts);
+  a.team.teams = (int32_t)qn_min_i64(p.groups, r->device->units / a.team.parts);
   a.hearers = a.team.parts <= 64 ? 1 : HEARERS;
   a.team.each = 1, a.team.turns = 2 * TURNS;
-  a.eps = (float)((const qn_norm *)r->op[0].attr)->eps;
-  a.inverse = 1 / (float)nests.length;
-  s.kernel = kernels[r->op[0].op == QN_OP_LAYER_NORM][x->dtype == QN_F32 ? 0 : x->dtype == QN_BF16 ? 1 : 2];
+  a.eps = p.eps, a.inverse = 1 / (float)p.length;
+  s.kernel = kernels[p.centred][norm_of_dtype(p.dtype[X], 0, 1, 2)];
   out->counters = (uint64_t)cuda_team_counters(&a.team);
-  if (nests.length >= ROW_LONG) out->estimate = 9000 + (double)nests.groups * (double)words * 32 / 4130;
+  out->estimate = 9000 + p.moved / 4130;
   return cuda_keep(out, &s, sizeof s);
 }
 
@@ -261,7 +236,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *s = (const state *)p->state;
   rings a = s->a;
-  for (int t = 0; t < TENSORS; t++) a.p[t] = s->number[t] < 0 ? nullptr : launch->ptr[s->number[t]];
+  norm_pointers(a.p, s->number, launch);
   a.team.told = launch->counters;
   void *arguments[] = { &a };
   return cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), CUDA_TOGETHER, THREADS, SHARED, arguments, launch,

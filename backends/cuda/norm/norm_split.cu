@@ -1,26 +1,20 @@
-/* norm_split.cu -- normalization of few large groups with one parameter each (batch norm, and long rows without parameters of
- * their own), forward and backward: a group is cut into chunks, so that the whole device works on it.
+/* norm_split.cu -- normalization of few large groups with one parameter each (batch norm, and long rows without parameters of their own),
+ * forward and backward: a group is cut into chunks, so that the whole device works on it. And batch_norm_inference: the last launch alone.
  *
  *   1. measure   each chunk's mean and sum of squared distances from it; for a gradient sum dy and sum dy h
  *   2. combine   the chunks of a group in a fixed order (Chan, Golub, LeVeque); statistics, running ones, dscale and dshift
  *   3. apply     y = h scale + shift, or dx = rstd (dy scale - mean g - h mean(g h)), with h = (x - mean) rstd, g = dy scale; in
- *                reverse order, to hit what is still in L2. Pointwise ops behind y are fused (norm_follow.cuh)
+ *                reverse order, to hit what is still in L2. Pointwise ops behind y are fused (norm_follow.cuh). (rstd scale is not folded
+ *                into one factor: subnormal scales would lose digits.)
  *
  * columns: groups are contiguous (channels last). planes: a group is contiguous runs of elements (channels first).
- * Refused: f64, outer dims that do not merge, other strides. */
+ * Refused: outer dims that do not merge, other strides, parameters that vary within a group. */
 #include <type_traits>
-#include "cuda_backend.h"
-#include "kit/eight.cuh"
-#include "engines.h"
-#include "norm_far.cuh"
+#include "norm_layout.cuh"
 #include "norm_follow.cuh"
 #include "norm_moments.cuh"
-#include "norm_nests.h"
 
 enum { V = 8, THREADS = 256, WARPS = THREADS / 32, RESIDENT = 3, MAX_CHUNKS = 2000 };
-/* From SCALE on: one element for each group. y is dx for a gradient. */
-enum { X, Y, DY, SCALE, SHIFT, MEAN, RSTD, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN, NEW_VAR, DSCALE, DSHIFT, TENSORS };
-
 enum { F_MEAN, F_RSTD, F_SCALE, F_P, F_Q, FACTORS };      /* factors of a group for apply; F_Q: gradients only */
 
 struct split {
@@ -32,12 +26,14 @@ struct split {
   int64_t  line_step[3];                  /* between lines, of x, y, dy */
   int64_t  chunk, pieces;                 /* in lines (columns) or vectors (planes) */
   int64_t  share;                         /* part of a chunk for one block of apply */
-  int32_t  chunks, lanes;                 /* lanes: columns: threads along a line; a power of two up to 32 */
+  uint32_t side, chunks;                  /* blocks that cover all groups; chunks of a group */
+  int32_t  lanes;                         /* columns: log2 of the threads along a line, at most 5 */
   float    eps, momentum;
   bool     columns, centred, backward;
+  bool     plain;                         /* apply by columns: parameters are contiguous aligned f32 */
   norm_tail tail;
   float4  *part;                          /* [chunks, groups] */
-  float   *factor;                        /* [FACTORS, groups] */
+  float   *factor;                        /* [FACTORS, groups]; NULL: apply computes them from the parameters */
 
   __device__ float get(int t, int64_t g, float absent) const
   {
@@ -89,57 +85,72 @@ __device__ __forceinline__ void moments_add(float (&mean)[N], float (&squares)[N
   }
 }
 
-/* ---- measure, columns: a thread has V groups of every step-th line ---------------------------------------------------------- */
+/* ---- a thread's packets ------------------------------------------------------------------------------------------------------- */
 
-template <int whole> constexpr int batch_of = whole == QN_BF16 || whole == QN_F16 ? 4 : 2;        /* packets of a batch */
+/* Kinds of work: y and relu, or a measurement; dx, or its sums; y and any steps, in a kernel of its own that has the registers for them; y
+ * and relu by given statistics. */
+enum { FORWARD, BACKWARD, FOLLOWED, GIVEN };
+template <int whole> constexpr int batch_of = whole == QN_F32 || !whole ? 2 : 4;         /* packets of a batch */
 
-struct place {                            /* of a thread among columns */
-  int64_t g0, from;                       /* first group, first line */
-  int     n, step, count;                 /* groups; distance of its lines, their number */
+struct place { int64_t x, y, dy; int n; };                /* offsets of a packet; n elements of it exist */
 
-  __device__ place(const split &s, int64_t begin, int64_t end)
+/* Vector j of a group of planes. */
+__device__ __forceinline__ place place_of(const split &s, int64_t g, uint32_t j, uint32_t vectors)
+{
+  uint32_t line = j / vectors;
+  int64_t at = (int64_t)(j - line * vectors) * V;
+  return { g * s.step[X] + line * s.line_step[X] + at, g * s.step[Y] + line * s.line_step[Y] + at,
+           g * s.step[DY] + line * s.line_step[DY] + at, (int)min((int64_t)V, s.line - at) };
+}
+
+/* B packets; at(b): where packet b is. */
+template <int what, int whole, int B> struct batch {
+  static constexpr bool backward = what == BACKWARD, two = what == BACKWARD || what == FOLLOWED;
+  packet<whole> x[B], second[two ? B : 1];
+
+  /* once: it is not read again, so that a streaming load suffices */
+  template <bool once> static __device__ __forceinline__ void load_one(packet<whole> &to, const void *p, uint32_t dtype, int64_t at, int n)
   {
-    int lane = threadIdx.x % s.lanes, y = threadIdx.x / s.lanes;
-    g0 = (blockIdx.x * (int64_t)s.lanes + lane) * V;
-    from = begin + y;
-    n = (int)max((int64_t)0, min((int64_t)V, s.groups - g0));
-    step = THREADS / s.lanes;
-    count = n > 0 && from < end ? (int)((end - from + step - 1) / step) : 0;
+    if constexpr (whole && once) to.load_once(p, at, n);
+    else if constexpr (whole || once) to.load(p, dtype3(dtype), at, n, 0);
+    else eight_load(p, dtype3(dtype), at, n).to(to.held);
   }
-};
-
-template <int whole> __device__ __forceinline__ void load(packet<whole> &x, const split &s, int t, int64_t at, int n)
-{
-  if constexpr (whole) x.load(s.p[t], whole, at, n, 0);
-  else eight_load(s.p[t], dtype3(s.dtype[t]), at, n).to(x.held);
-}
-template <int whole> __device__ __forceinline__ void store(const float (&v)[V], const split &s, int64_t at, int n)
-{
-  if constexpr (whole) vector_store_once<whole>(v, s.p[Y], at);       /* streaming store: x should stay in L2 */
-  else eight_store(eight_of(v), s.p[Y], dtype3(s.dtype[Y]), at, n);
-}
-
-/* B lines of a thread, raw. */
-template <int B, bool backward, int whole> struct lines {
-  packet<whole> x[B], dy[backward ? B : 1];
-
-  __device__ __forceinline__ void load(const split &s, const place &w, int first)
+  template <bool once, class At> __device__ __forceinline__ void load(const split &s, const At &at)
   {
 #pragma unroll
     for (int b = 0; b < B; b++) {
-      int64_t line = w.from + (int64_t)(first + b) * w.step;
-      ::load(x[b], s, X, line * s.line_step[X] + w.g0, w.n);
-      if constexpr (backward) ::load(dy[b], s, DY, line * s.line_step[DY] + w.g0, w.n);
+      const place w = at(b);
+      load_one<once>(x[b], s.p[X], s.dtype[X], w.x, w.n);
+      if constexpr (backward) load_one<once>(second[b], s.p[DY], s.dtype[DY], w.dy, w.n);
+      if constexpr (what == FOLLOWED) if (s.tail.second) second[b].load(s.tail.second, dtype3(s.dtype[Y]), w.y, w.n, 0);
+    }
+  }
+  template <class At, class F> __device__ __forceinline__ void finish(const split &s, const At &at, const F &f) const
+  {
+#pragma unroll
+    for (int b = 0; b < B; b++) {
+      const place w = at(b);
+      if (w.n <= 0) continue;
+      float v[V], u[V] = {};
+      x[b].open(v);
+      if constexpr (backward) second[b].open(u);
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] = f.template of<what>(i, v[i], u[i]);
+      if constexpr (!backward) s.tail.follow<what == FOLLOWED>(v, second[two ? b : 0], w.y, w.n);
+      if constexpr (whole) vector_store_once<whole>(v, s.p[Y], w.y);         /* streaming store: x should stay in L2 */
+      else vector_store(v, s.p[Y], dtype3(s.dtype[Y]), w.y, 1, w.n);
     }
   }
 };
+
+/* ---- measure, columns: a thread has V groups of every apart-th line --------------------------------------------------------- */
 
 /* Per group of a thread: its moments, or sum dy and sum dy h. */
 template <bool backward> struct gathered {
   float a[V], b[V];
   float mean[backward ? V : 1], rstd[backward ? V : 1];
 
-  template <int B, int whole> __device__ __forceinline__ void add(const split &s, const lines<B, backward, whole> &l, int before)
+  template <int what, int whole, int B> __device__ __forceinline__ void add(const split &s, const batch<what, whole, B> &l, int before)
   {
     if constexpr (!backward) {
       moments_add<B>(a, b, (float)before, s.centred, [&](int k, float (&v)[V]) { l.x[k].open(v); });
@@ -148,7 +159,7 @@ template <bool backward> struct gathered {
       for (int k = 0; k < B; k++) {
         float v[V], u[V];
         l.x[k].open(v);
-        l.dy[k].open(u);
+        l.second[k].open(u);
 #pragma unroll
         for (int i = 0; i < V; i++) a[i] += u[i], b[i] += u[i] * ((v[i] - mean[i]) * rstd[i]);
       }
@@ -162,39 +173,50 @@ __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns
   typedef typename std::conditional<backward, sums, moments>::type S;
   constexpr int B = backward ? batch_of<whole> / 2 : batch_of<whole>;
   __shared__ float4 seen[WARPS][32 * V];
-  place w(s, blockIdx.y * s.chunk, min((blockIdx.y + 1) * s.chunk, s.lines));
+  constexpr int what = backward ? BACKWARD : FORWARD;
+  const int lane = threadIdx.x & ((1 << s.lanes) - 1), row = threadIdx.x >> s.lanes, apart = THREADS >> s.lanes;
+  const int64_t g0 = ((int64_t)blockIdx.x << s.lanes | lane) * V, from = blockIdx.y * s.chunk + row,
+                end = min((blockIdx.y + 1) * s.chunk, s.lines);
+  const int n = (int)max((int64_t)0, min((int64_t)V, s.groups - g0)),
+            count = n > 0 && from < end ? (int)((end - from + apart - 1) / apart) : 0;        /* lines of the thread */
+  const auto load = [&](auto &to, int first) {
+    to.template load<false>(s, [&](int b) {
+      const int64_t line = from + (int64_t)(first + b) * apart;
+      return place{ line * s.line_step[X] + g0, 0, line * s.line_step[DY] + g0, n };
+    });
+  };
   gathered<backward> all = {};
   if constexpr (backward) {
 #pragma unroll
     for (int i = 0; i < V; i++) {
-      all.mean[i] = s.centred && i < w.n ? s.get(MEAN, w.g0 + i, 0) : 0;
-      all.rstd[i] = i < w.n ? s.get(RSTD, w.g0 + i, 1) : 1;
+      all.mean[i] = s.centred && i < n ? s.get(MEAN, g0 + i, 0) : 0;
+      all.rstd[i] = i < n ? s.get(RSTD, g0 + i, 1) : 1;
     }
   }
   int k = 0;
-  lines<B, backward, whole> next;
-  if (B <= w.count) next.load(s, w, 0);
+  batch<what, whole, B> next;
+  if (B <= count) load(next, 0);
 #pragma unroll 1
-  for (; k + B <= w.count; k += B) {      /* the next batch's loads are in flight */
-    lines<B, backward, whole> now = next;
-    if (k + 2 * B <= w.count) next.load(s, w, k + B);
+  for (; k + B <= count; k += B) {        /* the next batch's loads are in flight */
+    const batch<what, whole, B> now = next;
+    if (k + 2 * B <= count) load(next, k + B);
     all.add(s, now, k);
   }
 #pragma unroll 1
-  for (; k < w.count; k++) {
-    lines<1, backward, whole> one;
-    one.load(s, w, k);
+  for (; k < count; k++) {
+    batch<what, whole, 1> one;
+    load(one, k);
     all.add(s, one, k);
   }
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    S one = S::unpack(make_float4(all.a[i], all.b[i], (float)w.count, 0));
-    warp_join(one, s.lanes);
-    if (threadIdx.x % 32 < s.lanes) seen[threadIdx.x / 32][threadIdx.x % 32 * V + i] = one.pack();
+    S one = S::unpack(make_float4(all.a[i], all.b[i], (float)count, 0));
+    warp_join(one, 1 << s.lanes);
+    if (threadIdx.x % 32 < 1 << s.lanes) seen[threadIdx.x / 32][threadIdx.x % 32 * V + i] = one.pack();
   }
   __syncthreads();
-  int64_t g = blockIdx.x * (int64_t)(s.lanes * V) + threadIdx.x;      /* one column a thread */
-  if (threadIdx.x >= s.lanes * V || g >= s.groups) return;
+  int64_t g = ((int64_t)blockIdx.x << s.lanes) * V + threadIdx.x;     /* one column a thread */
+  if (threadIdx.x >= V << s.lanes || g >= s.groups) return;
   S total = S::unpack(seen[0][threadIdx.x]);
   for (int v = 1; v < WARPS; v++) total.join(S::unpack(seen[v][threadIdx.x]));
   s.part[blockIdx.y * s.groups + g] = total.pack();
@@ -202,45 +224,33 @@ __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns
 
 /* ---- measure, planes: a block has a chunk of one group ---------------------------------------------------------------------- */
 
-struct plane_place { int64_t x, y, dy; int n; };
-/* Offsets of vector j of a group, and how many of its elements exist. */
-__device__ __forceinline__ plane_place place_of(const split &s, int64_t g, uint32_t j, uint32_t vectors)
-{
-  uint32_t line = j / vectors;
-  int64_t at = (int64_t)(j - line * vectors) * V;
-  return { g * s.step[X] + line * s.line_step[X] + at, g * s.step[Y] + line * s.line_step[Y] + at,
-           g * s.step[DY] + line * s.line_step[DY] + at, (int)min((int64_t)V, s.line - at) };
-}
-
 template <int B, bool backward, int whole>
 __device__ __forceinline__ void take_vectors(const split &s, int64_t g, uint32_t j, uint32_t vectors, float &count, float &a, float &b,
                                              float mean, float rstd)
 {
-  packet<whole> x[B], dy[backward ? B : 1];
+  batch<backward ? BACKWARD : FORWARD, whole, B> l;
   int n[B];
-#pragma unroll
-  for (int k = 0; k < B; k++) {
-    plane_place w = place_of(s, g, j + k * THREADS, vectors);
-    load(x[k], s, X, w.x, w.n);
-    if constexpr (backward) load(dy[k], s, DY, w.dy, w.n);
+  l.template load<false>(s, [&](int k) {
+    const place w = place_of(s, g, j + k * THREADS, vectors);
     n[k] = w.n;
-  }
+    return w;
+  });
   if constexpr (backward) {
 #pragma unroll
     for (int k = 0; k < B; k++) {
       float v[V], u[V];
-      x[k].open(v);
-      dy[k].open(u);
+      l.x[k].open(v);
+      l.second[k].open(u);
 #pragma unroll
       for (int i = 0; i < V; i++) a += u[i], b += whole || i < n[k] ? u[i] * ((v[i] - mean) * rstd) : 0;
     }
   } else {                                /* as moments_add, for one group */
     float v[V], s1 = 0, s2 = 0, more = 0;
-    if (s.centred && count == 0) x[0].open(v), a = v[0];
+    if (s.centred && count == 0) l.x[0].open(v), a = v[0];
     float from = fabsf(a) < INFINITY ? a : 0;
 #pragma unroll
     for (int k = 0; k < B; k++) {
-      x[k].open(v);
+      l.x[k].open(v);
       more += (float)n[k];
 #pragma unroll
       for (int i = 0; i < V; i++) {
@@ -288,7 +298,7 @@ template <class S> __device__ __forceinline__ S of_group(const split &s, int64_t
   const int lane = threadIdx.x % 32;
   S all = {};
 #pragma unroll 4
-  for (int i = threadIdx.x / TOGETHER; i < s.chunks && g < s.groups; i += BY) all.join(S::unpack(s.part[i * s.groups + g]));
+  for (int i = threadIdx.x / TOGETHER; i < (int)s.chunks && g < s.groups; i += BY) all.join(S::unpack(s.part[i * s.groups + g]));
   warp_join(all, TOGETHER);
   if (lane < TOGETHER) seen[threadIdx.x / 32 * TOGETHER + lane] = all.pack();
   __syncthreads();
@@ -316,256 +326,266 @@ __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant_
     for (int i = 0; i < TOGETHER; i++) {
       const int64_t h = blockIdx.x * (int64_t)TOGETHER + i;
       if (s.dtype[X] == QN_F16 || h >= s.groups || !far_out(__shfl_sync(~0u, all.squares, i))) continue;
-      const far_statistics far = far_measure({ s.p[X], nullptr, s.dtype[X], s.lines, s.line_step[X], s.line }, h * s.step[X], s.centred,
+      const far_statistics far = far_measure({ s.p[X], s.dtype[X], s.lines, s.line_step[X], s.line }, h * s.step[X], s.centred,
                                              s.eps, 32);
       if (threadIdx.x == i) of = far;
     }
     if (threadIdx.x >= TOGETHER || g >= s.groups) return;
-    s.put(MEAN, g, of.mean);
-    s.put(RSTD, g, of.rstd);
-    s.put(NEW_MEAN, g, (1 - s.momentum) * s.get(RUNNING_MEAN, g, 0) + s.momentum * of.mean);
-    s.put(NEW_VAR, g, (1 - s.momentum) * s.get(RUNNING_VAR, g, 0) + s.momentum * of.unbiased);
+    norm_leave(s.momentum, of.mean, of.rstd, of.unbiased, [&](int t) { return s.get(t, g, 0); }, [&](int t, float v) { s.put(t, g, v); });
     s.keep(g, of.mean, of.rstd, s.get(SCALE, g, 1), s.get(SHIFT, g, 0), 0);
   }
 }
 
-/* ---- apply ------------------------------------------------------------------------------------------------------- */
+/* ---- apply -------------------------------------------------------------------------------------------------------------------------- */
+
+/* A parameter of N neighbouring groups, of which n exist. */
+template <int N> struct numbers { float v[N]; };
+
+template <int N> static __device__ numbers<N> any_numbers(const void *p, uint32_t dtype, int64_t at, int64_t step, int n)
+{
+  numbers<N> f;
+#pragma unroll
+  for (int i = 0; i < N; i++) f.v[i] = i < n ? element_load<float>(p, at + i * step, dtype3(dtype)) : 0;
+  return f;
+}
+/* Out of line, so that the usual path keeps its loads together. */
+static __device__ __noinline__ numbers<V> odd_numbers(const void *p, uint32_t dtype, int64_t at, int64_t step, int n)
+{
+  return any_numbers<V>(p, dtype, at, step, n);
+}
+/* plain: of f32, contiguous, aligned, all or none existing. */
+template <int N, bool plain> __device__ __forceinline__ numbers<N> floats(const float *from, int n, float absent)
+{
+  numbers<N> f;
+#pragma unroll
+  for (int i = 0; i < N; i++) f.v[i] = !plain && i < n ? from[i] : absent;
+  if constexpr (plain) if (from && n > 0) vector_load_whole<QN_F32>(f.v, from, 0);
+  return f;
+}
 
 /* The factors of N neighbouring groups. */
 template <int N> struct factors {
-  float f[FACTORS][N], unit;              /* unit: of far_normalized */
+  numbers<N> mean, rstd, scale, p, q;
+  float      unit;                        /* of far_normalized */
 
-  template <bool backward, int whole> __device__ __forceinline__ void read(const split &s, int64_t g, int n)
+  __device__ __forceinline__ numbers<N> read(const split &s, int t, int64_t g, int n, float absent)
   {
-#pragma unroll
-    for (int k = 0; k < FACTORS - !backward; k++) {
-      const float *from = s.factor + k * s.groups + g;
-      if constexpr (whole && N == V) vector_load_whole<QN_F32>(f[k], from, 0);
-      else
-#pragma unroll
-        for (int i = 0; i < N; i++) f[k][i] = i < n ? from[i] : 0;
+    if (s.p[t] && N == 1) return any_numbers<N>(s.p[t], s.dtype[t], g * s.step[t], 0, n);
+    if constexpr (N > 1) {
+      if (s.p[t] && !s.plain) return odd_numbers(s.p[t], s.dtype[t], g * s.step[t], s.step[t], n);
+      return floats<N, true>(s.p[t] ? (const float *)s.p[t] + g : nullptr, n, absent);
     }
-    if constexpr (!backward) unit = far_unit(f[F_MEAN], f[F_RSTD]);
+    return floats<N, false>(nullptr, 0, absent);
   }
-  template <bool backward> __device__ __forceinline__ float of(int i, float x, float dy) const
+  template <int whole> __device__ __forceinline__ numbers<N> computed(const split &s, int k, int64_t g, int n)
   {
-    float h = backward ? (x - f[F_MEAN][i]) * f[F_RSTD][i] : far_normalized(x, unit, f[F_MEAN][i], f[F_RSTD][i]);
-    return backward ? f[F_RSTD][i] * (dy * f[F_SCALE][i] - f[F_P][i] - h * f[F_Q][i]) : h * f[F_SCALE][i] + f[F_P][i];
+    return floats<N, whole != 0 && N == V>(s.factor + k * s.groups + g, n, 0);
+  }
+  template <int what, int whole> __device__ __forceinline__ void take(const split &s, int64_t g, int n)
+  {
+    if (what != GIVEN && (what != FOLLOWED || s.factor)) {
+      mean = computed<whole>(s, F_MEAN, g, n), rstd = computed<whole>(s, F_RSTD, g, n), scale = computed<whole>(s, F_SCALE, g, n);
+      p = computed<whole>(s, F_P, g, n);
+      if constexpr (what == BACKWARD) q = computed<whole>(s, F_Q, g, n);
+    } else {
+      mean = read(s, MEAN, g, n, 0);
+      rstd = read(s, VAR, g, n, 1);
+      scale = read(s, SCALE, g, n, 1);
+      p = read(s, SHIFT, g, n, 0);
+#pragma unroll
+      for (int i = 0; i < N; i++) rstd.v[i] = 1 / sqrtf(rstd.v[i] + s.eps);
+    }
+    if constexpr (what == FORWARD || what == FOLLOWED) unit = far_unit(mean.v, rstd.v);
+  }
+  template <int what> __device__ __forceinline__ float of(int element, float x, float dy) const
+  {
+    const int i = element % N;
+    const bool far = what == FORWARD || what == FOLLOWED;
+    const float h = far ? far_normalized(x, unit, mean.v[i], rstd.v[i]) : (x - mean.v[i]) * rstd.v[i];
+    return what == BACKWARD ? rstd.v[i] * (dy * scale.v[i] - p.v[i] - h * q.v[i]) : h * scale.v[i] + p.v[i];
   }
 };
 
+template <int what, int whole, bool columns>
+constexpr int apply_batch = what == BACKWARD ? columns ? batch_of<whole> / 2 : batch_of<whole> : whole ? batch_of<whole> : 4;
+constexpr int resident(bool columns, int what, int whole) { return !whole ? 1 : what == FOLLOWED ? 2 : columns ? RESIDENT : RESIDENT + 1; }
+
 /* apply's blocks take parts of measure's chunks, in reverse order: the last measured first. */
-__device__ __forceinline__ void apply_range(const split &s, int64_t *from, int64_t *to)
+template <int what> __device__ __forceinline__ void apply_range(const split &s, uint32_t block, int64_t *from, int64_t *to)
 {
-  uint32_t part = blockIdx.y / (uint32_t)s.chunks, chunk = (uint32_t)s.chunks - 1 - (blockIdx.y - part * s.chunks);
-  int64_t end = min((chunk + 1) * s.chunk, s.pieces);
-  *to = end - part * s.share;
+  if (what == GIVEN) {
+    *from = block * (uint32_t)s.share, *to = min(*from + s.share, s.pieces);
+    return;
+  }
+  const uint32_t part = block / s.chunks, chunk = s.chunks - 1 - (block - part * s.chunks);
+  *to = min((chunk + 1) * s.chunk, s.pieces) - part * s.share;
   *from = max(chunk * s.chunk, *to - s.share);
 }
 
-/* Kinds of apply: y and relu; dx; y and any steps, in a kernel of its own that has the registers for them. */
-enum { FORWARD, BACKWARD, FOLLOWED };
-
-/* Finishes and stores n elements of y or dx at `at`; second: the added tensor's. */
+/* Columns: a thread has V groups of every apart-th line of the block's. The factors are read while the first loads are in flight. */
 template <int what, int whole>
-__device__ __forceinline__ void finish(const split &s, float (&v)[V], const packet<whole> &second, int64_t at, int n)
+__global__ void __launch_bounds__(THREADS, resident(true, what, whole)) apply_columns(const __grid_constant__ split s)
 {
-  if constexpr (what != BACKWARD) s.tail.follow<what == FOLLOWED>(v, second, at, n);
-  store<whole>(v, s, at, n);
-}
-
-template <int B, int what, int whole>
-__device__ __forceinline__ void apply_lines(const split &s, const place &w, int first, const factors<V> &f)
-{
-  constexpr bool backward = what == BACKWARD;
-  lines<B, backward, whole> l;
-  packet<whole> second[what == FOLLOWED ? B : 1];
-  int64_t at = (w.from + (int64_t)first * w.step) * s.line_step[Y] + w.g0, step = w.step * s.line_step[Y];
-  l.load(s, w, first);
-  if (what == FOLLOWED && s.tail.second)
-#pragma unroll
-    for (int b = 0; b < B; b++) second[what == FOLLOWED ? b : 0].load(s.tail.second, dtype3(s.dtype[Y]), at + b * step, w.n, 0);
-#pragma unroll
-  for (int b = 0; b < B; b++) {
-    float v[V], u[V] = {};
-    l.x[b].open(v);
-    if constexpr (backward) l.dy[b].open(u);
-#pragma unroll
-    for (int i = 0; i < V; i++) v[i] = f.template of<backward>(i, v[i], u[i]);
-    finish<what>(s, v, second[what == FOLLOWED ? b : 0], at + b * step, w.n);
-  }
-}
-
-template <int what, int whole> __device__ __forceinline__ void take_columns(const split &s)
-{
-  constexpr int B = what == BACKWARD ? batch_of<whole> / 2 : batch_of<whole>;
+  constexpr int B = apply_batch<what, whole, true>;
+  const int lane = threadIdx.x & ((1 << s.lanes) - 1), row = threadIdx.x >> s.lanes, apart = THREADS >> s.lanes;
+  const uint32_t block = blockIdx.x / s.side;
   int64_t from, to;
-  apply_range(s, &from, &to);
-  place w(s, from, to);
+  apply_range<what>(s, block, &from, &to);
+  const int64_t g = ((int64_t)(blockIdx.x - block * s.side) << s.lanes | lane) * V;
+  const int n = (int)min((int64_t)V, s.groups - g), lines = (int)(to - from) - row;
+  int64_t x = (from + row) * s.line_step[X] + g, y = (from + row) * s.line_step[Y] + g, dy = (from + row) * s.line_step[DY] + g;
+  const int64_t x_apart = apart * s.line_step[X], y_apart = apart * s.line_step[Y], dy_apart = apart * s.line_step[DY];
+  int line = 0;
+  const auto at = [&](int b) {
+    return place{ x + b * x_apart, y + b * y_apart, dy + b * dy_apart, line + b * apart < lines ? n : 0 };
+  };
+  batch<what, whole, B> some;
+  some.template load<true>(s, at);
   factors<V> f;
-  if (w.n > 0) f.template read<what == BACKWARD, whole>(s, w.g0, w.n);
-  int k = 0;
+  f.template take<what, whole>(s, g, n);
 #pragma unroll 1
-  for (; k + B <= w.count; k += B) apply_lines<B, what, whole>(s, w, k, f);
-#pragma unroll 1
-  for (; k < w.count; k++) apply_lines<1, what, whole>(s, w, k, f);
-}
-
-template <int B, int what, int whole>
-__device__ __forceinline__ void apply_vectors(const split &s, int64_t g, uint32_t j, uint32_t vectors, const factors<1> &f)
-{
-  constexpr bool backward = what == BACKWARD;
-  packet<whole> x[B], dy[backward ? B : 1], second[what == FOLLOWED ? B : 1];
-  plane_place w[B];
-#pragma unroll
-  for (int k = 0; k < B; k++) {
-    w[k] = place_of(s, g, j + k * THREADS, vectors);
-    load(x[k], s, X, w[k].x, w[k].n);
-    if constexpr (backward) load(dy[k], s, DY, w[k].dy, w[k].n);
-    if (what == FOLLOWED && s.tail.second) second[what == FOLLOWED ? k : 0].load(s.tail.second, dtype3(s.dtype[Y]), w[k].y, w[k].n, 0);
-  }
-#pragma unroll
-  for (int k = 0; k < B; k++) {
-    float v[V], u[V] = {};
-    x[k].open(v);
-    if constexpr (backward) dy[k].open(u);
-#pragma unroll
-    for (int i = 0; i < V; i++) v[i] = f.template of<backward>(0, v[i], u[i]);
-    finish<what>(s, v, second[what == FOLLOWED ? k : 0], w[k].y, w[k].n);
+  for (;;) {
+    some.finish(s, at, f);
+    line += B * apart, x += B * x_apart, y += B * y_apart, dy += B * dy_apart;
+    if (line >= lines) break;
+    some.template load<true>(s, at);
   }
 }
 
-template <int what, int whole> __device__ __forceinline__ void take_planes(const split &s)
+/* Planes: a block has vectors of one group. */
+template <int what, int whole>
+__global__ void __launch_bounds__(THREADS, resident(false, what, whole)) apply_planes(const __grid_constant__ split s)
 {
-  constexpr int B = batch_of<whole>;
-  int64_t g = blockIdx.x, from, to;
-  apply_range(s, &from, &to);
-  uint32_t vectors = (uint32_t)s.vectors();
+  constexpr int B = apply_batch<what, whole, false>;
+  const uint32_t block = blockIdx.x / s.side, g = blockIdx.x - block * s.side, vectors = (uint32_t)s.vectors();
+  int64_t begin, to;
+  apply_range<what>(s, block, &begin, &to);
+  uint32_t from = (uint32_t)begin;
+  const auto at = [&](int b) {
+    const uint32_t j = from + threadIdx.x + b * THREADS;
+    place w = place_of(s, g, j, vectors);
+    if (j >= to) w.n = 0;
+    return w;
+  };
+  batch<what, whole, B> some;
+  some.template load<true>(s, at);
   factors<1> f;
-  f.template read<what == BACKWARD, whole>(s, g, 1);
-  int64_t j = from + threadIdx.x;
+  f.template take<what, whole>(s, g, 1);
 #pragma unroll 1
-  for (; j + (B - 1) * THREADS < to; j += B * THREADS) apply_vectors<B, what, whole>(s, g, (uint32_t)j, vectors, f);
-#pragma unroll 1
-  for (; j < to; j += THREADS) apply_vectors<1, what, whole>(s, g, (uint32_t)j, vectors, f);
+  for (;;) {
+    some.finish(s, at, f);
+    from += B * THREADS;
+    if (from >= to) break;
+    some.template load<true>(s, at);
+  }
 }
 
-template <int what, int whole>
-__global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) apply_columns(const __grid_constant__ split s)
-{
-  take_columns<what, whole>(s);
-}
-template <int what, int whole>
-__global__ void __launch_bounds__(THREADS, whole ? RESIDENT + 1 : 1) apply_planes(const __grid_constant__ split s)
-{
-  take_planes<what, whole>(s);
-}
-template <int whole> __device__ __forceinline__ void take_followed(const split &s)
-{
-  if (s.columns) take_columns<FOLLOWED, whole>(s);
-  else take_planes<FOLLOWED, whole>(s);
-}
-/* One kernel for all dtypes: the steps are long, and each kernel would have its own copy. */
-__global__ static void __launch_bounds__(THREADS, 2) apply_followed(const __grid_constant__ split s)
-{
-  if (s.dtype[Y] == QN_F32) take_followed<QN_F32>(s);
-  else if (s.dtype[Y] == QN_BF16) take_followed<QN_BF16>(s);
-  else take_followed<QN_F16>(s);
-}
-
-/* ---- prepare, run --------------------------------------------------------------------------------------------------- */
+/* ---- prepare, run ------------------------------------------------------------------------------------------------------------------- */
 
 typedef void (*kernel)(split);
-struct state { split s; norm_follower after; int32_t number[TENSORS]; kernel measure, apply; };
+struct state { split s; norm_follower after; int32_t number[TENSORS]; kernel measure, apply; unsigned applied; };
 
-template <int what, int whole> static void choose(state *st)
+template <int whole> static kernel measure_kernel(bool columns, bool backward)
 {
-  constexpr bool backward = what == BACKWARD;
-  st->measure = st->s.columns ? measure_columns<backward, whole> : measure_planes<backward, whole>;
-  st->apply = st->s.columns ? apply_columns<what, whole> : apply_planes<what, whole>;
+  return columns ? backward ? measure_columns<true, whole> : measure_columns<false, whole>
+                 : backward ? measure_planes<true, whole> : measure_planes<false, whole>;
 }
-template <int what> static void choose_dtype(state *st, uint32_t whole)
+template <int what, int whole> static kernel apply_kernel(bool columns)
 {
-  if (whole == QN_F32) choose<what, QN_F32>(st);
-  else if (whole == QN_BF16) choose<what, QN_BF16>(st);
-  else if (whole == QN_F16) choose<what, QN_F16>(st);
-  else choose<what, 0>(st);
+  return columns ? apply_columns<what, whole> : apply_planes<what, whole>;
+}
+template <int what> static kernel apply_of_dtype(uint32_t dtype, bool columns)
+{
+  return norm_of_dtype(dtype, apply_kernel<what, QN_F32>, apply_kernel<what, QN_BF16>, apply_kernel<what, QN_F16>)(columns);
+}
+static void choose_kernels(state *st, bool whole, bool tailed, bool given)
+{
+  const split &s = st->s;
+  const uint32_t dtype = s.dtype[X];
+  st->measure = whole ? norm_of_dtype(dtype, measure_kernel<QN_F32>, measure_kernel<QN_BF16>, measure_kernel<QN_F16>)(s.columns, s.backward)
+                      : measure_kernel<0>(s.columns, s.backward);
+  if (!whole)
+    st->apply = given ? apply_kernel<GIVEN, 0>(s.columns) : s.backward ? apply_kernel<BACKWARD, 0>(s.columns) : apply_kernel<FORWARD, 0>(s.columns);
+  else if (given && !tailed) st->apply = apply_of_dtype<GIVEN>(dtype, s.columns);
+  else if (s.backward) st->apply = apply_of_dtype<BACKWARD>(dtype, s.columns);
+  else st->apply = tailed ? apply_of_dtype<FOLLOWED>(dtype, s.columns) : apply_of_dtype<FORWARD>(dtype, s.columns);
 }
 
-static void roles_of(const qn_request *r, int32_t number[TENSORS])
-{
-  const qn_norm_roles a = qn_norm_roles_of(r->op[0].op);
-  const int8_t role[TENSORS] = { a.x, a.y < 0 ? a.dx : a.y, a.dy, a.scale, a.shift, a.mean, a.rstd, a.running_mean, a.running_var,
-                                 a.new_mean, a.new_var, a.dscale, a.dshift };
-  for (int t = 0; t < TENSORS; t++) number[t] = role[t] < 0 ? -1 : qn_role(&r->op[0], (uint32_t)role[t]);
-}
+static const char *const variants[] = { "1", "2", "4", nullptr };      /* inference: batches a thread */
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_norm *norm = (const qn_norm *)r->op[0].attr;
+  norm_problem p;
   state st = {};
   split &s = st.s;
-  roles_of(r, st.number);
-  const qn_value *x = &r->value[st.number[X]];
-  if (x->dtype == QN_F64) return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", "f64");
-
-  static const char *const name[TENSORS] = { "x", "y", "dy", "scale", "shift", "mean", "rstd", "running_mean", "running_var", "new_mean",
-                                             "new_var", "dscale", "dshift" };
-  qn_status status = cuda_norm_by_group(r, st.number, name, SCALE, TENSORS, true, out);
+  const bool given = r->op[0].op == QN_OP_BATCH_NORM_INFERENCE;
+  const qn_status status = norm_open(r, 0, &p, out);
   if (status) return status;
-  const cuda_norm_nests nest = cuda_norm_nests_of(r, st.number, DY + 1, TENSORS);
-  const qn_nest &kept = nest.outer, &walked = nest.walked;
-  for (int t = 0; t < TENSORS; t++)
-    if (st.number[t] >= 0) s.dtype[t] = r->value[st.number[t]].dtype;
-  s.groups = nest.groups;
-  s.n = nest.length;
-  if (kept.rank > 1)
-    return qn_refuse(out, "the dims not normalized over must lie as one, in all tensors", "x", "1 that does not merge", "%d", kept.rank);
-  bool columns = kept.rank == 1 && walked.rank <= 1, planes = walked.rank == 1 || walked.rank == 2;
+  const qn_nest &in = p.in, &outer = p.outer;
+  bool varies = false;
+  for (int t = SCALE; t < TENSORS; t++)
+    for (int d = 0; d < in.rank && t < PARAMETERS_END; d++) varies |= in.stride[t][d] != 0;
+  for (int t = DSCALE; t < TENSORS && !given; t++)          /* what is written has an element for each group */
+    for (int d = 0; d < outer.rank; d++) varies |= p.number[t] >= 0 && outer.stride[t][d] == 0;
+  if (varies) return qn_refuse(out, "a parameter has one element for each group", "x", "", "%s", "others");
+  if (outer.rank > 1)
+    return qn_refuse(out, "the dims not normalized over must lie as one, in all tensors", "x", "1 that does not merge", "%d", outer.rank);
+  bool columns = outer.rank == 1 && in.rank <= 1, planes = in.rank == 1 || in.rank == 2;
   for (int t = X; t <= DY; t++) {
-    if (st.number[t] < 0) continue;
-    columns &= kept.rank == 1 && kept.stride[t][0] == 1;
-    planes &= walked.rank > 0 && walked.stride[t][walked.rank - 1] == 1;
+    if (p.number[t] < 0) continue;
+    columns &= outer.rank == 1 && outer.stride[t][0] == 1;
+    planes &= in.rank > 0 && in.stride[t][in.rank - 1] == 1;
   }
   if (!columns && !planes)
     return qn_refuse(out, "groups must lie side by side, or in contiguous runs", "x", "channels first or channels last", "%s",
                      "other strides");
+  memcpy(st.number, p.number, sizeof st.number);
+  memcpy(s.dtype, p.dtype, sizeof s.dtype);
+  s.groups = p.groups, s.n = p.length;
   s.columns = columns;
-  s.lines = columns ? s.n : walked.rank == 2 ? walked.dim[0] : 1;
-  s.line = columns ? 1 : walked.dim[walked.rank - 1];
-  for (int t = 0; t < 3; t++) s.line_step[t] = walked.rank && (columns || walked.rank == 2) ? walked.stride[t][0] : 0;
-  for (int t = 0; t < TENSORS; t++) s.step[t] = kept.rank ? kept.stride[t][0] : 0;
-  s.eps = (float)norm->eps;
-  s.momentum = (float)norm->momentum;
-  s.centred = r->op[0].op != QN_OP_RMS_NORM && r->op[0].op != QN_OP_RMS_NORM_BACKWARD;
-  s.backward = st.number[DY] >= 0;
-
-  s.lanes = 32;
-  while (s.lanes > 1 && s.lanes * V / 2 >= s.groups) s.lanes /= 2;
+  s.lines = columns ? s.n : in.rank == 2 ? in.dim[0] : 1;
+  s.line = columns ? 1 : in.dim[in.rank - 1];
+  for (int t = 0; t < 3; t++) s.line_step[t] = in.rank && (columns || in.rank == 2) ? in.stride[t][0] : 0;
+  s.plain = s.groups % V == 0;
+  for (int t = 0; t < TENSORS; t++) {
+    s.step[t] = outer.rank ? outer.stride[t][0] : 0;
+    if (t > DY && p.number[t] >= 0) s.plain &= s.dtype[t] == QN_F32 && s.step[t] == 1 && r->value[p.number[t]].align >= 16;
+  }
+  s.eps = p.eps, s.momentum = p.momentum, s.centred = p.centred, s.backward = p.backward;
+  for (s.lanes = 5; s.lanes > 0 && (V << s.lanes) / 2 >= s.groups;) s.lanes--;
   s.pieces = columns ? s.lines : s.lines * s.vectors();
-  int64_t side = columns ? qn_ceil_div(s.groups, s.lanes * V) : s.groups;
+  const int64_t side = columns ? qn_ceil_div(s.groups, V << s.lanes) : s.groups, apart = columns ? THREADS >> s.lanes : THREADS;
   if (side > INT32_MAX || s.pieces > INT32_MAX)
     return qn_refuse(out, "fewer than 2^31 groups and lines", "x", "", "%lld", (long long)s.groups);
-  bool whole = columns ? s.groups % V == 0 : s.line % V == 0;
-  for (int t = X; t <= DY; t++) {
-    const qn_value *v = st.number[t] < 0 ? nullptr : &r->value[st.number[t]];
-    if (v) whole &= v->dtype == x->dtype && v->align >= 16 && s.line_step[t] % V == 0 && (columns || s.step[t] % V == 0);
+  const bool whole = (columns ? s.groups : s.line) % V == 0 && norm_whole(r, &p, V, columns, columns || in.rank == 2);
+  const bool tailed = norm_follower_read(&st.after, r, p.number[Y], whole && !s.backward, &s.tail, out);
+  choose_kernels(&st, whole, tailed, given);
+  s.side = (uint32_t)side, s.chunks = 1, s.chunk = s.pieces;
+  if (given) {
+    /* computing the factors of columns costs as many instructions as two batches: up to four batches a thread if enough blocks remain */
+    s.share = (whole && p.dtype[X] == QN_F32 ? 2 : 4) * apart;
+    int v = 0;                            /* 1 << v batches */
+    if (r->variant) while (strcmp(r->variant, variants[v])) v++;
+    else while (columns && v < 2 && (s.pieces / s.share >> v) * side > 16 * (int64_t)r->device->units) v++;
+    s.share <<= v;
+    out->variant = variants[v];
+  } else {
+    /* Chunks for one wave of blocks, or (planes, whose partial results are small) two; at least a few batches a thread. */
+    const int64_t batch = 4 * apart, least = 4 * batch, blocks = (int64_t)r->device->units * (columns ? RESIDENT : 2 * (RESIDENT + 1));
+    s.chunk = qn_ceil_div(s.pieces, qn_min_i64(qn_ceil_div(s.pieces, least), qn_min_i64(MAX_CHUNKS, qn_max_i64(1, blocks / side))));
+    if (columns) s.chunk = qn_round_up(s.chunk, batch);
+    s.chunks = (uint32_t)qn_ceil_div(s.pieces, s.chunk);
+    /* apply: blocks of one batch are fastest, unless their prologue is long */
+    s.share = qn_min_i64(s.chunk, !tailed ? qn_round_up(qn_ceil_div(s.chunk, 32), batch) : qn_max_i64(least, qn_ceil_div(s.chunk, 16)));
+    out->workspace = (uint64_t)s.chunks * (uint64_t)s.groups * sizeof(float4) + (uint64_t)s.groups * FACTORS * sizeof(float);
   }
-  const bool tailed = norm_follower_read(&st.after, r, st.number[Y], whole && !s.backward, &s.tail, out);
-  if (s.backward) choose_dtype<BACKWARD>(&st, whole ? x->dtype : 0);
-  else choose_dtype<FORWARD>(&st, whole ? x->dtype : 0);
-  if (tailed) st.apply = apply_followed;
-  /* Chunks for one wave of blocks, or (planes, whose partial results are small) two; at least a few batches a thread. */
-  int64_t batch = batch_of<QN_BF16> * (columns ? THREADS / s.lanes : THREADS), least = 4 * batch;
-  int64_t blocks = (int64_t)r->device->units * (columns ? RESIDENT : 2 * (RESIDENT + 1));
-  int64_t chunks = qn_min_i64(qn_ceil_div(s.pieces, least), qn_min_i64(MAX_CHUNKS, qn_max_i64(1, blocks / side)));
-  s.chunk = qn_ceil_div(s.pieces, chunks);
-  if (columns) s.chunk = qn_round_up(s.chunk, batch);
-  s.chunks = (int32_t)qn_ceil_div(s.pieces, s.chunk);
-  /* apply: blocks of one batch are fastest, unless their prologue is long */
-  s.share = qn_min_i64(s.chunk, !tailed ? qn_round_up(qn_ceil_div(s.chunk, 32), batch) : qn_max_i64(least, qn_ceil_div(s.chunk, 16)));
-  out->workspace = (uint64_t)s.chunks * (uint64_t)s.groups * sizeof(float4) + (uint64_t)s.groups * FACTORS * sizeof(float);
-
+  const int64_t parts = s.chunks * qn_ceil_div(s.chunk, s.share);
+  if (parts > INT32_MAX / side) return qn_refuse(out, "fewer than 2^31 groups and lines", "x", "", "%lld", (long long)s.groups);
+  st.applied = (unsigned)(side * parts);
+  /* x (and dy) are read twice, the second time from L2 as far as they fit. (inference has no rival, and none: before a convolution that
+   * folds it in, a sum of estimates would decide.) */
+  const double again = p.moved / (p.backward ? 1.5 : 2), hit = (double)r->device->cache * 0.5;
+  if (!given) out->estimate = 9000 + (p.moved + (again > hit ? again - hit * 0.5 : again * 0.5)) / 3800;
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -574,16 +594,16 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const state *st = (const state *)p->state;
   cudaStream_t stream = (cudaStream_t)launch->stream;
   split s = st->s;
-  for (int t = 0; t < TENSORS; t++) s.p[t] = st->number[t] < 0 ? nullptr : launch->ptr[st->number[t]];
+  norm_pointers(s.p, st->number, launch);
   s.p[Y] = launch->ptr[st->after.chain.out];
   norm_follower_bind(&st->after, &s.tail, launch);
-  s.part = (float4 *)launch->workspace;
-  s.factor = (float *)(s.part + (int64_t)s.chunks * s.groups);
-  dim3 grid((unsigned)(s.columns ? qn_ceil_div(s.groups, s.lanes * V) : s.groups), (unsigned)s.chunks);
-  st->measure<<<grid, THREADS, 0, stream>>>(s);
-  combine<<<(unsigned)qn_ceil_div(s.groups, TOGETHER), THREADS, 0, stream>>>(s);
-  grid.y *= (unsigned)qn_ceil_div(s.chunk, s.share);
-  st->apply<<<grid, THREADS, 0, stream>>>(s);
+  if (!s.p[VAR]) {
+    s.part = (float4 *)launch->workspace;
+    s.factor = (float *)(s.part + (int64_t)s.chunks * s.groups);
+    st->measure<<<dim3(s.side, s.chunks), THREADS, 0, stream>>>(s);
+    combine<<<(unsigned)qn_ceil_div(s.groups, TOGETHER), THREADS, 0, stream>>>(s);
+  }
+  st->apply<<<st->applied, THREADS, 0, stream>>>(s);
   return cuda_check(cudaGetLastError(), "norm_split");
 }
 
@@ -592,5 +612,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 static const qn_engine row[] = {
   ROW(QN_OP_BATCH_NORM), ROW(QN_OP_BATCH_NORM_BACKWARD),
   ROW(QN_OP_LAYER_NORM), ROW(QN_OP_LAYER_NORM_BACKWARD), ROW(QN_OP_RMS_NORM), ROW(QN_OP_RMS_NORM_BACKWARD),
+  { "inference", QN_OP_BATCH_NORM_INFERENCE, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, variants, nullptr, prepare, nullptr, run, cuda_release },
 };
 CUDA_ENGINES(norm_split) = { row, sizeof row / sizeof *row };
