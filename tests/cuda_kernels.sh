@@ -17,7 +17,6 @@ conv_first_filter          .                                60  held to the regi
 conv_winograd              gradient                         48  sums again where a result is not finite, which is rare
 norm_kept                  .                                64  rows kept by a cluster
 norm_rows                  norm_backward_rowsILi512ELi4   1200  rows too long for what clusters there are
-pool_lp                    pool_lp                         110  powers, where no layout is known or they leave the format
 pool_vector                pool_s                          130  averages again where a result is not finite, which is rare
 sampling_sorted            gather_points                    60  sums of so many points that they are added in blocks
 sampling_sorted            gather_direct                   100  generic: slow is allowed

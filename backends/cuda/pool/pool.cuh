@@ -199,6 +199,159 @@ __device__ __forceinline__ void windows_over(const pool &p, int d, int x, int *f
   *last = min((int)cuda_quotient(x + p.before[d], p.by_step[d]), p.out[d] - 1);
 }
 
+/* ---- the mean of a window whose sum overflows in float though its mean does not, in double ------------------------------- */
+
+/* plane: offset of the window's plane in x. Inlined: a call, though never made, costs kernels 5%. */
+__device__ __forceinline__ float pool_far_mean(const pool &p, int64_t plane, int o0, int o1, int o2)
+{
+  const int o[3] = { o0, o1, o2 };
+  const window w = window_of(p, o);
+  double sum = 0;
+#pragma unroll 1
+  for (int i = 0; i < w.size[0] * w.size[1]; i++) {
+    const int z = w.begin[0] + i / w.size[1] * p.dilation[0], y = w.begin[1] + i % w.size[1] * p.dilation[1];
+    if ((unsigned)z >= (unsigned)p.in[0] || (unsigned)y >= (unsigned)p.in[1]) continue;
+    const int64_t row = plane + z * p.x_stride[2] + y * p.x_stride[3];
+#pragma unroll 1
+    for (int r = 0; r < w.size[2]; r++) {
+      const int x = w.begin[2] + r * p.dilation[2];
+      if ((unsigned)x < (unsigned)p.in[2]) sum += element_load<float>(p.x, row + x * p.x_stride[4], dtype3(p.dtype));
+    }
+  }
+  return (float)(sum / fmax((double)divisor_of(p, w), 1.));
+}
+/* Is a mean not finite, so that pool_far_mean is to be asked? f16 has no such sums. */
+template <int dtype> __device__ __forceinline__ bool pool_far(float mean) { return dtype != QN_F16 && !(fabsf(mean) < INFINITY); }
+/* Mends those of the first `many` means that are not finite, by far(i). */
+template <int dtype, int N, class F> __device__ __forceinline__ void pool_mend(float (&mean)[N], int many, F far)
+{
+  bool any = false;
+#pragma unroll
+  for (int i = 0; i < N; i++) any |= pool_far<dtype>(mean[i]);
+  if (!any) return;
+#pragma unroll 1
+  for (int i = 0; i < many; i++) {        /* one copy of the code; constant indices keep the means in registers */
+    float v = 0;
+#pragma unroll
+    for (int e = 0; e < N; e++) v = e == i ? mean[e] : v;
+    if (!pool_far<dtype>(v)) continue;
+    v = far(i);
+#pragma unroll
+    for (int e = 0; e < N; e++) mean[e] = e == i ? v : mean[e];
+  }
+}
+
+/* ---- sweeps ---------------------------------------------------------------------------------------------------- */
+
+/* SWEEP adjacent windows of stride 1 along a line, whose common part is reduced once. */
+enum { SWEEP = 5 };                       /* windows a thread; odd, so that neighbouring lanes read different banks */
+
+/* Reduces with `join`, from `none` on, SWEEP windows of `size` >= SWEEP places; window k begins at first + k. Places outside
+ * 0..extent-1 are skipped. load: reads the V values of one place. */
+template <int V, class T, class L, class J>
+__device__ __forceinline__ void sweep(T (&f)[SWEEP][V], int first, int size, int extent, T none, L load, J join)
+{
+  enum { AT_ONCE = 3 };
+  const auto join_all = [&](T (&a)[V], const T (&b)[V]) {
+#pragma unroll
+    for (int i = 0; i < V; i++) a[i] = join(a[i], b[i]);
+  };
+  const auto place = [&](T (&v)[V], int at, bool within) {
+    if (within && (unsigned)at < (unsigned)extent) return load(v, at);
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = none;
+  };
+  T all[V], left[SWEEP - 1][V], right[SWEEP - 1][V];
+#pragma unroll
+  for (int k = 0; k < SWEEP - 1; k++) place(left[k], first + k, true), place(right[k], first + size + k, true);
+#pragma unroll
+  for (int i = 0; i < V; i++) all[i] = none;
+#pragma unroll 1
+  for (int at = SWEEP - 1; at < size; at += AT_ONCE) {
+    T v[AT_ONCE][V];
+#pragma unroll
+    for (int b = 0; b < AT_ONCE; b++) place(v[b], first + at + b, at + b < size);
+#pragma unroll
+    for (int b = 0; b < AT_ONCE; b++) join_all(all, v[b]);
+  }
+#pragma unroll
+  for (int k = 1; k < SWEEP - 1; k++) join_all(left[SWEEP - 2 - k], left[SWEEP - 1 - k]), join_all(right[k], right[k - 1]);
+#pragma unroll
+  for (int k = 0; k < SWEEP; k++) {
+#pragma unroll
+    for (int i = 0; i < V; i++) f[k][i] = all[i];
+    if (k < SWEEP - 1) join_all(f[k], left[k]);
+    if (k > 0) join_all(f[k], right[k - 1]);
+  }
+}
+
+static inline bool sweep_takes(const pool &p)
+{
+  bool takes = !p.adaptive;
+  for (int d = 1; d < 3; d++) takes = takes && p.size[d] >= SWEEP && p.step[d] == 1 && p.dilation[d] == 1;
+  return takes;
+}
+
+/* ---- lp: powers, roots and scaling ----------------------------------------------------------------------------------------- */
+
+enum { LP_MOST = 64 };                    /* largest p: 2^p and sums of it stay finite in f32 */
+
+static __device__ __noinline__ float lp_power_of(float t, float p) { return powf(t, p); }
+
+/* t to the power p, t >= 0. */
+template <int V> __device__ __forceinline__ void lp_power(float (&t)[V], float p)
+{
+  float all[V];
+#pragma unroll
+  for (int i = 0; i < V; i++) all[i] = p == 0 ? 1 : t[i];
+  if (p == rintf(p) && p <= 8) {
+#pragma unroll 1
+    for (int k = 1; k < (int)p; k++)
+#pragma unroll
+      for (int i = 0; i < V; i++) all[i] *= t[i];
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; i++) all[i] = lp_power_of(t[i], p);
+  }
+#pragma unroll
+  for (int i = 0; i < V; i++) t[i] = all[i];
+}
+
+__device__ __forceinline__ float lp_root(float t, float p)
+{
+  return p == 1 ? t : p == 2 ? sqrtf(t) : p == 3 ? cbrtf(t) : lp_power_of(t, 1 / p);
+}
+
+/* A power of two near the largest tap; in units of it no power overflows. */
+struct lp_unit {
+  float up, unit, inverse;  /* up: lifts values out of the subnormal range, where the inverse of a power of two would overflow */
+
+  lp_unit() = default;
+  __device__ __forceinline__ lp_unit(float most)
+  {
+    up = most < 0x1p-64f ? 0x1p80f : 1;
+    unit = __uint_as_float(__float_as_uint(most * up) & 0x7f800000u);
+    unit = most > 0 && most < INFINITY ? unit : 1;
+    inverse = 1 / unit;
+  }
+  __device__ __forceinline__ float of(float t) const { return t * up * inverse; }
+  __device__ __forceinline__ float back(float t) const { return t * unit / up; }
+};
+/* A sum of powers above this has lost nothing to underflow. */
+#define LP_LEAST 0x1p-80f
+
+/* Adds the contribution of one window to dx. */
+template <int V>
+__device__ __forceinline__ void lp_gradient(float (&sum)[V], const float (&x)[V], const float (&y)[V], const float (&dy)[V], float p)
+{
+  float t[V];
+#pragma unroll
+  for (int i = 0; i < V; i++) t[i] = fabsf(x[i]) / y[i];
+  lp_power(t, p - 1);
+#pragma unroll
+  for (int i = 0; i < V; i++) sum[i] += y[i] != 0 ? dy[i] * (x[i] > 0 ? 1 : x[i] < 0 ? -1 : x[i]) * t[i] : 0;
+}
+
 /* ---- host: what all pooling engines keep and launch ---------------------------------------------------------- */
 
 struct pool_tensors { int32_t x, y, dy, dx, indices; };     /* value numbers of the request; -1: none */
@@ -210,6 +363,7 @@ template <class P> struct pool_state {
   pool_tensors of;
   pool_kernel kernel;
   uint32_t blocks, threads, shared;
+  double   moved;                         /* bytes of the op's tensors */
 };
 
 template <class P> static qn_status pool_run(const qn_prepared *prepared, const qn_launch *launch)
@@ -229,10 +383,11 @@ template <class P> static qn_status pool_build(const qn_request *, qn_prepared *
   return s->shared > 48 << 10 ? cuda_allow_shared(s->kernel) : QN_OK;
 }
 
-/* Keeps a state whose kernel takes `threads` threads, in blocks of `block`. */
-template <class P> static inline qn_status pool_keep(pool_state<P> *s, int64_t threads, uint32_t block, qn_prepared *out)
+/* Keeps a state whose kernel takes `threads` threads, in blocks of `block`, and moves `rate` bytes a ns where it has many. */
+template <class P> static inline qn_status pool_keep(pool_state<P> *s, int64_t threads, uint32_t block, double rate, qn_prepared *out)
 {
   s->blocks = (uint32_t)qn_ceil_div(threads, (int64_t)block), s->threads = block;
+  out->estimate = 3000 + s->moved / rate;
   return cuda_keep(out, s, sizeof *s);
 }
 
@@ -262,6 +417,15 @@ static inline bool pool_steps(const int64_t *stride, int v)
   for (int d = 0; d < 5; d++)
     if (d != 1 && stride[d] % v) return false;
   return true;
+}
+
+static inline double pool_moved(const qn_request *r)
+{
+  const qn_node *op = &r->op[0];
+  double bytes = 0;
+  for (int i = 0; i < op->first[op->n_roles]; i++)
+    bytes += (double)qn_elements(&r->value[op->arg[i]]) * (double)qn_kit_bytes(r->value[op->arg[i]].dtype);
+  return bytes;
 }
 
 /* The core has already checked that all float operands of an op share one dtype. */
@@ -351,6 +515,7 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
 template <class P> static inline qn_status pool_read(pool_state<P> *s, const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
+  s->moved = pool_moved(r);
   s->of = { qn_role(op, QN_ROLE_POOL_MAX_X), qn_role(op, QN_ROLE_POOL_MAX_Y), -1, -1, pool_indices(op) };
   const qn_value *x = &r->value[s->of.x];
   const qn_status status = pool_wants_floats(x, "x", out);

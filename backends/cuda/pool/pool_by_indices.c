@@ -4,7 +4,7 @@
  *   y, indices = pool_max(x)     dx[x] = the sum of dy over the windows whose index is x
  *
  * An engine that recomputes each window for each of the places below it reads taps x taps elements a place, 625 for windows of 5 x 5 with
- * stride 1; so they are 25 to find the indices and 25 to use them. Refused: windows of up to nine taps, which others recompute. */
+ * stride 1; so they are 25 to find the indices and 25 to use them. */
 #include <string.h>
 #include "cuda_backend.h"
 #include "engines.h"
@@ -79,7 +79,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     const int64_t n = attr->window[d] ? attr->window[d] : of_x->dim[2 + d];
     taps = n > INT32_MAX / taps ? INT32_MAX : taps * n;
   }
-  if (taps <= 9) return qn_refuse(out, "windows of more than nine taps", "x", "ten", "%lld", (long long)taps);
   state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
   st->x = x, st->dy = dy, st->dx = dx;
@@ -100,6 +99,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->scratch = st->indices + (uint64_t)qn_round_up(n * qn_kit_bytes(indices.dtype), 256);
   out->workspace = st->scratch + (one->workspace > two->workspace ? one->workspace : two->workspace);
   out->counters = one->counters > two->counters ? one->counters : two->counters;
+  out->estimate = one->estimate + two->estimate + 500;
   out->math = two->math, out->numerics = two->numerics;
   out->traits &= one->traits & two->traits;
   return QN_OK;

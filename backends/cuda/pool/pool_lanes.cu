@@ -7,7 +7,6 @@
  * recompute: from x, separably.
  * Refused: other windows and layouts, i32 indices. */
 #include "pool_gradient.cuh"
-#include "pool_peak.cuh"
 #include "kit/sm80.cuh"
 
 enum { SIZE = 3, WARPS = 4 };             /* WARPS: of a block */
@@ -351,7 +350,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p->warps = (uint32_t)(across * whole);
   p->by_strips = cuda_divide_by(strips), p->by_chunks = cuda_divide_by(qn_ceil_div(p->images * pixel, 32)),
   p->by_bands = cuda_divide_by(whole), p->by_lanes = cuda_divide_by(pixel);
-  return pool_keep(&s, 32 * (int64_t)p->warps, 32 * WARPS, out);
+  return pool_keep(&s, 32 * (int64_t)p->warps, 32 * WARPS, 2000, out);
 }
 
 static const qn_engine row[] = { pool_row<lanes>("lanes", QN_OP_POOL_MAX_BACKWARD, prepare) };

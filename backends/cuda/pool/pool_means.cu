@@ -136,7 +136,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p->threads = (uint32_t)threads;
   p->by_vectors = cuda_divide_by(p->c / v), p->by_strips = cuda_divide_by(strips),
   p->by_bands = cuda_divide_by(qn_ceil_div(p->in[1], p->band));
-  return pool_keep(&s, p->threads, THREADS, out);
+  return pool_keep(&s, p->threads, THREADS, 2200, out);
 }
 
 static const qn_engine row[] = { pool_row<means>("means", QN_OP_POOL_AVERAGE_BACKWARD, prepare) };

@@ -8,12 +8,12 @@
  *   small_windows: 2x2 or 3x3, known at compile time. A thread computes STRIP outputs of a column and reduces shared rows once.
  *   other_windows: any window, separably: first each row of x to the columns of outputs (up to 32 lanes share a long row), then the
  *     rows of each output.
- *   wide_windows: the same at stride 1, SWEEP outputs a thread (pool_far.cuh).
+ *   wide_windows: the same at stride 1, SWEEP outputs a thread (pool.cuh).
  * global: one window is all of a plane of at most 1 KB. A warp stages 32 planes, so all their loads are in flight at once; then each
  *   lane reduces one. Refused: indices, padding, dilation, larger planes. */
 #include <type_traits>
 #include <cuda_pipeline_primitives.h>
-#include "pool_far.cuh"
+#include "pool.cuh"
 
 enum { THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10, WIDE = -1 /* as SIZE */ };
 enum { MAX, MAX_INDEX, AVERAGE };
@@ -381,7 +381,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.kernel = p.dtype == QN_F32  ? choose_mode<float>(p, average, index, wide)
            : p.dtype == QN_BF16 ? choose_mode<bf16_bits>(p, average, index, wide)
                                 : choose_mode<f16_bits>(p, average, index, wide);
-  return pool_keep(&s, THREADS * (int64_t)blocks, THREADS, out);
+  return pool_keep(&s, THREADS * (int64_t)blocks, THREADS, 1500, out);
 }
 
 template <int dtype> static pool_kernel global_of(bool average, int piece)
@@ -415,7 +415,7 @@ static qn_status prepare_global(const qn_request *r, qn_prepared *out)
   const uint32_t threads = LANES * WARPS * p.apart <= WHOLE_SHARED ? LANES * WARPS : LANES;
   s.shared = threads * (uint32_t)p.apart;
   s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return global_of<dtype()>(p.average, piece); });
-  return pool_keep(&s, count, threads, out);
+  return pool_keep(&s, count, threads, 2000, out);
 }
 
 static const qn_engine row[] = { POOL_ROWS(whole, "global", prepare_global), POOL_ROWS(planes, "planes", prepare) };

@@ -8,7 +8,7 @@
  * of each row, and for 3x3 the upper half of the word to the left. A thread computes OUTPUTS of a row.
  * Refused: f32, indices, planes above 1 KB. */
 #include <cuda_pipeline_primitives.h>
-#include "pool_far.cuh"
+#include "pool.cuh"
 
 /* PLANES: of a block at most; ALIGNED: a multiple of so many planes starts at a multiple of 16 bytes */
 enum { THREADS = 128, OUTPUTS = 7, PLANES = 32, ALIGNED = 8 };
@@ -128,7 +128,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p->at_y = (int32_t)(p->per_block * plane);
   s.shared = (uint32_t)(p->per_block * (plane + y_plane));
   s.kernel = cuda_by_half(p->dtype, [&](auto dtype) { return kernel_of<dtype()>(p->average, p->size[1]); });
-  return pool_keep(&s, THREADS * qn_ceil_div(p->count, p->per_block), THREADS, out);
+  return pool_keep(&s, THREADS * qn_ceil_div(p->count, p->per_block), THREADS, 2500, out);
 }
 
 static const qn_engine row[] = { POOL_ROWS(runs, "runs", prepare) };

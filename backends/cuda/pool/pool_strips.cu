@@ -10,8 +10,7 @@
  * tiles: windows that tile the plane, V 2^k columns wide: 2^k neighbouring lanes combine by shuffles. Windows may be deep; a
  *   thread has several of those that are one row.
  * Refused: odd widths, dilation, unequal adaptive windows; strips with indices. */
-#include "pool_far.cuh"
-#include "pool_lp.cuh"
+#include "pool.cuh"
 
 enum { MAX, MAX_INDEX, AVERAGE, NORM };
 /* tiles: rows in flight; windows of a thread; rows of a deep window */
@@ -387,7 +386,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.share = 1 / ((float)p.lines * (float)p.size[2]);
   p.even = pool_even(&p);
   p.whole = !p.lanes && p.out[2] == p.vectors * outputs;
-  return pool_keep(&s, qn_ceil_div(p.threads, p.each), THREADS, out);
+  return pool_keep(&s, qn_ceil_div(p.threads, p.each), THREADS, 2400, out);
 }
 
 static const qn_engine row[] = { POOL_ROWS(strips, "strips", prepare), pool_row<strips>("strips", QN_OP_POOL_LP, prepare) };

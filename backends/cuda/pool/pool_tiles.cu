@@ -8,11 +8,10 @@
  *
  * A thread handles 4 neighbouring windows, 8 elements of two rows, in 16-byte accesses. With a sum, a block stays in one channel;
  * partial sums go to workspace and the last block of a channel adds them in a fixed order.
- * Refused: rows of windows that are no multiple of 4, and plain gradients that disjoint takes. */
+ * Refused: rows of windows that are no multiple of 4. */
 #include "program/chain.h"
 #include "engines.h"
 #include "pool.cuh"
-#include "pool_lp.cuh"
 #include "program/steps.cuh"
 #include "kit/sums.cuh"
 #include "kit/vector.cuh"
@@ -196,10 +195,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_chain_begin(&s.chain, dx_at);
   cuda_chain_follow(&s.chain, r, &dims);
   s.sums = closing_sum(r, &s.chain);
-  const qn_value *indices = s.indices >= 0 ? &r->value[s.indices] : dy;
-  if ((s.indices >= 0 || (!max && !lp)) && s.chain.n_ops == 1 && s.sums < 0 && qn_is_packed(dx) && qn_is_packed(dy) &&
-      qn_is_packed(indices) && dx->align >= 16 && dy->align >= 16 && indices->align >= 16)
-    return qn_refuse(out, "ops that follow, or planes that spread does not take", "dx", "an activation's gradient", "%s", "none");
   const qn_value *y = &r->value[s.chain.out];
 
   tiles *t = &s.t;
@@ -234,6 +229,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (parts > 1) out->workspace = (uint64_t)(parts * channels) * 4, out->counters = (uint64_t)channels * 4;
   }
   out->n_ops = s.chain.n_ops + (s.sums >= 0);
+  out->estimate = 4000 + pool_moved(r) / 2200;
   return cuda_keep(out, &s, sizeof s);
 }
 

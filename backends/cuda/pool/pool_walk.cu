@@ -8,14 +8,88 @@
  * and sums for neighbouring columns, are exchanged by shuffles.
  * maxima: the maximum of each row of a window is found once and shared by the windows that overlap it.
  * by index: a window's tap becomes one bit of a word, and each of its sums is a predicated add on that bit: the compiler turns many
- *   bits into predicates at once, and sums stay in registers without indexing. 1-D rows: a thread reads the three windows over its
- *   4 columns.
+ *   bits into predicates at once, and sums stay in registers without indexing.
  * from x: separable: a window first passes its dy to the first of its three rows that holds the maximum; then each row's 3-wide
  *   segment, shared by all windows at that column, passes what it received to the first of its maximal places. Places outside x
  *   repeat their neighbour inside; what they receive is added to that neighbour.
- * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, or (positions) 5x5 with stride 1. */
+ * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, 1-D windows of 3 with stride 2, or
+ * (positions) 5x5 with stride 1. */
 #include <cuda_pipeline_primitives.h>
-#include "pool_walk.cuh"
+#include "pool_gradient.cuh"
+#include "kit/words.cuh"
+
+struct walk : gradient {
+  uint32_t count, warps;                  /* planes; warps */
+  int32_t  per_warp;                      /* planes side by side in a warp; 0: a plane is several strips */
+  int32_t  band;                          /* rows of a band, a multiple of the step */
+  /* by_lanes: lanes of a row; by_depth: planes of a channel's volume, through which indices count */
+  cuda_divisor by_lanes, by_strips, by_bands, by_width, by_depth;
+};
+
+enum { C = 4, THREADS = 128, STRIP = 30 };  /* C: columns of a lane; STRIP: lanes of a warp that store, where a row has several strips */
+
+/* Windows of HIGH x WIDE, strides DOWN and STEP, padding ABOVE and BEFORE. KEPT: rows that consecutive windows share;
+ * WINDOWS: a lane's, in a row of y; PLACES: columns that these cover, the first of them column -BEFORE, the last RIGHT beyond
+ * the lane's own. */
+template <int HIGH_, int DOWN_, int ABOVE_, int WIDE_, int STEP_, int BEFORE_> struct geometry {
+  static constexpr int HIGH = HIGH_, DOWN = DOWN_, ABOVE = ABOVE_, WIDE = WIDE_, STEP = STEP_, BEFORE = BEFORE_;
+  static constexpr int KEPT = HIGH - DOWN, WINDOWS = C / STEP, PLACES = (WINDOWS - 1) * STEP + WIDE, RIGHT = PLACES - BEFORE - C;
+};
+
+/* ---- a lane ------------------------------------------------------------------------------------------------------ */
+
+struct lane {
+  bool here, owns, left, right;           /* is it in use, does it store, has it neighbours? */
+  uint32_t plane, column;
+  int  top, end;                          /* rows top..end-1 of the band */
+};
+
+__device__ __forceinline__ lane lane_of(const walk &p, int rows, uint32_t warp)
+{
+  const uint32_t number = threadIdx.x % 32;
+  lane at;
+  uint32_t band, strip;
+  at.plane = cuda_quotient(cuda_quotient(warp, p.by_bands, &band), p.by_strips, &strip), at.column = number;
+  at.here = warp < p.warps, at.owns = true;
+  if (p.per_warp) {
+    at.plane = at.plane * p.per_warp + cuda_quotient(number, p.by_lanes, &at.column);
+    at.here &= number < p.per_warp * p.by_lanes.by && at.plane < p.count;
+  } else {                                /* the outermost lanes of a strip only serve their neighbours */
+    at.column = strip * STRIP + number - 1;
+    at.here &= at.column < p.by_lanes.by;
+    at.owns = number > 0 && number <= STRIP;
+  }
+  if (!at.here) at.plane = 0, at.column = 0, at.owns = false;
+  at.left = at.here && at.column > 0, at.right = at.here && at.column + 1 < p.by_lanes.by;
+  at.top = (int)band * p.band, at.end = min(at.top + p.band, rows);
+  return at;
+}
+
+/* ---- columns of a row ------------------------------------------------------------------------------------------- */
+
+/* N raw words, loaded 16 bytes at a time. */
+template <int N> struct alignas(N < 4 ? 4 * N : 16) words { uint32_t w[N]; };
+template <int N> __device__ __forceinline__ words<N> load_words(const char *base, int64_t offset)
+{
+  words<N> q;
+  const uint32_t *from = (const uint32_t *)(base + offset);
+  if constexpr (N == 1) *q.w = *from;
+  else if constexpr (N == 2) *(uint2 *)q.w = *(const uint2 *)from;
+  else
+#pragma unroll
+    for (int i = 0; i < N / 4; i++) ((uint4 *)q.w)[i] = ((const uint4 *)from)[i];
+  return q;
+}
+template <int dtype, int N> __device__ __forceinline__ float element_of(const words<N> &q, int i)
+{
+  return word_get<dtype>(q.w[i / per_word<dtype> % N], i % per_word<dtype>);
+}
+template <int dtype> __device__ __forceinline__ void store(void *base, int at, const float *v)
+{
+  if (dtype == QN_F32) *(float4 *)((float *)base + at) = make_float4(v[0], v[1], v[2], v[3]);
+  else if (dtype == QN_BF16) *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3]));
+  else *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_f16(v[0], v[1]), pack_f16(v[2], v[3]));
+}
 
 /* RESIDENT: warps per SM that the registers of 5x5 windows allow; MOST_STAGED: bytes of a warp's planes at most, LEAST_STAGED: warps
  * an SM at least, where planes are staged */
@@ -221,29 +295,6 @@ __global__ void __launch_bounds__(THREADS) pool_indexed_max(const __grid_constan
     }
 }
 
-/* ---- 1-D rows ---------------------------------------------------------------------------------------------------- */
-
-/* Gradient for windows of 3, stride 2, padding 1: a thread's two windows, and the next one, which begins at its last column. */
-template <int dtype, class index> __global__ void __launch_bounds__(2 * THREADS) pool_line(const __grid_constant__ walk p)
-{
-  constexpr int E = dtype == QN_F32 ? 1 : 2;
-  const uint32_t unit = blockIdx.x * (2 * THREADS) + threadIdx.x;
-  if (unit >= p.count * p.by_lanes.by) return;
-  uint32_t column;
-  cuda_quotient(unit, p.by_lanes, &column);
-  const bool right = column + 1 < p.by_lanes.by;
-  const words<2 / E> dy = load_words<2 / E>((const char *)p.dy, (int64_t)unit * 2 * (4 / E));
-  const index *const from = (const index *)p.indices + 2 * (int64_t)unit;
-  index at[3] = { from[0], from[1], right ? from[2] : (index)-1 };
-  if (sizeof(index) > 1)                  /* positions to tap numbers */
-#pragma unroll
-    for (int w = 0; w < 3; w++) at[w] -= (index)(column * C + 2 * w) - 1;
-  const float v[3] = { element_of<dtype>(dy, 0), element_of<dtype>(dy, 1), right ? edge_load<dtype>(p.dy, 2 * (int64_t)unit + 2) : 0 };
-  const float sum[C] = { at[0] == 1 ? v[0] : 0, (at[0] == 2 ? v[0] : 0) + (at[1] == 0 ? v[1] : 0), at[1] == 1 ? v[1] : 0,
-                         (at[1] == 2 ? v[1] : 0) + (at[2] == 0 ? v[2] : 0) };
-  store<dtype>(p.dx, unit * C, sum);
-}
-
 /* ---- the gradient from x ----------------------------------------------------------------------------------------- */
 
 /* AHEAD: rows of windows prefetched; three, so that the rows rotate through the same registers */
@@ -418,21 +469,23 @@ static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, in
   if (warps > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "x", "", "%s", "more");
   p->warps = (uint32_t)warps;
   s->shared = (uint32_t)(p->per_warp * staged);
-  return pool_keep(s, 32 * warps, staged ? 32 : THREADS, out);
+  return pool_keep(s, 32 * warps, staged ? 32 : THREADS, 2600, out);
 }
+
+enum { LINE = 1 };                        /* as a window: 1-D, of 3 with stride 2 and padding 1 */
 
 template <int dtype, int how> static pool_kernel by_index(int window)
 {
   constexpr int E = dtype == QN_F32 ? 1 : 2;
   if (window == 321) return (pool_kernel)pool_indexed<dtype, how, geometry<3, 2, 1, 3, 2, 1>, how == BY_TAP ? 4 * E : 2>;
   if (window == 311) return (pool_kernel)pool_indexed<dtype, how, geometry<3, 1, 1, 3, 1, 1>, how == BY_TAP ? 2 + 2 * E : 2>;
+  if (window == LINE) return (pool_kernel)pool_indexed<dtype, how, geometry<1, 1, 0, 3, 2, 1>, 1>;
   if constexpr (how == BY_PLACE)
     if (window == 512) return (pool_kernel)pool_indexed<dtype, how, geometry<5, 1, 2, 5, 1, 2>, 1>;
   return nullptr;
 }
-template <int dtype> static pool_kernel by_index(int how, int window, bool line)
+template <int dtype> static pool_kernel by_index(int how, int window)
 {
-  if (line) return how == BY_TAP ? (pool_kernel)pool_line<dtype, uint8_t> : (pool_kernel)pool_line<dtype, int64_t>;
   return how == BY_TAP ? by_index<dtype, BY_TAP>(window) : by_index<dtype, BY_PLACE>(window);
 }
 template <int dtype> static pool_kernel by_x(int window, bool staged)
@@ -451,28 +504,25 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
   if (!status) status = read_planes(&s, r, out);
   if (status) return status;
   if (qn_elements(&r->value[s.of.dx]) > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
-  const int how = s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
-  const bool line = how != BY_X && p->in[1] == 1 && p->out[1] == 1 && p->size[1] == 1 && p->before[1] == 0 && p->size[2] == 3 &&
-                    p->step[2] == 2 && p->before[2] == 1 && p->dilation[2] == 1 && (how == BY_TAP || p->by_depth.by == 1);
+  const bool line = p->in[1] == 1 && p->out[1] == 1 && p->size[1] == 1 && p->before[1] == 0 && p->size[2] == 3 && p->step[2] == 2 &&
+                    p->before[2] == 1 && p->dilation[2] == 1;
+  const int how = s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = line ? (int)LINE : square_of(p);
   /* bytes of a row and of a plane; planes of a warp */
   const int64_t row = p->in[2] * qn_kit_bytes(p->dtype), plane = p->in[1] * row, per_warp = 32 * C / p->in[2];
   const bool staged = how == BY_X && window == 311 && p->out[1] == p->in[1] && row % 32 && plane % 16 == 0 && per_warp &&
                       per_warp * 2 * plane <= MOST_STAGED && p->count >= per_warp * LEAST_STAGED * r->device->units;
-  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
-    return how == BY_X ? by_x<dtype()>(window, staged) : by_index<dtype()>(how, window, line);
-  });
-  if (!s.kernel || (line && how == BY_PLACE && p->index_dtype != QN_I64))
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return how == BY_X ? by_x<dtype()>(window, staged) : by_index<dtype()>(how, window); });
+  if (!s.kernel)
     return qn_refuse(out, "small windows", "dx", "3x3 with stride 1 or 2 and padding 1", "%dx%d", p->size[1], p->size[2]);
-  if (!line) return keep(&s, r, p->in[1], p->step[1], window == 512 ? RESIDENT : 0, staged ? 2 * plane : 0, out);
-  p->by_lanes = cuda_divide_by(p->in[2] / C);
-  return pool_keep(&s, p->count * (int64_t)p->by_lanes.by, 2 * THREADS, out);
+  return keep(&s, r, p->in[1], p->step[1], window == 512 ? RESIDENT : 0, staged ? 2 * plane : 0, out);
 }
 
 template <int dtype, class index> static pool_kernel max_of(int window)
 {
   return window == 321 ? (pool_kernel)pool_indexed_max<dtype, index, geometry<3, 2, 1, 3, 2, 1>, 2>
+       : window == 311 ? (pool_kernel)pool_indexed_max<dtype, index, geometry<3, 1, 1, 3, 1, 1>, 2>
        : window == 220 ? (pool_kernel)pool_indexed_max<dtype, index, geometry<2, 2, 0, 2, 2, 0>, 2>
-                       : nullptr;                           /* stride 1: pool_flat.cu */
+                       : nullptr;
 }
 
 static qn_status prepare_max(const qn_request *r, qn_prepared *out)
@@ -482,13 +532,15 @@ static qn_status prepare_max(const qn_request *r, qn_prepared *out)
   if (!status) status = read_planes(&s, r, out);
   if (status) return status;
   if (s.of.indices < 0) return qn_refuse(out, "indices too", "indices", "present", "%s", "absent");
+  if ((s.p.out[1] - 1) * s.p.step[1] - s.p.before[1] >= s.p.in[1])
+    return qn_refuse(out, "windows that reach into x", "y", "fewer rows", "%d", s.p.out[1]);
   const int window = square_of(&s.p);
   const uint32_t index = s.p.index_dtype;
   s.kernel = cuda_by_dtype(s.p.dtype, [&](auto dtype) {
     return index == QN_U8 ? max_of<dtype(), uint8_t>(window) : index == QN_I64 ? max_of<dtype(), int64_t>(window) : nullptr;
   });
   if (!s.kernel)
-    return qn_refuse(out, "small windows, indices u8 or i64", "x", "3x3 or 2x2 with stride 2", "%dx%d", s.p.size[1], s.p.size[2]);
+    return qn_refuse(out, "small windows, indices u8 or i64", "x", "3x3, or 2x2 with stride 2", "%dx%d", s.p.size[1], s.p.size[2]);
   return keep(&s, r, s.p.out[1], 1, 0, 0, out);
 }
 
