@@ -1,10 +1,13 @@
-/* pool_lanes.cu -- gradient of max pooling, channels last (NHWC), f16, bf16 and f32; 3x3 windows with padding 1.
+/* pool_lanes.cu -- gradients of pooling, channels last (NHWC), f16, bf16 and f32; 3x3 windows of stride 1 or 2.
  *
- *   dx[x] = the sum of dy over the windows whose maximum came from x: by their indices (u8, i64), or recomputed from x
+ *   max       dx[x] = the sum of dy over the windows whose maximum came from x: by their indices (u8, i64), or recomputed from x
+ *   average   dx[x] = the sum of dy / divisor over the windows that cover x
  *
- * A lane owns a 32-bit word of channels of a strip of dx columns and walks down a band of rows, with the sums of three rows in registers.
+ * A lane owns some channels of a strip of dx columns and walks down a band of rows, with the sums of the rows that windows share in
+ * registers and the loads of the next rows in flight.
  * scatter: by index: a window's tap number becomes a one-hot mask that predicates nine adds.
  * recompute: from x, separably.
+ * means: separably.
  * Refused: other windows and layouts, i32 indices. */
 #include "pool_gradient.cuh"
 #include "kit/sm80.cuh"
@@ -292,21 +295,126 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_recompute(const __gri
     }
 }
 
+/* ---- means ----------------------------------------------------------------------------------------------------------- */
+
+enum { MEANS_COLUMNS = 2, LEAST = 8 };    /* LEAST: rows of a band */
+
+/* A lane has a 16-byte vector of channels; each row of windows is summed across once and reused for all rows of dx that it covers. Loads of
+ * AHEAD rows are in flight. */
+template <int dtype, int STEP, bool even> __global__ void __launch_bounds__(WARPS * 32) pool_means(const __grid_constant__ lanes p)
+{
+  constexpr int V = vector_per_16<dtype>, COLUMNS = MEANS_COLUMNS, AHEAD = 2, WINDOWS = (COLUMNS - 1) / STEP + SIZE - STEP + 1,
+                KEPT = SIZE - STEP;
+  strip s;
+  if (!strip_of(s, p, COLUMNS, V)) return;
+  const int x0 = s.x0, top = s.top, end = s.end, columns = min((int)COLUMNS, p.in[2] - x0);
+  const int ox = (x0 + p.before[2] - SIZE + STEP) / STEP;       /* the first window that covers the first column */
+  const char *const dy = (const char *)p.dy + (s.n * p.y_stride[0] + s.c) * (16 / V);
+  char *const dx = (char *)p.dx + (s.n * p.dx_stride[0] + s.c + (int64_t)x0 * p.of_dx.x) * (16 / V);
+
+  uint32_t at[WINDOWS], there[WINDOWS];   /* there: ~0, or 0 outside y */
+  float across[WINDOWS];                  /* SIZE / taps along the row (exact in f32) */
+#pragma unroll
+  for (int k = 0; k < WINDOWS; k++) {
+    const int o = ox + k;
+    at[k] = min(max(o, 0), p.out[2] - 1) * p.of_dy.x * (16 / V), there[k] = (unsigned)o < (unsigned)p.out[2] ? ~0u : 0;
+    across[k] = even ? 1 : SIZE * p.inverse[max(1, taps_beside(p, 2, o * STEP - p.before[2], SIZE))];
+  }
+  const auto load = [&](uint4 (&q)[WINDOWS], int oy) {
+    const char *const row = dy + (int64_t)(min(max(oy, 0), p.out[1] - 1) * p.of_dy.y) * (16 / V);
+#pragma unroll
+    for (int k = 0; k < WINDOWS; k++) q[k] = *(const uint4 *)(row + at[k]);
+  };
+  /* What a row of windows adds to each column. */
+  const auto sum = [&](float (&line)[COLUMNS][V], const uint4 (&q)[WINDOWS], int oy) {
+    const uint32_t here = (unsigned)oy < (unsigned)p.out[1] ? ~0u : 0;
+    const float down = even ? 1 : p.share * SIZE * p.inverse[max(1, taps_beside(p, 1, oy * STEP - p.before[1], SIZE))];
+    float v[WINDOWS][V];
+#pragma unroll
+    for (int k = 0; k < WINDOWS; k++) {
+      const uint32_t mask = there[k] & here;
+      vector_open<dtype>(v[k], 0, make_uint4(q[k].x & mask, q[k].y & mask, q[k].z & mask, q[k].w & mask));
+      if (!even)
+#pragma unroll
+        for (int i = 0; i < V; i++) v[k][i] *= across[k] * down;
+    }
+#pragma unroll
+    for (int a = 0; a < COLUMNS; a++)
+#pragma unroll
+      for (int i = 0; i < V; i++)
+        if (STEP == 1) line[a][i] = a % 2 ? (v[a][i] + v[a + 1][i]) + v[a + 2][i] : v[a][i] + (v[a + 1][i] + v[a + 2][i]);
+        else line[a][i] = a % 2 ? v[a / 2][i] + v[a / 2 + 1][i] : v[a / 2][i];
+  };
+  const auto store = [&](int y, const float (&v)[COLUMNS][V]) {
+    if (y < top || y >= end) return;
+    char *const to = dx + (int64_t)(y * p.of_dx.y) * (16 / V);
+#pragma unroll
+    for (int a = 0; a < COLUMNS; a++) {
+      float w[V];
+#pragma unroll
+      for (int i = 0; i < V; i++) w[i] = even ? v[a][i] * p.share : v[a][i];
+      if (a < columns) *(uint4 *)(to + a * p.of_dx.x * (16 / V)) = vector_close<dtype>(w, 0);
+    }
+  };
+
+  /* STEP 1: line[0] is the sum of the last two rows of windows, line[1] the last; STEP 2: line[0] is the last. */
+  float line[KEPT][COLUMNS][V];
+  uint4 q[AHEAD][WINDOWS];
+  const int first = (top + p.before[1] - SIZE + STEP) / STEP;
+#pragma unroll
+  for (int r = 0; r < KEPT; r++) load(q[r], first + r);
+#pragma unroll
+  for (int r = 0; r < KEPT; r++) sum(line[r], q[r], first + r);
+#pragma unroll
+  for (int a = 0; a < AHEAD; a++) load(q[a], first + KEPT + a);
+  if (STEP == 1)
+#pragma unroll
+    for (int a = 0; a < COLUMNS; a++)
+#pragma unroll
+      for (int i = 0; i < V; i++) line[0][a][i] += line[KEPT - 1][a][i];
+#pragma unroll 1
+  for (int oy0 = first + KEPT; oy0 * STEP - p.before[1] - (STEP - 1) < end; oy0 += AHEAD)
+#pragma unroll
+    for (int k = 0; k < AHEAD; k++) {
+      const int oy = oy0 + k, y = oy * STEP - p.before[1];
+      float next[COLUMNS][V], both[COLUMNS][V];
+      sum(next, q[k], oy);
+      load(q[k], oy + AHEAD);
+      if (STEP == 2) store(y - 1, line[0]);
+#pragma unroll
+      for (int a = 0; a < COLUMNS; a++)
+#pragma unroll
+        for (int i = 0; i < V; i++) {
+          both[a][i] = line[0][a][i] + next[a][i];
+          line[0][a][i] = STEP == 1 ? line[KEPT - 1][a][i] + next[a][i] : next[a][i], line[KEPT - 1][a][i] = next[a][i];
+        }
+      store(y, both);
+    }
+}
+
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
 enum { IN_FLIGHT = 32 };                  /* warps wanted per SM, if bands of 16 rows yield as many */
 
-struct form { pool_kernel kernel; int columns; };          /* a kernel, the columns of its strips */
+struct form { pool_kernel kernel; int columns, bytes; };   /* a kernel, the columns of its strips, the bytes of channels of a lane */
 
-template <int dtype> static form form_of(int how, int window)
+template <int dtype> static pool_kernel means_of(int window, bool even)
+{
+  if (window == 321) return even ? (pool_kernel)pool_means<dtype, 2, true> : (pool_kernel)pool_means<dtype, 2, false>;
+  if (window / 10 != 31 || window % 10 >= SIZE) return nullptr;
+  return even ? (pool_kernel)pool_means<dtype, 1, true> : (pool_kernel)pool_means<dtype, 1, false>;
+}
+
+template <int dtype> static form form_of(int how, int window, bool even)
 {
   constexpr bool half = dtype != QN_F32;
-  if (how == BY_X && window == 321) return { (pool_kernel)pool_recompute<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2, 0>, half ? 4 : 8 };
-  if (how == BY_X && window == 311) return { (pool_kernel)pool_recompute<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2, half ? 2 : 0>, 7 };
-  if (how == BY_TAP && window == 321) return { (pool_kernel)pool_scatter<dtype, BY_TAP, 2, 7, 3>, SCATTER_COLUMNS };
-  if (how == BY_TAP && window == 311) return { (pool_kernel)pool_scatter<dtype, BY_TAP, 1, 5, 2>, SCATTER_COLUMNS };
-  if (how == BY_PLACE && window == 321) return { (pool_kernel)pool_scatter<dtype, BY_PLACE, 2, 5, 1>, SCATTER_COLUMNS };
-  if (how == BY_PLACE && window == 311) return { (pool_kernel)pool_scatter<dtype, BY_PLACE, 1, 4, 1>, SCATTER_COLUMNS };
+  if (how == AVERAGE) return { means_of<dtype>(window, even), MEANS_COLUMNS, 16 };
+  if (how == BY_X && window == 321) return { (pool_kernel)pool_recompute<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2, 0>, half ? 4 : 8, 4 };
+  if (how == BY_X && window == 311) return { (pool_kernel)pool_recompute<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2, half ? 2 : 0>, 7, 4 };
+  if (how == BY_TAP && window == 321) return { (pool_kernel)pool_scatter<dtype, BY_TAP, 2, 7, 3>, SCATTER_COLUMNS, 4 };
+  if (how == BY_TAP && window == 311) return { (pool_kernel)pool_scatter<dtype, BY_TAP, 1, 5, 2>, SCATTER_COLUMNS, 4 };
+  if (how == BY_PLACE && window == 321) return { (pool_kernel)pool_scatter<dtype, BY_PLACE, 2, 5, 1>, SCATTER_COLUMNS, 4 };
+  if (how == BY_PLACE && window == 311) return { (pool_kernel)pool_scatter<dtype, BY_PLACE, 1, 4, 1>, SCATTER_COLUMNS, 4 };
   return {};
 }
 
@@ -318,33 +426,33 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   lanes *p = &s.p;
   if (gradient_channels(&s, r) == 1)
     return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "other strides");
-  if (!p->flat) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
-  if (p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
+  if (!p->flat || p->size[0] > 1) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
+  if (!p->average && p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
   if (s.of.indices >= 0 && p->index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
   const int64_t *stride[] = { p->x_stride, p->dx_stride, p->y_stride, p->index_stride };
-  for (int t = 0; t < 4; t++) {           /* the image dim need not be outermost in memory */
+  for (int t = 0; t < 4; t++) {           /* maxima's offsets have 32 bits; the image dim need not be outermost in memory */
     const int32_t *extent = t < 2 ? p->in : p->out;
     double reach = (double)p->n * (double)stride[t][0] + p->c;
     for (int d = 1; d < 3; d++) reach += (double)extent[d] * (double)stride[t][2 + d];
-    if (reach * (t < 3 ? 4 : 8) >= 4294967296.0) return qn_refuse(out, "tensors of less than 4 GiB", "dx", "", "%s", "more");
+    if (!p->average && reach * (t < 3 ? 4 : 8) >= 4294967296.0) return qn_refuse(out, "tensors of less than 4 GiB", "dx", "", "%s", "more");
   }
-  const int how = s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
-  const form form = cuda_by_dtype(p->dtype, [&](auto dtype) { return form_of<dtype()>(how, window); });
+  const int how = p->average ? AVERAGE : s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
+  const form form = cuda_by_dtype(p->dtype, [&](auto dtype) { return form_of<dtype()>(how, window, p->even); });
   if (!form.kernel)
-    return qn_refuse(out, "windows of 3x3 with padding 1", "dx", "stride 1 or 2", "%dx%d", p->size[1], p->size[2]);
+    return qn_refuse(out, "windows of 3x3, of maxima or with stride 2 with padding 1", "dx", "stride 1 or 2", "%dx%d", p->size[1], p->size[2]);
   s.kernel = form.kernel;
 
   /* the grid of warps: strips of columns, words of channels, bands */
-  const int64_t strips = qn_ceil_div(p->in[2], form.columns), pixel = qn_ceil_div(p->c, p->dtype == QN_F32 ? 1 : 2);
+  const int64_t strips = qn_ceil_div(p->in[2], form.columns), pixel = p->c * (int64_t)qn_kit_bytes(p->dtype) / form.bytes;
   int64_t across = INT64_MAX;             /* warps of all images' channels */
   for (int64_t images = 1; images <= qn_min_i64(32, p->n); images *= 2) {
     const int64_t warps = qn_ceil_div(p->n, images) * qn_ceil_div(images * pixel, 32);
     if (warps < across) across = warps, p->images = (int32_t)images;
   }
   across *= strips;
-  const int64_t bands = qn_max_i64(qn_ceil_div(p->in[1], 1024),
-                                   qn_min_i64(qn_ceil_div(p->in[1], 16), qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across)));
-  p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], bands), 2);
+  const int64_t least = qn_min_i64(qn_ceil_div(p->in[1], 16), qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across));
+  const int64_t bands = qn_max_i64(qn_ceil_div(p->in[1], 1024), p->average ? p->in[1] / LEAST : least);
+  p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], bands), p->average ? p->step[1] : 2);
   const int64_t whole = qn_ceil_div(p->in[1], p->band);
   if ((double)across * (double)whole >= INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
   p->warps = (uint32_t)(across * whole);
@@ -353,5 +461,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return pool_keep(&s, 32 * (int64_t)p->warps, 32 * WARPS, 2000, out);
 }
 
-static const qn_engine row[] = { pool_row<lanes>("lanes", QN_OP_POOL_MAX_BACKWARD, prepare) };
+static const qn_engine row[] = { pool_row<lanes>("lanes", QN_OP_POOL_MAX_BACKWARD, prepare),
+                                 pool_row<lanes>("lanes", QN_OP_POOL_AVERAGE_BACKWARD, prepare) };
 CUDA_ENGINES(pool_lanes) = { row, sizeof row / sizeof *row };
