@@ -64,7 +64,7 @@ struct pool {
   int32_t  band;                          /* outputs of one column that form one unit */
   int32_t  in[3], out[3], size[3], step[3], dilation[3], before[3], after[3];
   int64_t  x_stride[5], y_stride[5], dx_stride[5], index_stride[5];       /* N, C, spatial */
-  cuda_divisor by_groups, by_cells[3], by_step[3], by_out[3];   /* by_cells: extents of the grid of units */
+  cuda_divisor by_cell[4], by_step[3], by_out[3];   /* by_cell: extents of the grid of units, innermost first */
 };
 
 /* of a unit; the channel varies fastest where channels are contiguous, else the innermost extent */
@@ -72,27 +72,11 @@ struct place { uint32_t n, c; int o[3]; };
 
 template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32_t unit)
 {
-  place at;
-  uint32_t rest = unit;
-  const bool last = V > 1 || p.channels_last;
-  if (last) {
-    uint32_t q = cuda_quotient(rest, p.by_groups);
-    at.c = (rest - q * p.groups) * V;
-    rest = q;
-  }
+  uint32_t at[4];
 #pragma unroll
-  for (int d = 2; d >= 0; d--) {
-    uint32_t q = cuda_quotient(rest, p.by_cells[d]);
-    at.o[d] = (int)(rest - q * p.by_cells[d].by);
-    rest = q;
-  }
-  if (!last) {
-    uint32_t q = cuda_quotient(rest, p.by_groups);
-    at.c = rest - q * p.groups;
-    rest = q;
-  }
-  at.n = rest;
-  return at;
+  for (int d = 0; d < 4; d++) unit = cuda_quotient(unit, p.by_cell[d], &at[d]);
+  return V > 1 || p.channels_last ? place{ unit, at[0] * V, { (int)at[3], (int)at[2], (int)at[1] } }
+                                  : place{ unit, at[3], { (int)at[2], (int)at[1], (int)at[0] } };
 }
 
 __device__ __forceinline__ int window_begin(const pool &p, int d, int o)
@@ -143,17 +127,10 @@ __device__ __forceinline__ int place_in_plane(const pool &p, const window &w, in
   return ((w.begin[0] + r0 * p.dilation[0]) * p.in[1] + w.begin[1] + r1 * p.dilation[1]) * p.in[2] + w.begin[2] + r2 * p.dilation[2];
 }
 
-/* The dtype, restricted so that the compiler knows the candidates: four channels are f32. For eight this measured slower. */
-template <int V> __device__ __forceinline__ uint32_t dtype_of(const pool &p)
-{
-  if (V == 8) return p.dtype;
-  return V == 4 || p.dtype == QN_F32 ? QN_F32 : p.dtype == QN_BF16 ? QN_BF16 : QN_F16;
-}
-
 /* Calls the visitor for the taps of a window that lie inside x, in row-major order, with their numbers. Of the rows, only every
  * p.splits-th from `split` on. */
 template <int V, int whole, class F>
-__device__ __forceinline__ void pool_taps(const pool &p, const place &at, const window &w, int many, int split, F visitor)
+__device__ __forceinline__ void pool_taps(const pool &p, const place &at, const window &w, int split, F visitor)
 {
   enum { AT_ONCE = 4 };
   int64_t base = at.n * p.x_stride[0] + at.c * p.x_stride[1];
@@ -173,7 +150,7 @@ __device__ __forceinline__ void pool_taps(const pool &p, const place &at, const 
           inside[b] = r2 + b < w.size[2] && (unsigned)x < (unsigned)p.in[2];
           if (!inside[b]) continue;
           if (whole) q[b] = *vector_place<whole ? whole : QN_F32>(p.x, row + x * p.x_stride[4]);
-          else vector_load(v[whole ? 0 : b], p.x, dtype_of<V>(p), row + x * p.x_stride[4], 1, many);
+          else v[whole ? 0 : b][0] = element_load<float>(p.x, row + x * p.x_stride[4], dtype3(p.dtype));
         }
 #pragma unroll
         for (int b = 0; b < AT_ONCE; b++) {
@@ -366,13 +343,16 @@ template <class P> struct pool_state {
   double   moved;                         /* bytes of the op's tensors */
 };
 
+static inline void pool_bind(pool *p, const pool_tensors &of, const qn_launch *launch)
+{
+  const auto pointer = [&](int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; };
+  p->x = pointer(of.x), p->y = pointer(of.y), p->dy = pointer(of.dy), p->dx = pointer(of.dx), p->indices = pointer(of.indices);
+}
 template <class P> static qn_status pool_run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const pool_state<P> *s = (const pool_state<P> *)prepared->state;
-  const auto pointer = [&](int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; };
   P p = s->p;
-  p.x = pointer(s->of.x), p.y = pointer(s->of.y), p.dy = pointer(s->of.dy), p.dx = pointer(s->of.dx);
-  p.indices = pointer(s->of.indices);
+  pool_bind(&p, s->of, launch);
   void *arguments[] = { &p };
   return cuda_check(cudaLaunchKernel(s->kernel, s->blocks, s->threads, arguments, s->shared, (cudaStream_t)launch->stream),
                     prepared->engine->name);
@@ -562,14 +542,18 @@ static inline int pool_channels(const pool *p, const int64_t *const stride[], in
   return all ? v : 1;
 }
 
-/* One unit per v channels of each cell of the grid; false: too many units. */
-static inline bool pool_units(pool *p, int v, const int32_t cells[3])
+/* One unit for each cell of a grid in each image, innermost extent first; false: too many. */
+static inline bool pool_units(pool *p, const int64_t cells[4])
 {
-  p->groups = (uint32_t)qn_ceil_div(p->c, v);
-  p->by_groups = cuda_divide_by(p->groups);
-  double units = (double)p->n * p->groups;
-  for (int d = 0; d < 3; d++)
-    units *= cells[d], p->by_cells[d] = cuda_divide_by(cells[d]), p->by_step[d] = cuda_divide_by((uint32_t)p->step[d]);
+  double units = (double)p->n;
+  for (int d = 0; d < 4; d++) units *= (double)cells[d], p->by_cell[d] = cuda_divide_by(cells[d]);
   p->units = units > INT32_MAX ? 0 : (uint32_t)units;
   return units <= INT32_MAX;
+}
+/* The same for v channels of each cell of a grid of these extents, as place_of() reads it. */
+static inline bool pool_units(pool *p, int v, const int32_t extent[3])
+{
+  p->groups = (uint32_t)qn_ceil_div(p->c, v);
+  const int64_t last[4] = { p->groups, extent[2], extent[1], extent[0] }, first[4] = { extent[2], extent[1], extent[0], p->groups };
+  return pool_units(p, v > 1 || p->channels_last ? last : first);
 }

@@ -181,7 +181,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return gather_of<dtype()>(channels, columns, how); });
   const int64_t c = p->c, down = qn_ceil_div(p->in[1], ROWS), across = columns ? p->in[2] / v : p->in[2];
   const int64_t first[4] = { across, down, p->in[0], c }, behind[4] = { channels ? c / v : c, across, down, p->in[0] };
-  if (!gradient_units(p, channels || p->channels_last ? behind : first))
+  if (!pool_units(p, channels || p->channels_last ? behind : first))
     return qn_refuse(out, "fewer than 2^31 cells", "dx", "", "%s", "more");
   return pool_keep(&s, p->units, THREADS, 300, out);
 }

@@ -13,7 +13,6 @@ struct gradient : pool {
   int32_t  flat;                          /* depth 1 */
   int32_t  even;                          /* average: all windows have the same divisor */
   float    share;                         /* average: 1 / window size, valid if even */
-  cuda_divisor by_cell[4];                /* innermost first: extents of the grid of cells */
   cuda_divisor by_size[3], by_dilation[3];
 };
 
@@ -33,17 +32,9 @@ template <int dtype, int C> __device__ __forceinline__ void fetch(float (&v)[C],
 /* The indices of C channels of a window of image n, at their offset in it. */
 template <class I, int C> __device__ __forceinline__ void indices_load(int64_t (&v)[C], const void *base, int64_t at)
 {
-  alignas(16) I raw[C];
-  constexpr int words = sizeof raw / 16;
-  const I *from = (const I *)base + at;
-  if constexpr (sizeof raw == 4 && C > 1) *(uint32_t *)raw = *(const uint32_t *)from;
-  else if constexpr (sizeof raw == 8 && C > 1) *(uint2 *)raw = *(const uint2 *)from;
-  else if constexpr (C == 1) *raw = *from;
-  else
+  const several<I, C> all = *(const several<I, C> *)((const I *)base + at);
 #pragma unroll
-    for (int i = 0; i < words; i++) ((uint4 *)raw)[i] = ((const uint4 *)from)[i];
-#pragma unroll
-  for (int i = 0; i < C; i++) v[i] = raw[i];
+  for (int i = 0; i < C; i++) v[i] = all.v[i];
 }
 template <int C> __device__ __forceinline__ void indices_load(int64_t (&v)[C], const gradient &p, uint32_t n, int at)
 {
@@ -195,15 +186,6 @@ template <class P> static inline qn_status gradient_read(pool_state<P> *s, const
   }
   p->share = 1 / ((float)p->size[0] * (float)p->size[1] * (float)p->size[2]);
   return QN_OK;
-}
-
-/* One thread per cell of a grid in each image, innermost extent first; false: too many. */
-static inline bool gradient_units(gradient *p, const int64_t cells[4])
-{
-  double units = (double)p->n;
-  for (int d = 0; d < 4; d++) units *= (double)cells[d], p->by_cell[d] = cuda_divide_by(cells[d]);
-  p->units = units > INT32_MAX ? 0 : (uint32_t)units;
-  return units <= INT32_MAX;
 }
 
 /* Channels a thread: 16 bytes of them if every layout allows it, else 1. */

@@ -64,15 +64,10 @@ template <int V, int mode> struct found {
 
 template <class I, int V> __device__ __forceinline__ void indices_store(const int (&index)[V], void *base, int64_t at)
 {
-  alignas(16) I v[V];
+  several<I, V> all;
 #pragma unroll
-  for (int i = 0; i < V; i++) v[i] = (I)index[i];
-  I *to = (I *)base + at;
-  if constexpr (sizeof v == 4) *(uint32_t *)to = *(uint32_t *)v;
-  else if constexpr (sizeof v == 8) *(uint2 *)to = *(uint2 *)v;
-  else
-#pragma unroll
-    for (int i = 0; i < (int)(sizeof v / 16); i++) ((uint4 *)to)[i] = ((uint4 *)v)[i];
+  for (int i = 0; i < V; i++) all.v[i] = (I)index[i];
+  *(several<I, V> *)((I *)base + at) = all;
 }
 
 /* lp: one window of one channel, with the taps scaled by their maximum: the slow path. */
@@ -83,7 +78,7 @@ static __device__ __noinline__ float scaled(const pool &p, const place &at, cons
 #pragma unroll 1
   for (int pass = 0; pass < 2; pass++) {
     if (pass) unit = lp_unit(most);
-    pool_taps<1, 0>(p, at, w, 1, 0, [&](const float (&v)[1], int) {
+    pool_taps<1, 0>(p, at, w, 0, [&](const float (&v)[1], int) {
       float t[1] = { fabsf(v[0]) };
       if (!pass) {
         most = larger(most, t[0]);
@@ -104,40 +99,40 @@ template <int whole, int mode> __device__ __forceinline__ float root_of(float t,
   return mode == SQUARES ? sqrtf(t) : mode == CUBES && whole != QN_F32 ? exp2f(__log2f(t) * (1 / 3.f)) : lp_root(t, p);
 }
 template <int V, int mode, int whole>
-__device__ __forceinline__ void norms(const pool &p, const place &at, const window &w, int many, found<V, mode> &f)
+__device__ __forceinline__ void norms(const pool &p, const place &at, const window &w, found<V, mode> &f)
 {
   bool plain = true;
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    plain &= i >= many || f.most[i] == 0 || (f.v[i] > LP_LEAST && f.v[i] < INFINITY);
+    plain &= f.most[i] == 0 || (f.v[i] > LP_LEAST && f.v[i] < INFINITY);
     f.v[i] = f.most[i] == 0 ? 0 : root_of<whole, mode>(f.v[i], p.p);
   }
   if (plain) return;
   place one = at;
 #pragma unroll 1
-  for (int i = 0; i < many; i++, one.c++) {               /* constant indices keep the norms in registers */
+  for (int i = 0; i < V; i++, one.c++) {                  /* constant indices keep the norms in registers */
     const float norm = scaled(p, one, w);
 #pragma unroll
     for (int e = 0; e < V; e++) f.v[e] = e == i ? norm : f.v[e];
   }
 }
 
-/* Stores y and the index of the first `many` channels. share: 1 / divisor, for average. */
+/* Stores y and the index of V channels. share: 1 / divisor, for average. */
 template <int V, int mode, int whole>
-__device__ __forceinline__ void put(const pool &p, const place &at, const window &w, int many, float share, found<V, mode> &f)
+__device__ __forceinline__ void put(const pool &p, const place &at, const window &w, float share, found<V, mode> &f)
 {
   if (mode == AVERAGE) {
 #pragma unroll
     for (int i = 0; i < V; i++) f.v[i] *= share;
     const int64_t plane = at.n * p.x_stride[0] + at.c * p.x_stride[1];
-    pool_mend<whole ? whole : QN_F32>(f.v, many, [&](int i) {
+    pool_mend<whole ? whole : QN_F32>(f.v, V, [&](int i) {
       return pool_far_mean(p, plane + i * p.x_stride[1], at.o[0], at.o[1], at.o[2]);
     });
   }
-  if constexpr (mode >= SQUARES) norms<V, mode, whole>(p, at, w, many, f);
+  if constexpr (mode >= SQUARES) norms<V, mode, whole>(p, at, w, f);
   int64_t to = at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
   if (whole) vector_store_whole<whole ? whole : QN_F32>(f.v, p.y, to);
-  else vector_store(f.v, p.y, dtype_of<V>(p), to, 1, many);
+  else element_store(p.y, to, dtype3(p.dtype), f.v[0]);
   if (mode != MAX_INDEX) return;
   to = at.n * p.index_stride[0] + at.c * p.index_stride[1] + at.o[0] * p.index_stride[2] + at.o[1] * p.index_stride[3] +
        at.o[2] * p.index_stride[4];
@@ -155,25 +150,23 @@ __device__ __forceinline__ void put(const pool &p, const place &at, const window
       return;
     }
 #pragma unroll
-  for (int i = 0; i < V; i++)
-    if (i < many) element_store_wrapped(p.indices, to + i * p.index_stride[1], p.index_dtype, index[i]);
+  for (int i = 0; i < V; i++) element_store_wrapped(p.indices, to + i * p.index_stride[1], p.index_dtype, index[i]);
 }
 
 /* ---- any window ---------------------------------------------------------------------------------------------- */
 
-/* whole: x and y have this dtype, in whole aligned vectors; 0: anything. A large window's rows are divided among p.splits threads. */
+/* whole: x and y have this dtype, in whole aligned vectors; 0 (and V 1): anything. A large window's rows are divided among p.splits threads. */
 template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS, 4) pool_vector(const __grid_constant__ pool p)
 {
   __shared__ float shared[mode == MAX || mode == AVERAGE ? THREADS : 1][V + 1];
   uint32_t across = THREADS / p.splits, split = threadIdx.x / across, unit = blockIdx.x * across + threadIdx.x % across;
   bool here = unit < p.units;
   place at = place_of<V>(p, here ? unit : 0);
-  int many = whole ? V : min(V, (int)(p.c - at.c));
   const window w = window_of(p, at.o);
   found<V, mode> f, blocks;               /* blocks: the sum of all blocks of BLOCK taps but the last */
   int taken = 0;
   if (here)
-    pool_taps<V, whole>(p, at, w, many, split, [&](const float (&v)[V], int tap) {
+    pool_taps<V, whole>(p, at, w, split, [&](const float (&v)[V], int tap) {
       f.take(v, tap, p.p);
       if (mode != AVERAGE || ++taken % BLOCK) return;
       blocks.take(f.v, tap);
@@ -193,7 +186,7 @@ template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS,
     }
     here &= split == 0;
   }
-  if (here) put<V, mode, whole>(p, at, w, many, mode == AVERAGE ? 1 / fmaxf(divisor_of(p, w), 1) : 1, f);
+  if (here) put<V, mode, whole>(p, at, w, mode == AVERAGE ? 1 / fmaxf(divisor_of(p, w), 1) : 1, f);
 }
 
 /* ---- small windows, channels last ----------------------------------------------------------------------------- */
@@ -254,7 +247,7 @@ pool_small(const __grid_constant__ pool p)
       found<V, mode> f;
 #pragma unroll
       for (int r = 0; r < SIZE; r++) f.join(line[k * STEP + r], r * SIZE);
-      put<V, mode, whole>(p, at, window_of(p, at.o), V,
+      put<V, mode, whole>(p, at, window_of(p, at.o),
                           mode == AVERAGE ? p.inverse[across * taps_beside(p, 1, at.o[1] * STEP - p.before[1], SIZE)] : 1, f);
     }
 #pragma unroll
@@ -303,14 +296,14 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
     else return mode == AVERAGE ? a + b : larger(a, b);
   };
   uint32_t band, chunk, k;
-  const uint32_t n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cells[1], &band), p.by_cells[0], &chunk);
+  const uint32_t n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cell[1], &band), p.by_cell[0], &chunk);
   const int many = (int)min(p.splits, p.groups - chunk * p.splits), top = (int)band * p.band, rows = min(p.band, p.out[1] - top),
             width = p.out[2], K = (int)p.splits;
   const int first = max(top - p.before[1], 0), end = max(min(top - p.before[1] + rows - 1 + p.size[1], p.in[1]), 0),
             across = (width + SWEEP - 1) / SWEEP, down = (rows + SWEEP - 1) / SWEEP;
   const int64_t base = n * p.x_stride[0] + chunk * p.splits * V;
   for (int i = threadIdx.x; i < (end - first) * across * K; i += blockDim.x) {
-    const int q = (int)cuda_quotient(i, p.by_cells[2], &k), row = q / across, ox = (q - row * across) * SWEEP;
+    const int q = (int)cuda_quotient(i, p.by_cell[2], &k), row = q / across, ox = (q - row * across) * SWEEP;
     if ((int)k >= many) continue;
     const int64_t from = base + k * V + (first + row) * p.x_stride[3];
     number f[SWEEP][N];
@@ -326,7 +319,7 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
   __syncthreads();
   for (int i = threadIdx.x; i < down * width * K; i += blockDim.x) {
     uint32_t ox;
-    const int q = (int)cuda_quotient(i, p.by_cells[2], &k), o = (int)cuda_quotient(q, p.by_out[2], &ox) * SWEEP,
+    const int q = (int)cuda_quotient(i, p.by_cell[2], &k), o = (int)cuda_quotient(q, p.by_out[2], &ox) * SWEEP,
               y0 = top + o - p.before[1];
     if ((int)k >= many) continue;
     number f[SWEEP][N];
@@ -365,8 +358,8 @@ static int64_t large_choose(pool *p, int64_t bytes, int64_t units)
         continue;
       const int64_t chunks = qn_ceil_div(p->groups, k);
       best = shared, p->splits = k, p->band = (int32_t)band;
-      p->by_cells[0] = cuda_divide_by(chunks), p->by_cells[1] = cuda_divide_by(qn_ceil_div(p->out[1], band)),
-      p->by_cells[2] = cuda_divide_by(k);
+      p->by_cell[0] = cuda_divide_by(chunks), p->by_cell[1] = cuda_divide_by(qn_ceil_div(p->out[1], band)),
+      p->by_cell[2] = cuda_divide_by(k);
       p->units = (uint32_t)(p->n * chunks * qn_ceil_div(p->out[1], band));
     }
   return best;
@@ -409,9 +402,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const bool lp = r->op[0].op == QN_OP_POOL_LP;
   int mode = lp ? POWERS : p.average ? AVERAGE : indices ? MAX_INDEX : MAX;
   if (lp && p.p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p.p);
-  const int v = p.x_stride[1] == 1 && p.y_stride[1] == 1 && x->dim[1] > 1 ? (x->dtype == QN_F32 ? 4 : 8) : 1;
+  uint32_t whole;
+  const int64_t *strides[] = { p.x_stride, p.y_stride };
+  const int v = pool_channels(&p, strides, 2, x->align < y->align ? x->align : y->align, &whole);
   if (!pool_units(&p, v, p.out)) return qn_refuse(out, "fewer than 2^31 units", "y", "", "%s", "more");
-  const bool whole = v > 1 && p.c % v == 0 && x->align >= 16 && y->align >= 16 && pool_steps(p.x_stride, v) && pool_steps(p.y_stride, v);
   p.whole_indices = indices && indices->align >= 16 && p.index_stride[1] == 1 && pool_steps(p.index_stride, v);
 
   /* small windows: columns, cut into enough bands to fill the device with threads */
@@ -433,7 +427,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                           ? large_choose(&p, sweeps_words(mode, x->dtype) ? 16 : 4 * v, r->device->units)
                           : 0;
   if (whole) s.kernel = cuda_by_dtype(x->dtype, [&](auto dtype) { return kernel_of<dtype()>(mode, small, large > 0); });
-  else s.kernel = v == 8 ? any_of<8, 0>(mode) : v == 4 ? any_of<4, 0>(mode) : any_of<1, 0>(mode);
+  else s.kernel = any_of<1, 0>(mode);
   if (large) {                            /* no more threads than the pass over rows has items */
     int64_t lines = 0;
     for (int64_t top = -p.before[1]; top + p.before[1] < p.out[1]; top += p.band)
