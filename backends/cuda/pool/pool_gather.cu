@@ -115,32 +115,25 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
         const window w = window_of(p, o);
         if (p.dilation[0] > 1 && !holds(p, 0, w.begin[0], w.size[0], z)) continue;
         const int second = c * p.of_index.c + oz * p.of_index.z + oy * p.of_index.y + ox * p.of_index.x;    /* in the indices, or y */
-        float dy[U];
+        float dy[U], norm[how == LP ? U : 1];
         int place[U] = {};
         fetch<dtype>(dy, dy_image, c * p.of_dy.c + oz * p.of_dy.z + oy * p.of_dy.y + ox * p.of_dy.x);
-        if constexpr (how == LP) {
-          float norm[U];
-          fetch<dtype>(norm, image_of<dtype>(p.y, n, p.index_stride[0]), second);
-#pragma unroll
-          for (int r = 0; r < ROWS; r++)
-            if (holds(p, 2, w.begin[2], w.size[2], x) && holds(p, 1, w.begin[1], w.size[1], y + r)) lp_gradient(sum[r], own[r], norm, dy, p.p);
-          continue;
-        } else if (p.average) {
-          const float share = p.even ? p.share : 1 / divisor_of(p, w);
-#pragma unroll
-          for (int i = 0; i < U; i++) dy[i] *= share;
-        } else {
-          places_of<dtype, U, how == BY_X>(place, p, n, c, second, w);
-        }
+        if constexpr (how == LP) fetch<dtype>(norm, image_of<dtype>(p.y, n, p.index_stride[0]), second);
+        else if (!p.average) places_of<dtype, U, how == BY_X>(place, p, n, c, second, w);
+        const float share = !p.average ? 1 : p.even ? p.share : 1 / divisor_of(p, w);
         bool column[columns ? V : 1];
 #pragma unroll
         for (int i = 0; i < (columns ? V : 1); i++) column[i] = holds(p, 2, w.begin[2], w.size[2], x + i);
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
           if (!holds(p, 1, w.begin[1], w.size[1], y + r)) continue;
+          if constexpr (how == LP) {
+            if (column[0]) lp_gradient(sum[r], own[r], norm, dy, p.p);
+          } else
 #pragma unroll
-          for (int i = 0; i < V; i++)
-            if (column[columns ? i : 0] && (p.average || place[i % U] - here == r * pitch + (columns ? i : 0))) sum[r][i] += dy[i % U];
+            for (int i = 0; i < V; i++)
+              if (column[columns ? i : 0] && (p.average || place[i % U] - here == r * pitch + (columns ? i : 0)))
+                sum[r][i] = fmaf(dy[i % U], share, sum[r][i]);
         }
       }
   void *to = (void *)image_of<dtype>(p.dx, n, p.dx_stride[0]);

@@ -36,14 +36,12 @@ template <int V, int mode> struct found {
       if (mode == POWERS) lp_power(t, p);
 #pragma unroll
       for (int i = 0; i < V; i++) v[i] += mode == SQUARES ? t[i] * t[i] : mode == CUBES ? t[i] * t[i] * t[i] : t[i];
-      return;
-    }
+    } else
 #pragma unroll
-    for (int i = 0; i < V; i++) {
-      if (mode == AVERAGE) v[i] += a[i];
-      else if (mode == MAX) v[i] = larger(v[i], a[i]);
-      else if (tap[i] < 0 || a[i] > v[i] || (a[i] != a[i] && v[i] == v[i])) v[i] = a[i], tap[i] = at;
-    }
+      for (int i = 0; i < V; i++)
+        if (mode == AVERAGE) v[i] += a[i];
+        else if (mode == MAX) v[i] = larger(v[i], a[i]);
+        else if (tap[i] < 0 || a[i] > v[i] || (a[i] != a[i] && v[i] == v[i])) v[i] = a[i], tap[i] = at;
     if (mode != MAX_INDEX) tap[0] = at;
   }
   /* Appends the result of later taps, whose numbers begin at `from`. */
