@@ -163,17 +163,15 @@ __device__ __forceinline__ void pool_taps(const pool &p, const place &at, const 
   }
 }
 
-/* The windows o of dim d that may cover position x: first..last. They do where x - window_begin is a multiple of the dilation. */
-__device__ __forceinline__ void windows_over(const pool &p, int d, int x, int *first, int *last)
+/* The windows of dim d that may cover positions x..end-1; they do where x - window_begin is a multiple of the dilation. */
+struct range { int begin, end; };
+__device__ __forceinline__ range windows_over(const pool &p, int d, int x, int end)
 {
-  if (p.adaptive) {                       /* the same formula with the roles of x and y exchanged */
-    *first = (int)((uint32_t)x * p.out[d] / p.in[d]);
-    *last = (int)(((uint32_t)(x + 1) * p.out[d] + p.in[d] - 1) / p.in[d]) - 1;
-    return;
-  }
-  int from = x + p.before[d] - (p.size[d] - 1) * p.dilation[d];
-  *first = from <= 0 ? 0 : (int)cuda_quotient(from + p.step[d] - 1, p.by_step[d]);
-  *last = min((int)cuda_quotient(x + p.before[d], p.by_step[d]), p.out[d] - 1);
+  if (p.adaptive)                         /* the same formula with the roles of x and y exchanged */
+    return { (int)((uint32_t)x * p.out[d] / p.in[d]), (int)(((uint32_t)end * p.out[d] + p.in[d] - 1) / p.in[d]) };
+  const int from = x + p.before[d] - (p.size[d] - 1) * p.dilation[d];
+  return { from <= 0 ? 0 : (int)cuda_quotient(from + p.step[d] - 1, p.by_step[d]),
+           min((int)cuda_quotient(end - 1 + p.before[d], p.by_step[d]) + 1, p.out[d]) };
 }
 
 /* ---- the mean of a window whose sum overflows in float though its mean does not, in double ------------------------------- */

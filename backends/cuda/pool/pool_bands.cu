@@ -48,7 +48,7 @@ template <int bytes> __device__ __forceinline__ int band_load(char *to, const vo
 /* Columns of a cell. For f32 at stride 1 an odd number avoids bank conflicts; two f16 or bf16 share a word. */
 __host__ __device__ constexpr int band_columns(bool f32, int step) { return f32 && step == 1 ? 3 : 2; }
 
-/* What windows of rows o0.. of a block add to the places of its n planes' rows from `top` on. even: stride 1 and the same divisor for all. */
+/* What a block's rows of windows from o0 on add to its n planes' rows from `top` on. even: stride 1 and the same divisor for all. */
 template <int dtype, bool even, int SIZE, int STEP, int BEFORE>
 __device__ __forceinline__ void cells(const bands &p, const char *dy, char *dx, int in_dy, int in_dx, int n, int top, int rows, int o0)
 {
@@ -119,20 +119,20 @@ __device__ __forceinline__ void separably(const bands &p, const char *dy, char *
   for (int i = threadIdx.x; i < lines * width; i += BAND_THREADS) {
     uint32_t x;
     const int line = (int)cuda_quotient(i, p.by_width, &x);
-    int first, last;
-    windows_over(p, 2, (int)x, &first, &last);
+    const range over = windows_over(p, 2, (int)x, (int)x + 1);
     float sum = 0;
-    for (int o = first; o <= last; o++) sum = fmaf(opened<dtype>(element<dtype>(dy, in_dy + line * wide + o)), across[o] * down[line], sum);
+    for (int o = over.begin; o < over.end; o++)
+      sum = fmaf(opened<dtype>(element<dtype>(dy, in_dy + line * wide + o)), across[o] * down[line], sum);
     part[i] = sum;
   }
   __syncthreads();
   for (int i = threadIdx.x; i < n * rows * width; i += BAND_THREADS) {
     uint32_t x, y;
     const int row = (int)cuda_quotient(i, p.by_width, &x), k = n > 1 ? (int)cuda_quotient(row, p.by_rows, &y) : 0;
-    int first, last;
-    windows_over(p, 1, n > 1 ? (int)y : top + row, &first, &last);
+    const int at = n > 1 ? (int)y : top + row;
+    const range over = windows_over(p, 1, at, at + 1);
     float sum = 0;
-    for (int o = first; o <= last; o++) sum += part[(k * high + o - o0) * width + (int)x];
+    for (int o = over.begin; o < over.end; o++) sum += part[(k * high + o - o0) * width + (int)x];
     edge_store<dtype>(dx, in_dx + i, sum);
   }
 }
@@ -147,10 +147,8 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
   const uint32_t group = p.bands == 1 ? blockIdx.x : cuda_quotient(blockIdx.x, p.by_bands), plane = group * p.per_block;
   const int n = (int)min(p.per_block, p.count - plane), top = (int)(blockIdx.x - group * p.bands) * p.band,
             rows = min(p.band, p.in[1] - top), high = p.out[1];
-  int o0, o1, other;                      /* rows of windows that reach into these */
-  windows_over(p, 1, top, &o0, &other), windows_over(p, 1, top + rows - 1, &other, &o1), o1++;
-  if (p.bands == 1) o0 = 0, o1 = high;
-  const int lines = n > 1 ? n * high : max(o1 - o0, 0);
+  const range reach = windows_over(p, 1, top, top + rows);      /* rows of windows that reach into these */
+  const int o0 = p.bands == 1 ? 0 : reach.begin, o1 = p.bands == 1 ? high : reach.end, lines = n > 1 ? n * high : max(o1 - o0, 0);
   const int64_t from = ((int64_t)plane * high + o0) * p.out[2], to = ((int64_t)plane * p.in[1] + top) * p.in[2];
   const int in_dy = band_load<bytes>(dy, p.dy, from, from + (int64_t)lines * p.out[2], p.windows), in_dx = (int)(to % E);
   __pipeline_commit();

@@ -198,7 +198,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   if (backward) v.dy = direct_grid(from), v.dx = direct_grid(to);
   if (!backward || how == LP) v.y = direct_grid(direct_tensor(k, launch, y_role, 0));
   v.elements = direct_elements(to);
-  windows_of(&v, adaptive ? nullptr : (const qn_pool *)k->attr, direct_grid(backward ? to : from), direct_grid(backward ? from : to), to.rank);
+  const grid x = direct_grid(backward ? to : from), y = direct_grid(backward ? from : to);
+  windows_of(&v, adaptive ? nullptr : (const qn_pool *)k->attr, x, y, to.rank);
   const unsigned blocks = direct_blocks(v.elements, 128);
   if (backward) pool_backward_direct<how><<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(v);
   else pool_direct<how><<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(v);

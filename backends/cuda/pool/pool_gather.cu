@@ -12,17 +12,6 @@
 
 enum { THREADS = 128, ROWS = 4 };         /* ROWS: of dx, a thread */
 
-/* The windows whose extent includes any of the places place..end-1; with dilation some of them may have no tap there. */
-struct range { int begin, end; };
-__device__ __forceinline__ range windows_over(const pool &p, int d, int place, int end)
-{
-  range r;
-  int other;
-  windows_over(p, d, place, &r.begin, &other);
-  windows_over(p, d, end - 1, &other, &r.end);
-  return { r.begin, r.end + 1 };
-}
-
 __device__ __forceinline__ bool holds(const gradient &p, int d, int begin, int size, int place)
 {
   bool within = (unsigned)(place - begin) < (unsigned)((size - 1) * p.dilation[d] + 1);

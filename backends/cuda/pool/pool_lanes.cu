@@ -439,7 +439,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int how = p->average ? AVERAGE : s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
   const form form = cuda_by_dtype(p->dtype, [&](auto dtype) { return form_of<dtype()>(how, window, p->even); });
   if (!form.kernel)
-    return qn_refuse(out, "windows of 3x3, of maxima or with stride 2 with padding 1", "dx", "stride 1 or 2", "%dx%d", p->size[1], p->size[2]);
+    return qn_refuse(out, "windows of 3x3, but of means of stride 1 with padding 1", "dx", "stride 1 or 2", "%dx%d", p->size[1],
+                     p->size[2]);
   s.kernel = form.kernel;
 
   /* the grid of warps: strips of columns, words of channels, bands */

@@ -112,8 +112,8 @@ __device__ __forceinline__ void small_windows(const planes &p, const stored<dtyp
 
 /* part: results of `lines` rows of x from row `first` of the plane on, for each output column; MAX_INDEX: tap numbers behind them. */
 template <int dtype, int mode>
-__device__ __forceinline__ void other_windows(const planes &p, const stored<dtype> *s, float *part, uint32_t plane0, int n, int o0, int rows, int first,
-                                              int lines)
+__device__ __forceinline__ void other_windows(const planes &p, const stored<dtype> *s, float *part, uint32_t plane0, int n, int o0,
+                                              int rows, int first, int lines)
 {
   const int lanes = 1 << p.lane_bits, lane = threadIdx.x & (lanes - 1), step = THREADS >> p.lane_bits, width = p.out[2],
             units = n * lines * width;
@@ -161,8 +161,8 @@ __device__ __forceinline__ void other_windows(const planes &p, const stored<dtyp
 }
 
 template <int dtype, int mode>
-__device__ __forceinline__ void wide_windows(const planes &p, const stored<dtype> *s, float *part, uint32_t plane0, int n, int o0, int rows, int first,
-                                             int lines)
+__device__ __forceinline__ void wide_windows(const planes &p, const stored<dtype> *s, float *part, uint32_t plane0, int n, int o0, int rows,
+                                             int first, int lines)
 {
   const int width = p.out[2], across = p.by_across.by, down = p.by_down.by;
   const float none = mode == AVERAGE ? 0 : -INFINITY;
@@ -296,7 +296,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "x", "", "%s", "more");
   s.shared = (uint32_t)shared;
   s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) {
-    return average ? choose_window<dtype(), AVERAGE>(p, wide) : index ? choose_window<dtype(), MAX_INDEX>(p, wide) : choose_window<dtype(), MAX>(p, wide);
+    return average ? choose_window<dtype(), AVERAGE>(p, wide)
+         : index   ? choose_window<dtype(), MAX_INDEX>(p, wide)
+                   : choose_window<dtype(), MAX>(p, wide);
   });
   return pool_keep(&s, THREADS * (int64_t)blocks, THREADS, 1500, out);
 }

@@ -29,19 +29,17 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
   const uint32_t plane = cuda_quotient(cuda_quotient(warp, p.by_tiles, &tile), p.by_bands, &band);
   cuda_quotient(plane, p.by_depth, &z);
   const int top = (int)band * p.band, end = min(top + p.band, p.in[1]), left = (int)tile * p.tile, right = min(left + p.tile, p.in[2]);
-  int oy_begin, oy_end, ox_begin, ox_end, other;
-  windows_over(p, 1, top, &oy_begin, &other), windows_over(p, 1, end - 1, &other, &oy_end), oy_end++;
-  windows_over(p, 2, left, &ox_begin, &other), windows_over(p, 2, right - 1, &other, &ox_end), ox_end++;
-  const int y_base = min(oy_begin * p.step[1] - p.before[1], top), x_base = min(ox_begin * p.step[2] - p.before[2], left);
+  const range over_y = windows_over(p, 1, top, end), over_x = windows_over(p, 2, left, right);
+  const int y_base = min(over_y.begin * p.step[1] - p.before[1], top), x_base = min(over_x.begin * p.step[2] - p.before[2], left);
   float *const sums = memory + threadIdx.x / 32 * (p.pitch * p.rows);
   for (int i = lane; i < p.pitch * p.rows; i += 32) sums[i] = 0;
   __syncwarp();
 
   const int64_t windows = (int64_t)plane * p.out[1] * p.out[2];
   const uint32_t turn = lane % (uint32_t)p.turns;
-  int oy = oy_begin, ox0 = ox_begin;
+  int oy = over_y.begin, ox0 = over_x.begin;
 #pragma unroll 1
-  while (oy < oy_end && ox0 < ox_end) {
+  while (oy < over_y.end && ox0 < over_x.end) {
     float v[BATCH];
     int place[BATCH], y[BATCH], x[BATCH];  /* index of the maximum (offset or tap number); first row and column of its window */
 #pragma unroll
@@ -49,7 +47,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
       const int ox = ox0 + (int)lane;
       y[b] = oy * p.step[1] - p.before[1], x[b] = ox * p.step[2] - p.before[2];
       v[b] = 0, place[b] = -1;
-      if (oy < oy_end && ox < ox_end) {
+      if (oy < over_y.end && ox < over_x.end) {
         const int64_t at = windows + oy * p.out[2] + ox;
         v[b] = edge_load<dtype>(p.dy, at);
         place[b] = how == BY_TAP           ? ((const uint8_t *)p.indices)[at]
@@ -57,7 +55,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
                                            : place_among(((const int64_t *)p.indices)[at]);
       }
       ox0 += 32;
-      if (ox0 >= ox_end) ox0 = ox_begin, oy++;
+      if (ox0 >= over_x.end) ox0 = over_x.begin, oy++;
     }
 #pragma unroll
     for (int b = 0; b < BATCH; b++) {

@@ -143,7 +143,7 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_tiles(const
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct state { pool_state<tiles> s; cuda_chain chain; int32_t sums; };
+struct state { pool_state<tiles> s; cuda_chain chain; int32_t sums; };      /* s first, as pool_build() wants it */
 
 /* Is W contiguous, are the other strides multiples of `unit`, and is it aligned to 16 bytes? */
 static bool rows_fit(const qn_value *v, int64_t unit)
@@ -228,7 +228,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaLaunchKernel(st->s.kernel, st->s.blocks, THREADS, arguments, 0, (cudaStream_t)launch->stream), "pool_tiles");
 }
 
-#define ROW(op) { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD), ROW(QN_OP_POOL_LP_BACKWARD) };
+static const qn_engine row[] = { pool_row<tiles>("tiles", QN_OP_POOL_MAX_BACKWARD, prepare, run),
+                                 pool_row<tiles>("tiles", QN_OP_POOL_AVERAGE_BACKWARD, prepare, run),
+                                 pool_row<tiles>("tiles", QN_OP_POOL_LP_BACKWARD, prepare, run) };
 CUDA_ENGINES(pool_tiles) = { row, sizeof row / sizeof *row };

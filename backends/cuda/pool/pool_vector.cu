@@ -153,7 +153,7 @@ __device__ __forceinline__ void put(const pool &p, const place &at, const window
 
 /* ---- any window ---------------------------------------------------------------------------------------------- */
 
-/* whole: x and y have this dtype, in whole aligned vectors; 0 (and V 1): anything. A large window's rows are divided among p.splits threads. */
+/* whole: x and y have this dtype, in whole aligned vectors; 0 (and V 1): anything. p.splits threads divide a large window's rows. */
 template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS, 4) pool_vector(const __grid_constant__ pool p)
 {
   __shared__ float shared[mode == MAX || mode == AVERAGE ? THREADS : 1][V + 1];

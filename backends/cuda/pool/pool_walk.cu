@@ -67,7 +67,7 @@ __device__ __forceinline__ lane lane_of(const walk &p, int rows, uint32_t warp)
 /* ---- columns of a row ------------------------------------------------------------------------------------------- */
 
 template <int N> using words = several<uint32_t, N>;
-template <int N> __device__ __forceinline__ words<N> load_words(const char *base, int64_t offset) { return *(const words<N> *)(base + offset); }
+template <int N> __device__ __forceinline__ words<N> load_words(const char *at, int64_t offset) { return *(const words<N> *)(at + offset); }
 template <int dtype, int N> __device__ __forceinline__ float element_of(const words<N> &q, int i)
 {
   return word_get<dtype>(q.v[i / per_word<dtype> % N], i % per_word<dtype>);
