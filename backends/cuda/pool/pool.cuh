@@ -64,7 +64,7 @@ struct pool {
   int32_t  band;                          /* outputs of one column that form one unit */
   int32_t  in[3], out[3], size[3], step[3], dilation[3], before[3], after[3];
   int64_t  x_stride[5], y_stride[5], dx_stride[5], index_stride[5];       /* N, C, spatial */
-  cuda_divisor by_cell[4], by_step[3], by_out[3];   /* by_cell: extents of the grid of units, innermost first */
+  cuda_divisor by_cell[4], by_step[3], by_out[3], by_extent[3];         /* cells: the grid of units, innermost first; extents: of x */
 };
 
 /* of a unit; the channel varies fastest where channels are contiguous, else the innermost extent */
@@ -168,7 +168,7 @@ struct range { int begin, end; };
 __device__ __forceinline__ range windows_over(const pool &p, int d, int x, int end)
 {
   if (p.adaptive)                         /* the same formula with the roles of x and y exchanged */
-    return { (int)((uint32_t)x * p.out[d] / p.in[d]), (int)(((uint32_t)end * p.out[d] + p.in[d] - 1) / p.in[d]) };
+    return { (int)cuda_quotient(x * p.out[d], p.by_extent[d]), (int)cuda_quotient(end * p.out[d] + p.in[d] - 1, p.by_extent[d]) };
   const int from = x + p.before[d] - (p.size[d] - 1) * p.dilation[d];
   return { from <= 0 ? 0 : (int)cuda_quotient(from + p.step[d] - 1, p.by_step[d]),
            min((int)cuda_quotient(end - 1 + p.before[d], p.by_step[d]) + 1, p.out[d]) };
@@ -481,7 +481,7 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
     if (from >= 0 &&
         !(attr ? pool_dim(p, d, attr, from, x->dim[2 + from], y->dim[2 + from]) : pool_share(p, d, x->dim[2 + from], y->dim[2 + from])))
       return false;
-    p->by_out[d] = cuda_divide_by(p->out[d]);
+    p->by_out[d] = cuda_divide_by(p->out[d]), p->by_extent[d] = cuda_divide_by(p->in[d]);
   }
   pool_strides(x, p->x_stride);
   pool_strides(y, p->y_stride);

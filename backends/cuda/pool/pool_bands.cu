@@ -178,9 +178,10 @@ enum { BAND_MEMORY = 32 << 10, BAND_MEMORY_MOST = 48 << 10 };
 static inline int64_t band_memory(bands *p, int64_t n, int64_t rows, bool any)
 {
   const bool whole = rows >= p->in[1];
-  const int64_t bytes = qn_kit_bytes(p->dtype),
-                reach = p->adaptive ? rows * p->out[1] / p->in[1] + 3 : (rows + p->size[1]) / p->step[1] + 2;
-  const int64_t lines = whole ? n * p->out[1] : qn_min_i64(reach, p->out[1]);
+  const int64_t bytes = qn_kit_bytes(p->dtype), reach = p->adaptive ? rows * p->out[1] / p->in[1] + 3
+                                                : any       ? (rows + p->size[1] - 2) / p->step[1] + 1
+                                                            : rows / p->step[1] + 2,
+                lines = whole ? n * p->out[1] : reach;
   const int64_t windows = (lines + 1) * p->out[2] + 2 * (int64_t)p->margin + 32;
   p->at_part = (int32_t)qn_round_up(windows * bytes, 16);
   p->at_dx = p->at_part + (int32_t)(any ? qn_round_up((lines * (p->in[2] + 1) + p->out[2]) * 4, 16) : 0);

@@ -193,10 +193,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const kept *k = (const kept *)p->state;
   pooling v = {};
   const tensor to = direct_tensor(k, launch, backward ? (uint32_t)k->n_roles - 1 : 1, 0), from = direct_tensor(k, launch, 0, 0);
-  if (x_role >= 0 && direct_count(k, x_role)) v.x = direct_grid(direct_tensor(k, launch, x_role, 0));
-  if (indices_role >= 0 && direct_count(k, indices_role)) v.indices = direct_grid(direct_tensor(k, launch, indices_role, 0));
+  const auto of = [&](int role) {
+    return role >= 0 && direct_count(k, (uint32_t)role) ? direct_grid(direct_tensor(k, launch, (uint32_t)role, 0)) : grid{};
+  };
+  v.x = of(x_role), v.indices = of(indices_role);
   if (backward) v.dy = direct_grid(from), v.dx = direct_grid(to);
-  if (!backward || how == LP) v.y = direct_grid(direct_tensor(k, launch, y_role, 0));
+  if (!backward || how == LP) v.y = of(y_role);
   v.elements = direct_elements(to);
   const grid x = direct_grid(backward ? to : from), y = direct_grid(backward ? from : to);
   windows_of(&v, adaptive ? nullptr : (const qn_pool *)k->attr, x, y, to.rank);

@@ -10,7 +10,7 @@
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
 
-enum { THREADS = 256, MOST_ROWS = 16 };   /* MOST_ROWS: stores a thread makes, pool_disjoint_windows */
+enum { THREADS = 256, MOST_ROWS = 16 };   /* MOST_ROWS: stores a thread makes, or rows of them */
 
 /* The dims of x, innermost first, merged where possible: a dim that a window covers whole merges into the next outer one. The
  * outermost also runs through all planes. */
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(THREADS) pool_disjoint_windows(const __grid_co
     }
 }
 
-/* Channels last: a thread stores a vector of channels to a row of its window. p.size and by_step are the windows' extents within x. */
+/* Channels last: a thread stores a vector of channels to p.band rows of its window. p.size and by_step: the windows' extents in x. */
 template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_disjoint_channels(const __grid_constant__ gradient p)
 {
   constexpr int V = vector_per_16<dtype>;
@@ -123,28 +123,29 @@ template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_di
   if (n >= p.units) return;
 #pragma unroll
   for (int d = 0; d < 4; d++) n = cuda_quotient(n, p.by_cell[d], &at[d]);
-  const int c = (int)at[0] * V, ox = (int)at[1], y = (int)at[2], z = (int)at[3], oy = (int)cuda_quotient(y, p.by_step[1], &r1),
+  const int c = (int)at[0] * V, ox = (int)at[1], y = (int)at[2] * p.band, z = (int)at[3], oy = (int)cuda_quotient(y, p.by_step[1], &r1),
             oz = (int)cuda_quotient(z, p.by_step[0], &r0), x = ox * p.size[2];
   float dy[V];
-  alignas(16) int64_t chosen[how == AVERAGE ? 1 : V];
+  int chosen[V];                          /* as numbers from the thread's first place on */
   vector_load_whole<dtype>(dy, image_of<dtype>(p.dy, n, p.y_stride[0]), c + oz * p.of_dy.z + oy * p.of_dy.y + ox * p.of_dy.x);
-  int64_t number = 0;                     /* of the row's first place, as indices count */
-  if constexpr (how == AVERAGE) {
+  if constexpr (how != AVERAGE) {
+    alignas(16) int64_t index[V];
+    indices_load(index, p, n, c + oz * p.of_index.z + oy * p.of_index.y + ox * p.of_index.x);
+    const int first = how == BY_TAP ? (int)(r0 * p.size[1] + r1) * p.size[2] : (z * p.in[1] + y) * p.in[2] + x;
 #pragma unroll
-    for (int i = 0; i < V; i++) dy[i] *= p.share;
-  } else {
-    indices_load(chosen, p, n, c + oz * p.of_index.z + oy * p.of_index.y + ox * p.of_index.x);
-    number = how == BY_TAP ? (r0 * p.size[1] + r1) * p.size[2] : (z * p.in[1] + y) * p.in[2] + x;
+    for (int i = 0; i < V; i++) chosen[i] = place_among(index[i]) - first;
   }
   void *const to = (void *)image_of<dtype>(p.dx, n, p.dx_stride[0]);
-  int beyond = c + z * p.of_dx.z + y * p.of_dx.y + x * p.of_dx.x;
-#pragma unroll 4
-  for (int k = 0; k < p.size[2]; k++, beyond += p.of_dx.x) {
-    float v[V];
+  const int row = how == BY_TAP ? p.size[2] : p.in[2];
+#pragma unroll 2
+  for (int r = 0; r < p.band; r++)
+#pragma unroll 2
+    for (int k = 0; k < p.size[2]; k++) {
+      float v[V];
 #pragma unroll
-    for (int i = 0; i < V; i++) v[i] = how == AVERAGE || chosen[how == AVERAGE ? 0 : i] == number + k ? dy[i] : 0;
-    vector_store_whole<dtype>(v, to, beyond);
-  }
+      for (int i = 0; i < V; i++) v[i] = how == AVERAGE ? dy[i] * p.share : chosen[i] == r * row + k ? dy[i] : 0;
+      vector_store_whole<dtype>(v, to, c + z * p.of_dx.z + (y + r) * p.of_dx.y + (x + k) * p.of_dx.x);
+    }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
@@ -153,9 +154,7 @@ template <int dtype, class index> static pool_kernel windows_of(int64_t k)
 {
   if constexpr (dtype != QN_F32)
     if (k == 4) return (pool_kernel)pool_disjoint_windows<dtype, index, 4>;
-  return k == 2   ? (pool_kernel)pool_disjoint_windows<dtype, index, 2>
-         : k == 1 ? (pool_kernel)pool_disjoint_windows<dtype, index, 1>
-                  : nullptr;
+  return k == 2 ? (pool_kernel)pool_disjoint_windows<dtype, index, 2> : (pool_kernel)pool_disjoint_windows<dtype, index, 1>;
 }
 /* index: of maxima; 0: means */
 template <int dtype> static pool_kernel windows_of(uint32_t index, int64_t k)
@@ -217,7 +216,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   p->share = (float)share;
   if (!planes) {
-    const int64_t cells[4] = { p->c / v, p->out[2], p->in[1], p->in[0] };
+    p->band = wide[1] * wide[2] <= MOST_ROWS ? (int32_t)wide[1] : 1;
+    const int64_t cells[4] = { p->c / v, p->out[2], p->in[1] / p->band, p->in[0] };
     for (int d = 0; d < 3; d++) p->size[d] = (int32_t)wide[d], p->by_step[d] = cuda_divide_by(wide[d]);
     if (!pool_units(p, cells)) return qn_refuse(out, "fewer than 2^31 cells", "dx", "", "%s", "more");
     s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return channels_of<dtype()>(max, p->index_dtype); });

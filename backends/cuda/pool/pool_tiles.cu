@@ -181,7 +181,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if ((double)qn_elements(dx) > 2e9) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
 
   /* what can be fused */
-  cuda_out_dims dims = { { 2, 3, 1, 0 }, CUDA_BY_DIMS };
+  const cuda_out_dims dims = { { 2, 3, 1, 0 }, CUDA_BY_DIMS };
   cuda_chain_begin(&st.chain, s.of.dx);
   cuda_chain_follow(&st.chain, r, &dims);
   st.sums = closing_sum(r, &st.chain);
