@@ -15,7 +15,6 @@ conv_depthwise_planes      depthwise_planes                 70  held to the regi
 conv_grouped               Lb1EEv7grouped                   80  sums again where a result is not finite, which is rare
 conv_first_filter          .                                60  held to the registers that let another block in
 conv_winograd              gradient                         48  sums again where a result is not finite, which is rare
-pool_lp                    pool_lp                         110  powers, where no layout is known or they leave the format
 pool_vector                pool_s                          130  averages again where a result is not finite, which is rare
 sampling_sorted            gather_points                    60  sums of so many points that they are added in blocks
 sampling_sorted            gather_direct                   100  generic: slow is allowed

@@ -134,6 +134,8 @@ pool_max x=f32/3x3x36x28 window=3 stride=2 pad=1 indices=i64/3x3x18x14 ; x.fill=
 pool_max x=f32/2x3x28x300 window=3 stride=1 pad=1 indices=u8/2x3x28x300 ; x.fill=special as=bf16
 pool_max x=f32/3x3x36x28 window=2 indices=i64/3x3x18x14 ; as=bf16
 pool_max x=f32/1x2x8x8 window=3 stride=1 pad=1:6,1:1 indices=u8/1x2x13x8 ; as=bf16
+pool_max x=f32/1x2x8x8 window=3 stride=2 pad=1:6,1:1 indices=u8/1x2x7x4 ; as=bf16
+pool_max x=f32/1x2x8x8 window=3 stride=2 pad=1:6,1:1 ; as=bf16
 pool_max x=f32/3x5x13x28 window=3 stride=1 pad=1 indices=u8/3x5x13x28 ; x.fill=special as=bf16,f16
 pool_max x=f32/3x7x1x12 window=3 stride=1 pad=1 indices=i64/3x7x1x12 ; x.fill=int as=bf16
 pool_max x=f32/5x9x5x4 window=3 stride=1 pad=1 indices=i64/5x9x5x4 ; x.fill=special as=bf16

@@ -64,7 +64,7 @@ struct pool {
   int32_t  band;                          /* outputs of one column that form one unit */
   int32_t  in[3], out[3], size[3], step[3], dilation[3], before[3], after[3];
   int64_t  x_stride[5], y_stride[5], dx_stride[5], index_stride[5];       /* N, C, spatial */
-  cuda_divisor by_groups, by_cells[3], by_step[3], by_out[3];   /* by_cells: extents of the grid of units */
+  cuda_divisor by_cell[4], by_step[3], by_out[3], by_extent[3];         /* cells: the grid of units, innermost first; extents: of x */
 };
 
 /* of a unit; the channel varies fastest where channels are contiguous, else the innermost extent */
@@ -72,27 +72,11 @@ struct place { uint32_t n, c; int o[3]; };
 
 template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32_t unit)
 {
-  place at;
-  uint32_t rest = unit;
-  const bool last = V > 1 || p.channels_last;
-  if (last) {
-    uint32_t q = cuda_quotient(rest, p.by_groups);
-    at.c = (rest - q * p.groups) * V;
-    rest = q;
-  }
+  uint32_t at[4];
 #pragma unroll
-  for (int d = 2; d >= 0; d--) {
-    uint32_t q = cuda_quotient(rest, p.by_cells[d]);
-    at.o[d] = (int)(rest - q * p.by_cells[d].by);
-    rest = q;
-  }
-  if (!last) {
-    uint32_t q = cuda_quotient(rest, p.by_groups);
-    at.c = rest - q * p.groups;
-    rest = q;
-  }
-  at.n = rest;
-  return at;
+  for (int d = 0; d < 4; d++) unit = cuda_quotient(unit, p.by_cell[d], &at[d]);
+  return V > 1 || p.channels_last ? place{ unit, at[0] * V, { (int)at[3], (int)at[2], (int)at[1] } }
+                                  : place{ unit, at[3], { (int)at[2], (int)at[1], (int)at[0] } };
 }
 
 __device__ __forceinline__ int window_begin(const pool &p, int d, int o)
@@ -143,17 +127,10 @@ __device__ __forceinline__ int place_in_plane(const pool &p, const window &w, in
   return ((w.begin[0] + r0 * p.dilation[0]) * p.in[1] + w.begin[1] + r1 * p.dilation[1]) * p.in[2] + w.begin[2] + r2 * p.dilation[2];
 }
 
-/* The dtype, restricted so that the compiler knows the candidates: four channels are f32. For eight this measured slower. */
-template <int V> __device__ __forceinline__ uint32_t dtype_of(const pool &p)
-{
-  if (V == 8) return p.dtype;
-  return V == 4 || p.dtype == QN_F32 ? QN_F32 : p.dtype == QN_BF16 ? QN_BF16 : QN_F16;
-}
-
 /* Calls the visitor for the taps of a window that lie inside x, in row-major order, with their numbers. Of the rows, only every
  * p.splits-th from `split` on. */
 template <int V, int whole, class F>
-__device__ __forceinline__ void pool_taps(const pool &p, const place &at, const window &w, int many, int split, F visitor)
+__device__ __forceinline__ void pool_taps(const pool &p, const place &at, const window &w, int split, F visitor)
 {
   enum { AT_ONCE = 4 };
   int64_t base = at.n * p.x_stride[0] + at.c * p.x_stride[1];
@@ -173,7 +150,7 @@ __device__ __forceinline__ void pool_taps(const pool &p, const place &at, const 
           inside[b] = r2 + b < w.size[2] && (unsigned)x < (unsigned)p.in[2];
           if (!inside[b]) continue;
           if (whole) q[b] = *vector_place<whole ? whole : QN_F32>(p.x, row + x * p.x_stride[4]);
-          else vector_load(v[whole ? 0 : b], p.x, dtype_of<V>(p), row + x * p.x_stride[4], 1, many);
+          else v[whole ? 0 : b][0] = element_load<float>(p.x, row + x * p.x_stride[4], dtype3(p.dtype));
         }
 #pragma unroll
         for (int b = 0; b < AT_ONCE; b++) {
@@ -186,17 +163,168 @@ __device__ __forceinline__ void pool_taps(const pool &p, const place &at, const 
   }
 }
 
-/* The windows o of dim d that may cover position x: first..last. They do where x - window_begin is a multiple of the dilation. */
-__device__ __forceinline__ void windows_over(const pool &p, int d, int x, int *first, int *last)
+/* The windows of dim d that may cover positions x..end-1; they do where x - window_begin is a multiple of the dilation. */
+struct range { int begin, end; };
+__device__ __forceinline__ range windows_over(const pool &p, int d, int x, int end)
 {
-  if (p.adaptive) {                       /* the same formula with the roles of x and y exchanged */
-    *first = (int)((uint32_t)x * p.out[d] / p.in[d]);
-    *last = (int)(((uint32_t)(x + 1) * p.out[d] + p.in[d] - 1) / p.in[d]) - 1;
-    return;
+  if (p.adaptive)                         /* the same formula with the roles of x and y exchanged */
+    return { (int)cuda_quotient(x * p.out[d], p.by_extent[d]), (int)cuda_quotient(end * p.out[d] + p.in[d] - 1, p.by_extent[d]) };
+  const int from = x + p.before[d] - (p.size[d] - 1) * p.dilation[d];
+  return { from <= 0 ? 0 : (int)cuda_quotient(from + p.step[d] - 1, p.by_step[d]),
+           min((int)cuda_quotient(end - 1 + p.before[d], p.by_step[d]) + 1, p.out[d]) };
+}
+
+/* ---- the mean of a window whose sum overflows in float though its mean does not, in double ------------------------------- */
+
+/* plane: offset of the window's plane in x. Inlined: a call, though never made, costs kernels 5%. */
+__device__ __forceinline__ float pool_far_mean(const pool &p, int64_t plane, int o0, int o1, int o2)
+{
+  const int o[3] = { o0, o1, o2 };
+  const window w = window_of(p, o);
+  double sum = 0;
+#pragma unroll 1
+  for (int i = 0; i < w.size[0] * w.size[1]; i++) {
+    const int z = w.begin[0] + i / w.size[1] * p.dilation[0], y = w.begin[1] + i % w.size[1] * p.dilation[1];
+    if ((unsigned)z >= (unsigned)p.in[0] || (unsigned)y >= (unsigned)p.in[1]) continue;
+    const int64_t row = plane + z * p.x_stride[2] + y * p.x_stride[3];
+#pragma unroll 1
+    for (int r = 0; r < w.size[2]; r++) {
+      const int x = w.begin[2] + r * p.dilation[2];
+      if ((unsigned)x < (unsigned)p.in[2]) sum += element_load<float>(p.x, row + x * p.x_stride[4], dtype3(p.dtype));
+    }
   }
-  int from = x + p.before[d] - (p.size[d] - 1) * p.dilation[d];
-  *first = from <= 0 ? 0 : (int)cuda_quotient(from + p.step[d] - 1, p.by_step[d]);
-  *last = min((int)cuda_quotient(x + p.before[d], p.by_step[d]), p.out[d] - 1);
+  return (float)(sum / fmax((double)divisor_of(p, w), 1.));
+}
+/* Is a mean not finite, so that pool_far_mean is to be asked? f16 has no such sums. */
+template <int dtype> __device__ __forceinline__ bool pool_far(float mean) { return dtype != QN_F16 && !(fabsf(mean) < INFINITY); }
+/* Mends those of the first `many` means that are not finite, by far(i). */
+template <int dtype, int N, class F> __device__ __forceinline__ void pool_mend(float (&mean)[N], int many, F far)
+{
+  bool any = false;
+#pragma unroll
+  for (int i = 0; i < N; i++) any |= pool_far<dtype>(mean[i]);
+  if (!any) return;
+#pragma unroll 1
+  for (int i = 0; i < many; i++) {        /* one copy of the code; constant indices keep the means in registers */
+    float v = 0;
+#pragma unroll
+    for (int e = 0; e < N; e++) v = e == i ? mean[e] : v;
+    if (!pool_far<dtype>(v)) continue;
+    v = far(i);
+#pragma unroll
+    for (int e = 0; e < N; e++) mean[e] = e == i ? v : mean[e];
+  }
+}
+
+/* ---- sweeps ---------------------------------------------------------------------------------------------------- */
+
+/* SWEEP adjacent windows of stride 1 along a line, whose common part is reduced once. */
+enum { SWEEP = 5 };                       /* windows a thread; odd, so that neighbouring lanes read different banks */
+
+/* Reduces with `join`, from `none` on, SWEEP windows of `size` >= SWEEP places; window k begins at first + k. Places outside
+ * 0..extent-1 are skipped. load: reads the V values of one place. */
+template <int V, class T, class L, class J>
+__device__ __forceinline__ void sweep(T (&f)[SWEEP][V], int first, int size, int extent, T none, L load, J join)
+{
+  enum { AT_ONCE = 3 };
+  const auto join_all = [&](T (&a)[V], const T (&b)[V]) {
+#pragma unroll
+    for (int i = 0; i < V; i++) a[i] = join(a[i], b[i]);
+  };
+  const auto place = [&](T (&v)[V], int at, bool within) {
+    if (within && (unsigned)at < (unsigned)extent) return load(v, at);
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = none;
+  };
+  T all[V], left[SWEEP - 1][V], right[SWEEP - 1][V];
+#pragma unroll
+  for (int k = 0; k < SWEEP - 1; k++) place(left[k], first + k, true), place(right[k], first + size + k, true);
+#pragma unroll
+  for (int i = 0; i < V; i++) all[i] = none;
+#pragma unroll 1
+  for (int at = SWEEP - 1; at < size; at += AT_ONCE) {
+    T v[AT_ONCE][V];
+#pragma unroll
+    for (int b = 0; b < AT_ONCE; b++) place(v[b], first + at + b, at + b < size);
+#pragma unroll
+    for (int b = 0; b < AT_ONCE; b++) join_all(all, v[b]);
+  }
+#pragma unroll
+  for (int k = 1; k < SWEEP - 1; k++) join_all(left[SWEEP - 2 - k], left[SWEEP - 1 - k]), join_all(right[k], right[k - 1]);
+#pragma unroll
+  for (int k = 0; k < SWEEP; k++) {
+#pragma unroll
+    for (int i = 0; i < V; i++) f[k][i] = all[i];
+    if (k < SWEEP - 1) join_all(f[k], left[k]);
+    if (k > 0) join_all(f[k], right[k - 1]);
+  }
+}
+
+static inline bool sweep_takes(const pool &p)
+{
+  bool takes = !p.adaptive;
+  for (int d = 1; d < 3; d++) takes = takes && p.size[d] >= SWEEP && p.step[d] == 1 && p.dilation[d] == 1;
+  return takes;
+}
+
+/* ---- lp: powers, roots and scaling ----------------------------------------------------------------------------------------- */
+
+enum { LP_MOST = 64 };                    /* largest p: 2^p and sums of it stay finite in f32 */
+
+static __device__ __noinline__ float lp_power_of(float t, float p) { return powf(t, p); }
+
+/* t to the power p, t >= 0. */
+template <int V> __device__ __forceinline__ void lp_power(float (&t)[V], float p)
+{
+  float all[V];
+#pragma unroll
+  for (int i = 0; i < V; i++) all[i] = p == 0 ? 1 : t[i];
+  if (p == rintf(p) && p <= 8) {
+#pragma unroll 1
+    for (int k = 1; k < (int)p; k++)
+#pragma unroll
+      for (int i = 0; i < V; i++) all[i] *= t[i];
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; i++) all[i] = lp_power_of(t[i], p);
+  }
+#pragma unroll
+  for (int i = 0; i < V; i++) t[i] = all[i];
+}
+
+__device__ __forceinline__ float lp_root(float t, float p)
+{
+  return p == 1 ? t : p == 2 ? sqrtf(t) : p == 3 ? cbrtf(t) : lp_power_of(t, 1 / p);
+}
+
+/* A power of two near the largest tap; in units of it no power overflows. */
+struct lp_unit {
+  float up, unit, inverse;  /* up: lifts values out of the subnormal range, where the inverse of a power of two would overflow */
+
+  lp_unit() = default;
+  __device__ __forceinline__ lp_unit(float most)
+  {
+    up = most < 0x1p-64f ? 0x1p80f : 1;
+    unit = __uint_as_float(__float_as_uint(most * up) & 0x7f800000u);
+    unit = most > 0 && most < INFINITY ? unit : 1;
+    inverse = 1 / unit;
+  }
+  __device__ __forceinline__ float of(float t) const { return t * up * inverse; }
+  __device__ __forceinline__ float back(float t) const { return t * unit / up; }
+};
+/* A sum of powers above this has lost nothing to underflow. */
+#define LP_LEAST 0x1p-80f
+
+/* Adds the contribution of one window to dx. */
+template <int V>
+__device__ __forceinline__ void lp_gradient(float (&sum)[V], const float (&x)[V], const float (&y)[V], const float (&dy)[V], float p)
+{
+  float t[V];
+#pragma unroll
+  for (int i = 0; i < V; i++) t[i] = fabsf(x[i]) / y[i];
+  lp_power(t, p - 1);
+#pragma unroll
+  for (int i = 0; i < V; i++) sum[i] += y[i] != 0 ? dy[i] * (x[i] > 0 ? 1 : x[i] < 0 ? -1 : x[i]) * t[i] : 0;
 }
 
 /* ---- host: what all pooling engines keep and launch ---------------------------------------------------------- */
@@ -210,15 +338,19 @@ template <class P> struct pool_state {
   pool_tensors of;
   pool_kernel kernel;
   uint32_t blocks, threads, shared;
+  double   moved;                         /* bytes of the op's tensors */
 };
 
+static inline void pool_bind(pool *p, const pool_tensors &of, const qn_launch *launch)
+{
+  const auto pointer = [&](int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; };
+  p->x = pointer(of.x), p->y = pointer(of.y), p->dy = pointer(of.dy), p->dx = pointer(of.dx), p->indices = pointer(of.indices);
+}
 template <class P> static qn_status pool_run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const pool_state<P> *s = (const pool_state<P> *)prepared->state;
-  const auto pointer = [&](int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; };
   P p = s->p;
-  p.x = pointer(s->of.x), p.y = pointer(s->of.y), p.dy = pointer(s->of.dy), p.dx = pointer(s->of.dx);
-  p.indices = pointer(s->of.indices);
+  pool_bind(&p, s->of, launch);
   void *arguments[] = { &p };
   return cuda_check(cudaLaunchKernel(s->kernel, s->blocks, s->threads, arguments, s->shared, (cudaStream_t)launch->stream),
                     prepared->engine->name);
@@ -229,10 +361,11 @@ template <class P> static qn_status pool_build(const qn_request *, qn_prepared *
   return s->shared > 48 << 10 ? cuda_allow_shared(s->kernel) : QN_OK;
 }
 
-/* Keeps a state whose kernel takes `threads` threads, in blocks of `block`. */
-template <class P> static inline qn_status pool_keep(pool_state<P> *s, int64_t threads, uint32_t block, qn_prepared *out)
+/* Keeps a state whose kernel takes `threads` threads, in blocks of `block`, and moves `rate` bytes a ns where it has many. */
+template <class P> static inline qn_status pool_keep(pool_state<P> *s, int64_t threads, uint32_t block, double rate, qn_prepared *out)
 {
   s->blocks = (uint32_t)qn_ceil_div(threads, (int64_t)block), s->threads = block;
+  out->estimate = 3000 + s->moved / rate;
   return cuda_keep(out, s, sizeof *s);
 }
 
@@ -262,6 +395,15 @@ static inline bool pool_steps(const int64_t *stride, int v)
   for (int d = 0; d < 5; d++)
     if (d != 1 && stride[d] % v) return false;
   return true;
+}
+
+static inline double pool_moved(const qn_request *r)
+{
+  const qn_node *op = &r->op[0];
+  double bytes = 0;
+  for (int i = 0; i < op->first[op->n_roles]; i++)
+    bytes += (double)qn_elements(&r->value[op->arg[i]]) * (double)qn_kit_bytes(r->value[op->arg[i]].dtype);
+  return bytes;
 }
 
 /* The core has already checked that all float operands of an op share one dtype. */
@@ -339,7 +481,7 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
     if (from >= 0 &&
         !(attr ? pool_dim(p, d, attr, from, x->dim[2 + from], y->dim[2 + from]) : pool_share(p, d, x->dim[2 + from], y->dim[2 + from])))
       return false;
-    p->by_out[d] = cuda_divide_by(p->out[d]);
+    p->by_out[d] = cuda_divide_by(p->out[d]), p->by_extent[d] = cuda_divide_by(p->in[d]);
   }
   pool_strides(x, p->x_stride);
   pool_strides(y, p->y_stride);
@@ -351,6 +493,7 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
 template <class P> static inline qn_status pool_read(pool_state<P> *s, const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
+  s->moved = pool_moved(r);
   s->of = { qn_role(op, QN_ROLE_POOL_MAX_X), qn_role(op, QN_ROLE_POOL_MAX_Y), -1, -1, pool_indices(op) };
   const qn_value *x = &r->value[s->of.x];
   const qn_status status = pool_wants_floats(x, "x", out);
@@ -397,14 +540,18 @@ static inline int pool_channels(const pool *p, const int64_t *const stride[], in
   return all ? v : 1;
 }
 
-/* One unit per v channels of each cell of the grid; false: too many units. */
-static inline bool pool_units(pool *p, int v, const int32_t cells[3])
+/* One unit for each cell of a grid in each image, innermost extent first; false: too many. */
+static inline bool pool_units(pool *p, const int64_t cells[4])
 {
-  p->groups = (uint32_t)qn_ceil_div(p->c, v);
-  p->by_groups = cuda_divide_by(p->groups);
-  double units = (double)p->n * p->groups;
-  for (int d = 0; d < 3; d++)
-    units *= cells[d], p->by_cells[d] = cuda_divide_by(cells[d]), p->by_step[d] = cuda_divide_by((uint32_t)p->step[d]);
+  double units = (double)p->n;
+  for (int d = 0; d < 4; d++) units *= (double)cells[d], p->by_cell[d] = cuda_divide_by(cells[d]);
   p->units = units > INT32_MAX ? 0 : (uint32_t)units;
   return units <= INT32_MAX;
+}
+/* The same for v channels of each cell of a grid of these extents, as place_of() reads it. */
+static inline bool pool_units(pool *p, int v, const int32_t extent[3])
+{
+  p->groups = (uint32_t)qn_ceil_div(p->c, v);
+  const int64_t last[4] = { p->groups, extent[2], extent[1], extent[0] }, first[4] = { extent[2], extent[1], extent[0], p->groups };
+  return pool_units(p, v > 1 || p->channels_last ? last : first);
 }

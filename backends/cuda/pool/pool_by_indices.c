@@ -4,7 +4,7 @@
  *   y, indices = pool_max(x)     dx[x] = the sum of dy over the windows whose index is x
  *
  * An engine that recomputes each window for each of the places below it reads taps x taps elements a place, 625 for windows of 5 x 5 with
- * stride 1; so they are 25 to find the indices and 25 to use them. Refused: windows of up to nine taps, which others recompute. */
+ * stride 1; so they are 25 to find the indices and 25 to use them. */
 #include <string.h>
 #include "cuda_backend.h"
 #include "engines.h"
@@ -17,7 +17,7 @@ typedef struct part {                     /* stays in the state: the delegated p
 } part;
 
 typedef struct state {
-  part    maxima, gradient;               /* x -> y, indices; dy, indices -> dx */
+  part    part[2];                        /* x -> y, indices; dy, indices -> dx */
   int32_t x, dy, dx;                      /* values of the request */
   uint64_t indices, scratch;              /* offsets in the workspace, where y comes first */
 } state;
@@ -25,8 +25,8 @@ typedef struct state {
 static void release(qn_prepared *p)
 {
   state *st = p->state;
-  if (st && st->maxima.part) cuda_host->part_release(st->maxima.part);
-  if (st && st->gradient.part) cuda_host->part_release(st->gradient.part);
+  for (int i = 0; st && i < 2; i++)
+    if (st->part[i].part) cuda_host->part_release(st->part[i].part);
   cuda_release(p);
 }
 
@@ -45,11 +45,9 @@ static qn_value dense_like(const qn_value *dy, uint32_t dtype)
   qn_value v = *dy;
   const bool last = dy->dim[1] > 1 && dy->stride[1] == 1;
   int64_t stride = last ? dy->dim[1] : 1;
-  for (int d = v.rank - 1; d >= 0; d--) {
-    if (last && d == 1) continue;
-    v.stride[d] = stride, stride *= v.dim[d];
-  }
-  if (last) v.stride[1] = 1;
+  for (int d = v.rank - 1; d >= 0; d--)
+    if (last && d == 1) v.stride[d] = 1;
+    else v.stride[d] = stride, stride *= v.dim[d];
   v.dtype = dtype, v.align = 256;
   return v;
 }
@@ -74,17 +72,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (x < 0 || qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) >= 0)
     return qn_refuse(out, "maxima recomputed from x", "x", "no indices", "%s", "indices");
   const qn_value *of_x = &r->value[x], *of_dy = &r->value[dy];
-  int64_t taps = 1;
-  for (int d = 0; d < of_x->rank - 2; d++) {
-    const int64_t n = attr->window[d] ? attr->window[d] : of_x->dim[2 + d];
-    taps = n > INT32_MAX / taps ? INT32_MAX : taps * n;
-  }
-  if (taps <= 9) return qn_refuse(out, "windows of more than nine taps", "x", "ten", "%lld", (long long)taps);
+  double taps = 1;
+  for (int d = 0; d < of_x->rank - 2; d++) taps *= (double)(attr->window[d] ? attr->window[d] : of_x->dim[2 + d]);
   state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
   st->x = x, st->dy = dy, st->dx = dx;
   const qn_value y = dense_like(of_dy, of_x->dtype), indices = dense_like(of_dy, taps <= 255 ? QN_U8 : QN_I32);
-  part *m = &st->maxima, *g = &st->gradient;
+  part *m = &st->part[0], *g = &st->part[1];
   put(m, 0, of_x, false), put(m, 1, &y, true), put(m, 2, &indices, true);
   memcpy(m->first, (int32_t[]){ 0, 1, 2, 3 }, 4 * sizeof *m->first);
   put(g, 0, of_dy, false), put(g, 1, &indices, false), put(g, 2, &r->value[dx], true);
@@ -100,6 +94,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->scratch = st->indices + (uint64_t)qn_round_up(n * qn_kit_bytes(indices.dtype), 256);
   out->workspace = st->scratch + (one->workspace > two->workspace ? one->workspace : two->workspace);
   out->counters = one->counters > two->counters ? one->counters : two->counters;
+  out->estimate = one->estimate + two->estimate + 500;
   out->math = two->math, out->numerics = two->numerics;
   out->traits &= one->traits & two->traits;
   return QN_OK;
@@ -109,8 +104,8 @@ static qn_status build(const qn_request *r, qn_prepared *out)
 {
   const state *st = out->state;
   (void)r;
-  const qn_status s = cuda_host->part_build(st->maxima.part);
-  return s ? s : cuda_host->part_build(st->gradient.part);
+  const qn_status s = cuda_host->part_build(st->part[0].part);
+  return s ? s : cuda_host->part_build(st->part[1].part);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -119,8 +114,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   char *room = launch->workspace;
   void *first[] = { launch->ptr[st->x], room, room + st->indices };
   void *then[] = { launch->ptr[st->dy], room + st->indices, launch->ptr[st->dx] };
-  const qn_status s = cuda_host->part_run(st->maxima.part, launch, first, room + st->scratch, launch->counters);
-  return s ? s : cuda_host->part_run(st->gradient.part, launch, then, room + st->scratch, launch->counters);
+  const qn_status s = cuda_host->part_run(st->part[0].part, launch, first, room + st->scratch, launch->counters);
+  return s ? s : cuda_host->part_run(st->part[1].part, launch, then, room + st->scratch, launch->counters);
 }
 
 static const qn_engine row = { .name = "by_indices", .op = QN_OP_POOL_MAX_BACKWARD, .class_ = QN_CLASS_TUNED,

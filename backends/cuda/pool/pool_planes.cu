@@ -4,16 +4,15 @@
  *   max       y = the largest tap inside x; NaN wins, the first of equals counts; no tap inside: -Inf
  *   average   y = sum of taps inside x / divisor, 0 where there is none
  *
- * planes: a block stages whole planes, or a band of rows of one, and reduces its windows from there.
+ * A block stages whole planes, or a band of rows of one, and reduces its windows from there:
  *   small_windows: 2x2 or 3x3, known at compile time. A thread computes STRIP outputs of a column and reduces shared rows once.
  *   other_windows: any window, separably: first each row of x to the columns of outputs (up to 32 lanes share a long row), then the
  *     rows of each output.
- *   wide_windows: the same at stride 1, SWEEP outputs a thread (pool_far.cuh).
- * global: one window is all of a plane of at most 1 KB. A warp stages 32 planes, so all their loads are in flight at once; then each
- *   lane reduces one. Refused: indices, padding, dilation, larger planes. */
-#include <type_traits>
+ *   wide_windows: the same at stride 1, SWEEP outputs a thread (pool.cuh).
+ * Refused: windows over several planes, rows too wide for shared memory. */
 #include <cuda_pipeline_primitives.h>
-#include "pool_far.cuh"
+#include "pool.cuh"
+#include "kit/words.cuh"
 
 enum { THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10, WIDE = -1 /* as SIZE */ };
 enum { MAX, MAX_INDEX, AVERAGE };
@@ -47,36 +46,29 @@ template <int mode> struct found {
   }
 };
 
-template <class T> __device__ __forceinline__ float tap_value(const T *s, int i);
-struct bf16_bits { uint16_t h; };
-struct f16_bits { uint16_t h; };
-template <> __device__ __forceinline__ float tap_value(const float *s, int i) { return s[i]; }
-template <> __device__ __forceinline__ float tap_value(const bf16_bits *s, int i) { return bf16_to_float(s[i].h); }
-template <> __device__ __forceinline__ float tap_value(const f16_bits *s, int i) { return f16_to_float(s[i].h); }
-__device__ __forceinline__ void tap_store(float *y, float v) { *y = v; }
-__device__ __forceinline__ void tap_store(bf16_bits *y, float v) { y->h = float_to_bf16(v); }
-__device__ __forceinline__ void tap_store(f16_bits *y, float v) { y->h = float_to_f16(v); }
+/* An element as it lies in memory. */
+template <int dtype> using stored = std::conditional_t<dtype == QN_F32, uint32_t, uint16_t>;
 
 /* The mean of the plane's window, from its sum's share. */
-template <class T> __device__ __forceinline__ float mended(const planes &p, uint32_t plane, int oy, int ox, float mean)
+template <int dtype> __device__ __forceinline__ float mended(const planes &p, uint32_t plane, int oy, int ox, float mean)
 {
-  if (std::is_same<T, f16_bits>::value || !pool_far<QN_F32>(mean)) return mean;
+  if (!pool_far<dtype>(mean)) return mean;
   return pool_far_mean(p, (int64_t)plane * p.in[1] * p.in[2], 0, oy, ox);
 }
 
-template <class T, int mode> __device__ __forceinline__ void put(const planes &p, uint32_t plane, int oy, int ox, const found<mode> &f)
+template <int dtype, int mode> __device__ __forceinline__ void put(const planes &p, uint32_t plane, int oy, int ox, const found<mode> &f)
 {
   const int o[3] = { 0, oy, ox };
   const window w = window_of(p, o);
   int64_t to = ((int64_t)plane * p.out[1] + oy) * p.out[2] + ox;
-  tap_store((T *)p.y + to, mode == AVERAGE ? mended<T>(p, plane, oy, ox, f.v / fmaxf(divisor_of(p, w), 1)) : f.v);     /* no tap: 0 */
+  edge_store<dtype>(p.y, to, mode == AVERAGE ? mended<dtype>(p, plane, oy, ox, f.v / fmaxf(divisor_of(p, w), 1)) : f.v);     /* no tap: 0 */
   if (mode == MAX_INDEX)
     element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && f.tap >= 0 ? place_in_plane(p, w, f.tap) : f.tap);
 }
 
 /* end: first row not staged. */
-template <class T, int mode, int SIZE, int STEP>
-__device__ __forceinline__ void small_windows(const planes &p, const T *s, uint32_t plane0, int n, int o0, int rows, int end)
+template <int dtype, int mode, int SIZE, int STEP>
+__device__ __forceinline__ void small_windows(const planes &p, const stored<dtype> *s, uint32_t plane0, int n, int o0, int rows, int end)
 {
   constexpr int lines = (STRIP - 1) * STEP + SIZE;
   int strips = (rows + STRIP - 1) / STRIP, units = n * strips * p.out[2];
@@ -84,7 +76,7 @@ __device__ __forceinline__ void small_windows(const planes &p, const T *s, uint3
     int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * p.out[2], k = cuda_quotient(q, p.by_strips),
         oy = o0 + (q - k * strips) * STRIP;
     int x0 = ox * STEP - p.before[2], y0 = oy * STEP - p.before[1];
-    const T *line = s + (k * p.in[1] + y0) * p.in[2] + x0;
+    const stored<dtype> *line = s + (k * p.in[1] + y0) * p.in[2] + x0;
     bool here[SIZE];
 #pragma unroll
     for (int c = 0; c < SIZE; c++) here[c] = (unsigned)(x0 + c) < (unsigned)p.in[2];
@@ -95,7 +87,7 @@ __device__ __forceinline__ void small_windows(const planes &p, const T *s, uint3
       if ((unsigned)(y0 + r) < (unsigned)end)
 #pragma unroll
         for (int c = 0; c < SIZE; c++)
-          if (here[c]) g.take(tap_value(line, r * p.in[2] + c), c);
+          if (here[c]) g.take(edge_load<dtype>(line, r * p.in[2] + c), c);
 #pragma unroll
       for (int i = 0; i < STRIP; i++)
         if (r >= i * STEP && r < i * STEP + SIZE) {
@@ -107,21 +99,21 @@ __device__ __forceinline__ void small_windows(const planes &p, const T *s, uint3
     int across = mode == AVERAGE ? taps_beside(p, 2, x0, SIZE) : 0;
 #pragma unroll
     for (int i = 0; i < STRIP; i++) v[i] = mode == AVERAGE ? f[i].v * p.inverse[across * taps_beside(p, 1, y0 + i * STEP, SIZE)] : f[i].v;
-    if (mode == AVERAGE && !std::is_same<T, f16_bits>::value)
-      pool_mend<QN_F32>(v, min((int)STRIP, o0 + rows - oy), [&](int i) { return mended<T>(p, plane0 + k, oy + i, ox, INFINITY); });
+    if (mode == AVERAGE)
+      pool_mend<dtype>(v, min((int)STRIP, o0 + rows - oy), [&](int i) { return mended<dtype>(p, plane0 + k, oy + i, ox, INFINITY); });
 #pragma unroll
     for (int i = 0; i < STRIP; i++) {
       if (oy + i >= o0 + rows) break;
-      if (mode == MAX_INDEX) put<T, mode>(p, plane0 + k, oy + i, ox, f[i]);
-      else tap_store((T *)p.y + ((int64_t)(plane0 + k) * p.out[1] + oy + i) * p.out[2] + ox, v[i]);
+      if (mode == MAX_INDEX) put<dtype, mode>(p, plane0 + k, oy + i, ox, f[i]);
+      else edge_store<dtype>(p.y, ((int64_t)(plane0 + k) * p.out[1] + oy + i) * p.out[2] + ox, v[i]);
     }
   }
 }
 
 /* part: results of `lines` rows of x from row `first` of the plane on, for each output column; MAX_INDEX: tap numbers behind them. */
-template <class T, int mode>
-__device__ __forceinline__ void other_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first,
-                                              int lines)
+template <int dtype, int mode>
+__device__ __forceinline__ void other_windows(const planes &p, const stored<dtype> *s, float *part, uint32_t plane0, int n, int o0,
+                                              int rows, int first, int lines)
 {
   const int lanes = 1 << p.lane_bits, lane = threadIdx.x & (lanes - 1), step = THREADS >> p.lane_bits, width = p.out[2],
             units = n * lines * width;
@@ -136,18 +128,18 @@ __device__ __forceinline__ void other_windows(const planes &p, const T *s, float
     if (apart > 1) before = (before + apart - 1) / apart, beyond = (beyond + apart - 1) / apart;
     const int end = here ? min(window_size(p, 2, ox), beyond) : 0;
     int c = before + lane;
-    const T *from = s + line * p.in[2] + x0 + c * apart;
+    const stored<dtype> *from = s + line * p.in[2] + x0 + c * apart;
     found<mode> f;
 #pragma unroll 1
     for (; c + (BATCH - 1) * lanes < end; c += BATCH * lanes, from += BATCH * next) {
       float v[BATCH];
 #pragma unroll
-      for (int b = 0; b < BATCH; b++) v[b] = tap_value(from, b * next);
+      for (int b = 0; b < BATCH; b++) v[b] = edge_load<dtype>(from, b * next);
 #pragma unroll
       for (int b = 0; b < BATCH; b++) f.take(v[b], c + b * lanes);
     }
 #pragma unroll 1
-    for (; c < end; c += lanes, from += next) f.take(tap_value(from, 0), c);
+    for (; c < end; c += lanes, from += next) f.take(edge_load<dtype>(from, 0), c);
     for (int o = lanes / 2; o; o /= 2) f.join(__shfl_xor_sync(~0u, f.v, o), mode == MAX_INDEX ? __shfl_xor_sync(~0u, f.tap, o) : 0);
     if (!here || lane) continue;
     part[unit] = f.v;
@@ -164,13 +156,13 @@ __device__ __forceinline__ void other_windows(const planes &p, const T *s, float
       if (mode != MAX_INDEX) f.take(part[at], 0);
       else if (taps[at] >= 0) f.take(part[at], r * across + taps[at]);
     }
-    put<T, mode>(p, plane0 + k, oy, ox, f);
+    put<dtype, mode>(p, plane0 + k, oy, ox, f);
   }
 }
 
-template <class T, int mode>
-__device__ __forceinline__ void wide_windows(const planes &p, const T *s, float *part, uint32_t plane0, int n, int o0, int rows, int first,
-                                             int lines)
+template <int dtype, int mode>
+__device__ __forceinline__ void wide_windows(const planes &p, const stored<dtype> *s, float *part, uint32_t plane0, int n, int o0, int rows,
+                                             int first, int lines)
 {
   const int width = p.out[2], across = p.by_across.by, down = p.by_down.by;
   const float none = mode == AVERAGE ? 0 : -INFINITY;
@@ -178,9 +170,9 @@ __device__ __forceinline__ void wide_windows(const planes &p, const T *s, float 
   s += (int64_t)first * p.in[2];
   for (int unit = threadIdx.x; unit < n * lines * across; unit += THREADS) {
     const int line = cuda_quotient(unit, p.by_across), ox = (unit - line * across) * SWEEP;
-    const T *const from = s + line * p.in[2];
+    const stored<dtype> *const from = s + line * p.in[2];
     float f[SWEEP][1];
-    sweep(f, ox - p.before[2], p.size[2], p.in[2], none, [&](float (&v)[1], int x) { v[0] = tap_value(from, x); }, join);
+    sweep(f, ox - p.before[2], p.size[2], p.in[2], none, [&](float (&v)[1], int x) { v[0] = edge_load<dtype>(from, x); }, join);
 #pragma unroll
     for (int k = 0; k < SWEEP; k++)
       if (ox + k < width) part[line * width + ox + k] = f[k][0];
@@ -196,14 +188,15 @@ __device__ __forceinline__ void wide_windows(const planes &p, const T *s, float 
       if (o + r >= rows) break;
       found<mode> g;
       g.v = f[r][0];
-      put<T, mode>(p, plane0 + k, o0 + o + r, ox, g);
+      put<dtype, mode>(p, plane0 + k, o0 + o + r, ox, g);
     }
   }
 }
 
-template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS) pool_planes(const __grid_constant__ planes p)
+template <int dtype, int mode, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS) pool_planes(const __grid_constant__ planes p)
 {
   extern __shared__ uint4 stage[];
+  typedef stored<dtype> T;
   constexpr int E = 16 / sizeof(T);
   uint32_t group = p.bands == 1 ? blockIdx.x : cuda_quotient(blockIdx.x, p.by_bands), plane0 = group * p.per_block;
   int n = (int)min(p.per_block, p.count - plane0), o0 = 0, rows = p.out[1], first = 0, last = n * p.in[1];
@@ -217,92 +210,20 @@ template <class T, int mode, int SIZE, int STEP> __global__ void __launch_bounds
   int64_t plane = (int64_t)plane0 * p.in[1] * p.in[2], from = plane + (int64_t)first * p.in[2], begin = from / E * E;
   int vectors = (int)((plane + (int64_t)last * p.in[2] - begin + E - 1) / E);
   const int whole = (int)min((int64_t)vectors, (p.total - begin) / E);
-  const uint4 *x = (const uint4 *)((const T *)p.x + begin);
+  const uint4 *x = (const uint4 *)((const stored<dtype> *)p.x + begin);
   for (int i = threadIdx.x; i < whole; i += THREADS) __pipeline_memcpy_async(&stage[i], &x[i], 16);
   __pipeline_commit();
 #pragma unroll 1
   /* the tail of x that is no whole vector */
   for (int64_t j = whole < vectors ? begin + (int64_t)whole * E + threadIdx.x : p.total; j < p.total; j += THREADS)
-    ((T *)stage)[j - begin] = ((const T *)p.x)[j];
+    ((T *)stage)[j - begin] = ((const stored<dtype> *)p.x)[j];
   __pipeline_wait_prior(0);
   __syncthreads();
-  const T *s = (const T *)stage + (from - begin) - (int64_t)first * p.in[2];
+  const stored<dtype> *s = (const stored<dtype> *)stage + (from - begin) - (int64_t)first * p.in[2];
   const int lines = p.bands > 1 ? last - first : p.in[1];
-  if constexpr (SIZE == WIDE) wide_windows<T, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
-  else if constexpr (SIZE != 0) small_windows<T, mode, SIZE, STEP>(p, s, plane0, n, o0, rows, first + lines);
-  else other_windows<T, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
-}
-
-/* ---- global: one window is all of a plane ----------------------------------------------------------------------- */
-
-/* of a warp; warps of a block; bytes of a plane, of shared memory of a block; pieces of G bytes a lane reads at once */
-enum { LANES = 32, WARPS = 2, WHOLE_MOST = 1024, WHOLE_SHARED = 48 << 10, WHOLE_BATCH = 4 };
-
-/* Bank conflicts: planes of whole 16-byte words are padded to an odd number of words; others stay as loaded, with an odd number of
- * pieces a plane or (rarely) a two-way conflict. */
-struct whole : pool {
-  uint32_t count;
-  int32_t  bytes, apart, pieces;          /* bytes: of a plane; apart: distance of planes in shared memory */
-  cuda_divisor by_words;                  /* G == 16 */
-};
-
-template <int G> struct piece;
-template <> struct piece<2> { uint16_t bits; };
-template <> struct piece<4> { uint32_t bits; };
-template <> struct piece<16> { uint4 bits; };
-template <int dtype, int G, int E> __device__ __forceinline__ void open(float (&v)[E], piece<G> q)
-{
-  if constexpr (G == 16) vector_open<dtype>(v, 0, q.bits);
-  else if constexpr (dtype == QN_F32) v[0] = __uint_as_float(q.bits);
-  else
-#pragma unroll
-    for (int i = 0; i < E; i++)
-      v[i] = dtype == QN_BF16 ? bf16_to_float((uint16_t)(q.bits >> i * 16)) : f16_to_float((uint16_t)(q.bits >> i * 16));
-}
-
-template <int dtype, bool average, int G> __global__ void __launch_bounds__(LANES * WARPS) pool_global(const __grid_constant__ whole p)
-{
-  constexpr int esize = dtype == QN_F32 ? 4 : 2, E = G / esize;
-  extern __shared__ uint4 stage[];
-  const int lane = threadIdx.x % LANES;
-  const uint32_t warp = threadIdx.x / LANES, first = (blockIdx.x * (blockDim.x / LANES) + warp) * LANES;
-  if (first >= p.count) return;
-  const int planes = (int)min((uint32_t)LANES, p.count - first), bytes = planes * p.bytes;
-  char *const kept = (char *)stage + warp * LANES * p.apart;
-  const char *const x = (const char *)p.x + (int64_t)first * p.bytes;
-#pragma unroll 4
-  for (int i = lane; i < bytes / 16; i += LANES)
-    __pipeline_memcpy_async(kept + i * 16 + (G == 16 ? (int)cuda_quotient(i, p.by_words) * (p.apart - p.bytes) : 0), x + i * 16, 16);
-  const int last = bytes / 16 * 16 + lane * esize;        /* the tail of x that is no whole 16-byte word */
-  if (G < 16 && last < bytes) {
-    if (dtype == QN_F32) *(uint32_t *)(kept + last) = *(const uint32_t *)(x + last);
-    else *(uint16_t *)(kept + last) = *(const uint16_t *)(x + last);
-  }
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  __syncwarp();
-  if (lane >= planes) return;
-  const piece<G> *const mine = (const piece<G> *)(kept + lane * p.apart);
-  float f[WHOLE_BATCH];
-#pragma unroll
-  for (int b = 0; b < WHOLE_BATCH; b++) f[b] = average ? 0 : -INFINITY;
-  const auto join = [](float a, float b) { return average ? a + b : larger(a, b); };
-#pragma unroll 2
-  for (int i = 0; i < p.pieces; i += WHOLE_BATCH)
-#pragma unroll
-    for (int b = 0; b < WHOLE_BATCH; b++) {
-      if (i + b >= p.pieces) break;
-      float v[E];
-      open<dtype>(v, mine[i + b]);
-#pragma unroll
-      for (int e = 0; e < E; e++) f[b] = join(f[b], v[e]);
-    }
-  float v = join(join(f[0], f[1]), join(f[2], f[3]));
-  if (average) {
-    v /= (float)(p.pieces * E);
-    if (pool_far<dtype>(v)) v = pool_far_mean(p, (int64_t)(first + lane) * p.pieces * E, 0, 0, 0);
-  }
-  element_store(p.y, first + lane, dtype, v);
+  if constexpr (SIZE == WIDE) wide_windows<dtype, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
+  else if constexpr (SIZE != 0) small_windows<dtype, mode, SIZE, STEP>(p, s, plane0, n, o0, rows, first + lines);
+  else other_windows<dtype, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
@@ -314,20 +235,16 @@ static int small_window(const pool &p)
   const int small = 10 * p.size[1] + p.step[1];
   return square && (small == 32 || small == 31 || small == 22) ? small : 0;
 }
-template <class T, int mode> static pool_kernel choose_window(const planes &p, bool wide)
+template <int dtype, int mode> static pool_kernel choose_window(const planes &p, bool wide)
 {
   if constexpr (mode != MAX_INDEX)
-    if (wide) return (pool_kernel)pool_planes<T, mode, WIDE, 1>;
+    if (wide) return (pool_kernel)pool_planes<dtype, mode, WIDE, 1>;
   switch (small_window(p)) {
-  case 32: return (pool_kernel)pool_planes<T, mode, 3, 2>;
-  case 31: return (pool_kernel)pool_planes<T, mode, 3, 1>;
-  case 22: return (pool_kernel)pool_planes<T, mode, 2, 2>;
-  default: return (pool_kernel)pool_planes<T, mode, 0, 0>;
+  case 32: return (pool_kernel)pool_planes<dtype, mode, 3, 2>;
+  case 31: return (pool_kernel)pool_planes<dtype, mode, 3, 1>;
+  case 22: return (pool_kernel)pool_planes<dtype, mode, 2, 2>;
+  default: return (pool_kernel)pool_planes<dtype, mode, 0, 0>;
   }
-}
-template <class T> static pool_kernel choose_mode(const planes &p, bool average, bool index, bool wide)
-{
-  return average ? choose_window<T, AVERAGE>(p, wide) : index ? choose_window<T, MAX_INDEX>(p, false) : choose_window<T, MAX>(p, wide);
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -378,45 +295,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "x", "", "%s", "more");
   s.shared = (uint32_t)shared;
-  s.kernel = p.dtype == QN_F32  ? choose_mode<float>(p, average, index, wide)
-           : p.dtype == QN_BF16 ? choose_mode<bf16_bits>(p, average, index, wide)
-                                : choose_mode<f16_bits>(p, average, index, wide);
-  return pool_keep(&s, THREADS * (int64_t)blocks, THREADS, out);
+  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) {
+    return average ? choose_window<dtype(), AVERAGE>(p, wide)
+         : index   ? choose_window<dtype(), MAX_INDEX>(p, wide)
+                   : choose_window<dtype(), MAX>(p, wide);
+  });
+  return pool_keep(&s, THREADS * (int64_t)blocks, THREADS, 1500, out);
 }
 
-template <int dtype> static pool_kernel global_of(bool average, int piece)
-{
-  if constexpr (dtype != QN_F32)
-    if (piece == 2) return average ? (pool_kernel)pool_global<dtype, true, 2> : (pool_kernel)pool_global<dtype, false, 2>;
-  if (piece == 4) return average ? (pool_kernel)pool_global<dtype, true, 4> : (pool_kernel)pool_global<dtype, false, 4>;
-  return average ? (pool_kernel)pool_global<dtype, true, 16> : (pool_kernel)pool_global<dtype, false, 16>;
-}
-
-static qn_status prepare_global(const qn_request *r, qn_prepared *out)
-{
-  pool_state<whole> s = {};
-  whole &p = s.p;
-  qn_status status = pool_read(&s, r, out);
-  if (!status) status = pool_wants_planes(r, s.of, 1, out);
-  if (status) return status;
-  if (s.of.indices >= 0) return qn_refuse(out, "no indices", "indices", "absent", "%s", "present");
-  for (int d = 0; d < 3; d++)
-    if (p.size[d] != p.in[d] || p.out[d] != 1 || p.before[d] || (p.in[d] > 1 && p.dilation[d] != 1) || (p.include_pad && p.after[d]))
-      return qn_refuse(out, "one window that is all of a plane", "x", "the extent", "%d of %d", p.size[d], p.in[d]);
-  const int64_t size = (int64_t)p.in[0] * p.in[1] * p.in[2], bytes = size * qn_kit_bytes(p.dtype),
-                count = qn_elements(&r->value[s.of.x]) / size;
-  if (bytes > WHOLE_MOST) return qn_refuse(out, "small planes", "x", "1024 bytes", "%lld", (long long)bytes);
-  if (count > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%lld", (long long)count);
-  const int piece = bytes % 16 == 0 ? 16 : bytes % 4 == 0 ? 4 : 2;
-  p.count = (uint32_t)count;
-  p.bytes = (int32_t)bytes, p.pieces = (int32_t)bytes / piece;
-  p.apart = piece == 16 ? (p.pieces | 1) * 16 : p.bytes;
-  p.by_words = cuda_divide_by(piece == 16 ? p.pieces : 1);
-  const uint32_t threads = LANES * WARPS * p.apart <= WHOLE_SHARED ? LANES * WARPS : LANES;
-  s.shared = threads * (uint32_t)p.apart;
-  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return global_of<dtype()>(p.average, piece); });
-  return pool_keep(&s, count, threads, out);
-}
-
-static const qn_engine row[] = { POOL_ROWS(whole, "global", prepare_global), POOL_ROWS(planes, "planes", prepare) };
+static const qn_engine row[] = { POOL_ROWS(planes, "planes", prepare) };
 CUDA_ENGINES(pool_planes) = { row, sizeof row / sizeof *row };

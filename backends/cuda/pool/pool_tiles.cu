@@ -8,46 +8,42 @@
  *
  * A thread handles 4 neighbouring windows, 8 elements of two rows, in 16-byte accesses. With a sum, a block stays in one channel;
  * partial sums go to workspace and the last block of a channel adds them in a fixed order.
- * Refused: rows of windows that are no multiple of 4, and plain gradients that disjoint takes. */
+ * Refused: rows of windows that are no multiple of 4. */
 #include "program/chain.h"
-#include "engines.h"
-#include "pool.cuh"
-#include "pool_lp.cuh"
+#include "pool_gradient.cuh"
 #include "program/steps.cuh"
 #include "kit/sums.cuh"
-#include "kit/vector.cuh"
 
-enum { BY_INDEX, BY_X, AVERAGE, LP, THREADS = 128, WINDOWS = 4 };
+enum { THREADS = 128, WINDOWS = 4 };
 
-struct tiles {
-  const void *x, *dy, *indices, *norm;    /* norm: y of lp pooling */
-  void    *y, *sums;                      /* y NULL: only its sums are wanted; sums NULL: none */
+struct tiles : gradient {
+  void    *to, *sums;                     /* to NULL: only its sums are wanted; sums NULL: none */
   float   *partial;                       /* [channel][part] */
   uint32_t *tickets;                      /* per channel: how many of its parts are done */
-  int32_t  how, width;                    /* width: of dx */
-  float    p;                             /* lp */
-  uint32_t dtype, y_dtype, index_dtype, sum_dtype;
-  /* units (4 windows): of a row, of a plane, of a channel; `line` is what `parts` blocks share, `share` what one takes */
-  uint32_t across, plane, channel, line, share, parts;
-  int64_t  x_stride[3], dy_stride[3], norm_stride[3], index_stride[4], y_stride[4], sum_stride;     /* N, C, H, W */
+  int32_t  how;
+  uint32_t to_dtype, sum_dtype;
+  /* units (4 windows): of a row, of a plane, of a channel; `line` is what `parts` blocks share, `each` what one takes */
+  uint32_t across, plane, channel, line, each, parts;
+  int64_t  to_stride[4], sum_stride;     /* N, C, H, W */
   cuda_steps steps;
 };
 
-__device__ __forceinline__ int64_t place(const int64_t *stride, uint32_t n, uint32_t c, uint32_t h)
+/* Offset of a row of the x, dy, y or indices that have these strides. */
+__device__ __forceinline__ int64_t row_at(const int64_t *stride, uint32_t n, uint32_t c, uint32_t h)
 {
-  return n * stride[0] + c * stride[1] + h * stride[2];
+  return n * stride[0] + c * stride[1] + h * stride[3];
 }
 
 /* dx of four windows. */
 template <int dtype>
-__device__ __forceinline__ void gradient(float (&g)[2][8], const tiles &t, uint32_t n, uint32_t c, uint32_t oy, uint32_t ox)
+__device__ __forceinline__ void spread(float (&g)[2][8], const tiles &t, uint32_t n, uint32_t c, uint32_t oy, uint32_t ox)
 {
   float dy[WINDOWS];
   packet<dtype> row[2];
   if (t.how == BY_X || t.how == LP)
 #pragma unroll
-    for (int r = 0; r < 2; r++) row[r].load(t.x, dtype, place(t.x_stride, n, c, 2 * oy + r) + 2 * ox, 8, 0);
-  vector_load(dy, t.dy, dtype, place(t.dy_stride, n, c, oy) + ox, 1, WINDOWS);
+    for (int r = 0; r < 2; r++) row[r].load(t.x, dtype, row_at(t.x_stride, n, c, 2 * oy + r) + 2 * ox, 8, 0);
+  vector_load(dy, t.dy, dtype, row_at(t.y_stride, n, c, oy) + ox, 1, WINDOWS);
   if (t.how == BY_X) {
     float x[2][8];
     row[0].open(x[0]), row[1].open(x[1]);
@@ -65,7 +61,7 @@ __device__ __forceinline__ void gradient(float (&g)[2][8], const tiles &t, uint3
     }
   } else if (t.how == LP) {
     float norm[WINDOWS], of[8], dy_of[8];
-    vector_load(norm, t.norm, dtype, place(t.norm_stride, n, c, oy) + ox, 1, WINDOWS);
+    vector_load(norm, t.y, dtype, row_at(t.index_stride, n, c, oy) + ox, 1, WINDOWS);
 #pragma unroll
     for (int i = 0; i < 8; i++) of[i] = norm[i / 2], dy_of[i] = dy[i / 2];
 #pragma unroll
@@ -81,10 +77,10 @@ __device__ __forceinline__ void gradient(float (&g)[2][8], const tiles &t, uint3
     for (int w = 0; w < WINDOWS; w++) {
       int64_t at = t.how == AVERAGE
                      ? 0
-                     : element_load<int64_t>(t.indices, place(t.index_stride, n, c, oy) + (ox + w) * t.index_stride[3], t.index_dtype);
+                     : element_load<int64_t>(t.indices, row_at(t.index_stride, n, c, oy) + (ox + w) * t.index_stride[4], t.index_dtype);
 #pragma unroll
       for (int k = 0; k < 4; k++) {
-        int64_t here = t.index_dtype == QN_U8 ? k : (int64_t)(2 * oy + k / 2) * t.width + 2 * (ox + w) + k % 2;
+        int64_t here = t.index_dtype == QN_U8 ? k : (int64_t)(2 * oy + k / 2) * t.in[2] + 2 * (ox + w) + k % 2;
         g[k / 2][2 * w + k % 2] = t.how == AVERAGE ? dy[w] / 4 : at == here ? dy[w] : 0;
       }
     }
@@ -121,21 +117,23 @@ __device__ __forceinline__ void sum_channel(const tiles &t, uint32_t c, uint32_t
 template <int dtype> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ tiles t)
 {
   uint32_t line = blockIdx.x / t.parts, part = blockIdx.x - line * t.parts;
-  uint32_t from = line * t.line + part * t.share, end = min(from + t.share, (line + 1) * t.line);
+  uint32_t from = line * t.line + part * t.each, end = min(from + t.each, (line + 1) * t.line);
   float sum = 0;
   for (uint32_t unit = from + threadIdx.x; unit < end; unit += THREADS) {
     uint32_t c = unit / t.channel, rest = unit - c * t.channel, n = rest / t.plane;
     rest -= n * t.plane;
     uint32_t oy = rest / t.across, ox = (rest - oy * t.across) * WINDOWS;
     float g[2][8];
-    gradient<dtype>(g, t, n, c, oy, ox);
+    spread<dtype>(g, t, n, c, oy, ox);
 #pragma unroll 1
     for (int r = 0; r < 2; r++) {         /* not unrolled, to have the steps' code once */
       float v[8];
 #pragma unroll
       for (int i = 0; i < 8; i++) v[i] = r ? g[1][i] : g[0][i];
       steps_apply(t.steps, v, (int)(2 * oy) + r, (int)(2 * ox), (int)c, (int)n, 0, 8);
-      if (t.y) store8(v, t.y, t.y_dtype, place(t.y_stride, n, c, 2 * oy + r) + 2 * ox * t.y_stride[3], t.y_stride[3], 8);
+      if (t.to)
+        store8(v, t.to, t.to_dtype, n * t.to_stride[0] + c * t.to_stride[1] + (2 * oy + r) * t.to_stride[2] + 2 * ox * t.to_stride[3],
+               t.to_stride[3], 8);
 #pragma unroll
       for (int i = 0; i < 8; i++) sum += v[i];
     }
@@ -145,7 +143,7 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_tiles(const
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct state { tiles t; cuda_chain chain; int32_t dy, x, norm, indices, sums; uint32_t blocks; };
+struct state { pool_state<tiles> s; cuda_chain chain; int32_t sums; };      /* s first, as pool_build() wants it */
 
 /* Is W contiguous, are the other strides multiples of `unit`, and is it aligned to 16 bytes? */
 static bool rows_fit(const qn_value *v, int64_t unit)
@@ -166,98 +164,71 @@ static int32_t closing_sum(const qn_request *r, const cuda_chain *chain)
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];
-  const qn_pool *attr = (const qn_pool *)op->attr;
-  bool max = op->op == QN_OP_POOL_MAX_BACKWARD, lp = op->op == QN_OP_POOL_LP_BACKWARD;
-  state s = {};
-  s.dy = op->arg[0];                      /* dy is input 0 of all three; dx the only output */
-  s.indices = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES) : -1;
-  s.x = max ? qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X) : lp ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_X) : -1;
-  s.norm = lp ? qn_role(op, QN_ROLE_POOL_LP_BACKWARD_Y) : -1;
-  int32_t dx_at = op->arg[op->first[op->n_inputs]];
-  const qn_value *dx = &r->value[dx_at], *dy = &r->value[s.dy], *x = s.x >= 0 ? &r->value[s.x] : NULL, *norm = lp ? &r->value[s.norm] : dy;
-  qn_status status = pool_wants_floats(dx, "dx", out);
+  state st = {};
+  pool_state<tiles> &s = st.s;
+  tiles *t = &s.p;
+  const qn_status status = gradient_read(&s, r, out);
   if (status) return status;
+  const qn_value *dx = &r->value[s.of.dx], *dy = &r->value[s.of.dy], *x = s.of.x >= 0 ? &r->value[s.of.x] : nullptr,
+                 *norm = s.of.y >= 0 ? &r->value[s.of.y] : dy;
   if (dx->rank != 4) return qn_refuse(out, "two spatial dims", "dx", "2", "%d", dx->rank - 2);
-  for (int d = 0; d < 2; d++) {
-    int64_t window = attr->window[d] ? attr->window[d] : dx->dim[2 + d], step = attr->stride[d] ? attr->stride[d] : window;
-    if (window != 2 || step != 2 || attr->dilation[d] != 1 || attr->pad_before[d] || dx->dim[2 + d] != 2 * dy->dim[2 + d])
-      return qn_refuse(out, "windows of 2 by 2 that tile the plane", "dx", "2", "%lld", (long long)window);
-  }
-  if (lp && attr->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", attr->p);
-  if (dy->dim[3] % WINDOWS) return qn_refuse(out, "windows by four along a row", "dy", "a multiple of 4", "%lld", (long long)dy->dim[3]);
+  if (square_of(t) != 220 || t->in[1] != 2 * t->out[1] || t->in[2] != 2 * t->out[2])
+    return qn_refuse(out, "windows of 2 by 2 that tile the plane", "dx", "2", "%d", t->size[2]);
+  if (s.of.y >= 0 && t->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", t->p);
+  if (t->out[2] % WINDOWS) return qn_refuse(out, "windows by four along a row", "dy", "a multiple of 4", "%d", t->out[2]);
   if (!rows_fit(dy, WINDOWS) || !rows_fit(norm, WINDOWS) || (x && !rows_fit(x, 8)))
     return qn_refuse(out, "rows in steps of 16 bytes", x ? "x" : "dy", "nchw", "%s", "other strides");
-  double elements = (double)qn_elements(dx);
-  if (elements > 2e9) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
+  if ((double)qn_elements(dx) > 2e9) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
 
   /* what can be fused */
-  cuda_out_dims dims = { { 2, 3, 1, 0 }, CUDA_BY_DIMS };
-  cuda_chain_begin(&s.chain, dx_at);
-  cuda_chain_follow(&s.chain, r, &dims);
-  s.sums = closing_sum(r, &s.chain);
-  const qn_value *indices = s.indices >= 0 ? &r->value[s.indices] : dy;
-  if ((s.indices >= 0 || (!max && !lp)) && s.chain.n_ops == 1 && s.sums < 0 && qn_is_packed(dx) && qn_is_packed(dy) &&
-      qn_is_packed(indices) && dx->align >= 16 && dy->align >= 16 && indices->align >= 16)
-    return qn_refuse(out, "ops that follow, or planes that spread does not take", "dx", "an activation's gradient", "%s", "none");
-  const qn_value *y = &r->value[s.chain.out];
-
-  tiles *t = &s.t;
-  t->dtype = dx->dtype;
-  t->how = lp ? LP : !max ? AVERAGE : x ? BY_X : BY_INDEX;
-  t->p = (float)attr->p;
-  t->width = (int32_t)dx->dim[3];
-  t->across = (uint32_t)(dy->dim[3] / WINDOWS);
-  t->plane = t->across * (uint32_t)dy->dim[2];
-  t->channel = t->plane * (uint32_t)dy->dim[0];
-  for (int d = 0; d < 4; d++) {
-    if (d < 3) t->dy_stride[d] = dy->stride[d], t->norm_stride[d] = norm->stride[d], t->x_stride[d] = x ? x->stride[d] : 0;
-    if (s.indices >= 0) t->index_stride[d] = r->value[s.indices].stride[d];
-    t->y_stride[d] = y->stride[d];
-  }
-  t->y_dtype = y->dtype;
-  t->steps = s.chain.steps;
-  if (s.indices >= 0) t->index_dtype = r->value[s.indices].dtype;
-  int64_t channels = dx->dim[1], lines = s.sums >= 0 ? channels : 1, line = t->channel * (s.sums >= 0 ? 1 : channels);
-  int64_t parts = s.sums < 0      ? qn_ceil_div(line, THREADS)
+  const cuda_out_dims dims = { { 2, 3, 1, 0 }, CUDA_BY_DIMS };
+  cuda_chain_begin(&st.chain, s.of.dx);
+  cuda_chain_follow(&st.chain, r, &dims);
+  st.sums = closing_sum(r, &st.chain);
+  const qn_value *to = &r->value[st.chain.out];
+  t->how = s.of.y >= 0 ? LP : t->average ? AVERAGE : x ? BY_X : BY_PLACE;
+  t->across = (uint32_t)(t->out[2] / WINDOWS);
+  t->plane = t->across * (uint32_t)t->out[1];
+  t->channel = t->plane * t->n;
+  for (int d = 0; d < 4; d++) t->to_stride[d] = to->stride[d];
+  t->to_dtype = to->dtype;
+  t->steps = st.chain.steps;
+  int64_t channels = t->c, lines = st.sums >= 0 ? channels : 1, line = t->channel * (st.sums >= 0 ? 1 : channels);
+  int64_t parts = st.sums < 0     ? qn_ceil_div(line, THREADS)
                 : channels > 1024 ? 1
                                   : qn_max_i64(1, qn_min_i64(8 * r->device->units / channels, qn_ceil_div(line, THREADS)));
-  int64_t share = qn_round_up(qn_ceil_div(line, parts), THREADS);
-  parts = qn_ceil_div(line, share);
-  if (s.sums >= 0 && (uint64_t)(parts * channels) * 4 > r->demands->workspace_limit) share = line, parts = 1;
-  t->line = (uint32_t)line, t->share = (uint32_t)share, t->parts = (uint32_t)parts;
+  int64_t each = qn_round_up(qn_ceil_div(line, parts), THREADS);
+  parts = qn_ceil_div(line, each);
+  if (st.sums >= 0 && (uint64_t)(parts * channels) * 4 > r->demands->workspace_limit) each = line, parts = 1;
+  t->line = (uint32_t)line, t->each = (uint32_t)each, t->parts = (uint32_t)parts;
   s.blocks = (uint32_t)(lines * parts);
-  if (s.sums >= 0) {
-    t->sum_dtype = r->value[s.sums].dtype;
-    t->sum_stride = channels > 1 ? r->value[s.sums].stride[1] : 0;
+  if (st.sums >= 0) {
+    t->sum_dtype = r->value[st.sums].dtype;
+    t->sum_stride = channels > 1 ? r->value[st.sums].stride[1] : 0;
     out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
     if (parts > 1) out->workspace = (uint64_t)(parts * channels) * 4, out->counters = (uint64_t)channels * 4;
   }
-  out->n_ops = s.chain.n_ops + (s.sums >= 0);
-  return cuda_keep(out, &s, sizeof s);
+  out->n_ops = st.chain.n_ops + (st.sums >= 0);
+  out->estimate = 4000 + s.moved / 2200;
+  s.kernel = cuda_by_dtype(t->dtype, [](auto dtype) { return (pool_kernel)pool_tiles<dtype()>; });
+  return cuda_keep(out, &st, sizeof st);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const state *st = (const state *)prepared->state;
-  tiles t = st->t;
-  t.dy = launch->ptr[st->dy];
-  t.x = st->x >= 0 ? launch->ptr[st->x] : nullptr;
-  t.norm = st->norm >= 0 ? launch->ptr[st->norm] : nullptr;
-  t.indices = st->indices >= 0 ? launch->ptr[st->indices] : nullptr;
-  t.y = launch->ptr[st->chain.out];
+  tiles t = st->s.p;
+  pool_bind(&t, st->s.of, launch);
+  t.to = launch->ptr[st->chain.out];
   t.sums = st->sums >= 0 ? launch->ptr[st->sums] : nullptr;
   t.partial = (float *)launch->workspace;
   t.tickets = (uint32_t *)launch->counters;
   cuda_chain_bind(&t.steps, &st->chain, launch->ptr);
-  cudaStream_t stream = (cudaStream_t)launch->stream;
-  if (t.dtype == QN_F32) pool_tiles<QN_F32><<<st->blocks, THREADS, 0, stream>>>(t);
-  else if (t.dtype == QN_BF16) pool_tiles<QN_BF16><<<st->blocks, THREADS, 0, stream>>>(t);
-  else pool_tiles<QN_F16><<<st->blocks, THREADS, 0, stream>>>(t);
-  return cuda_check(cudaGetLastError(), "pool_tiles");
+  void *arguments[] = { &t };
+  return cuda_check(cudaLaunchKernel(st->s.kernel, st->s.blocks, THREADS, arguments, 0, (cudaStream_t)launch->stream), "pool_tiles");
 }
 
-#define ROW(op) { "tiles", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, \
-                  prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_POOL_MAX_BACKWARD), ROW(QN_OP_POOL_AVERAGE_BACKWARD), ROW(QN_OP_POOL_LP_BACKWARD) };
+static const qn_engine row[] = { pool_row<tiles>("tiles", QN_OP_POOL_MAX_BACKWARD, prepare, run),
+                                 pool_row<tiles>("tiles", QN_OP_POOL_AVERAGE_BACKWARD, prepare, run),
+                                 pool_row<tiles>("tiles", QN_OP_POOL_LP_BACKWARD, prepare, run) };
 CUDA_ENGINES(pool_tiles) = { row, sizeof row / sizeof *row };

@@ -1,38 +1,47 @@
-/* pool_vector.cu -- max and average pooling, f16, bf16 and f32; adaptive too with channels last.
+/* pool_vector.cu -- max, average and lp pooling of any layout, adaptive too, f16, bf16 and f32.
  *
  *   max       y = the largest tap inside x; NaN wins, then the first of equals; no tap inside: -Inf
  *   average   y = sum of taps inside x / divisor; 0 if no tap is inside
+ *   lp        y = (sum of |tap|^p)^(1/p); if the sum over- or underflows, once more with the taps scaled by a power of two
  *
  * pool_vector: any window. A thread takes V channels of one output (channels last), or one output element (any other layout),
  *   with 32-bit index arithmetic. Neighbouring threads are neighbours in memory; overlapping windows hit the caches.
- * pool_small, channels last: 3x3 windows, stride 1 or 2, and 2x2, stride 2. A thread walks down a column of windows and reduces
- *   each row of taps once.
- * pool_large, pool_sweeps, channels last: large overlapping windows, separably: rows are reduced into shared memory, then its
- *   columns into outputs.
- * Packed NCHW planes have faster engines: pool_strips.cu, pool_flat.cu, pool_planes.cu. */
-#include "pool_far.cuh"
+ * pool_small, channels last: 3x3 windows, stride 1 or 2, and 2x2, stride 2; of lp, stride 2 and p of 2 or 3. A thread walks down a
+ *   column of windows and reduces each row of taps once.
+ * pool_sweeps, channels last: large windows of stride 1, separably: rows are reduced into shared memory, then its columns into
+ *   outputs.
+ * Refused: lp powers above 64. */
+#include "pool.cuh"
 #include "kit/words.cuh"
 
-enum { MAX, MAX_INDEX, AVERAGE, THREADS = 128, BLOCK = 4096 };
+enum { MAX, MAX_INDEX, AVERAGE, SQUARES, CUBES, POWERS, THREADS = 128, BLOCK = 4096 };     /* from SQUARES on: lp, with p 2, 3, any */
 
-/* The reduction of a window's taps so far, for V channels; tap: -1 until one was seen; MAX_INDEX: the maximum's. */
+/* The reduction of a window's taps so far, for V channels; tap: -1 until one was seen; MAX_INDEX: the maximum's; most: lp: the largest. */
 template <int V, int mode> struct found {
-  float v[V];
+  float v[V], most[mode >= SQUARES ? V : 1];
   int   tap[mode == MAX_INDEX ? V : 1];
 
   __device__ __forceinline__ found()
   {
 #pragma unroll
-    for (int i = 0; i < V; i++) v[i] = mode == AVERAGE ? 0.f : -INFINITY, tap[mode == MAX_INDEX ? i : 0] = -1;
+    for (int i = 0; i < V; i++)
+      v[i] = mode >= AVERAGE ? 0.f : -INFINITY, most[mode >= SQUARES ? i : 0] = 0, tap[mode == MAX_INDEX ? i : 0] = -1;
   }
-  __device__ __forceinline__ void take(const float (&a)[V], int at)
+  __device__ __forceinline__ void take(const float (&a)[V], int at, float p = 0)
   {
+    if constexpr (mode >= SQUARES) {
+      float t[V];
 #pragma unroll
-    for (int i = 0; i < V; i++) {
-      if (mode == AVERAGE) v[i] += a[i];
-      else if (mode == MAX) v[i] = larger(v[i], a[i]);
-      else if (tap[i] < 0 || a[i] > v[i] || (a[i] != a[i] && v[i] == v[i])) v[i] = a[i], tap[i] = at;
-    }
+      for (int i = 0; i < V; i++) t[i] = fabsf(a[i]), most[i] = larger(most[i], t[i]);
+      if (mode == POWERS) lp_power(t, p);
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] += mode == SQUARES ? t[i] * t[i] : mode == CUBES ? t[i] * t[i] * t[i] : t[i];
+    } else
+#pragma unroll
+      for (int i = 0; i < V; i++)
+        if (mode == AVERAGE) v[i] += a[i];
+        else if (mode == MAX) v[i] = larger(v[i], a[i]);
+        else if (tap[i] < 0 || a[i] > v[i] || (a[i] != a[i] && v[i] == v[i])) v[i] = a[i], tap[i] = at;
     if (mode != MAX_INDEX) tap[0] = at;
   }
   /* Appends the result of later taps, whose numbers begin at `from`. */
@@ -42,6 +51,9 @@ template <int V, int mode> struct found {
 #pragma unroll
       for (int i = 0; i < V; i++)
         if (b.tap[i] >= 0 && (tap[i] < 0 || b.v[i] > v[i] || (b.v[i] != b.v[i] && v[i] == v[i]))) v[i] = b.v[i], tap[i] = from + b.tap[i];
+    } else if constexpr (mode >= SQUARES) {
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] += b.v[i], most[i] = larger(most[i], b.most[i]);
     } else if (b.tap[0] >= 0) {
       take(b.v, 0);
     }
@@ -50,32 +62,75 @@ template <int V, int mode> struct found {
 
 template <class I, int V> __device__ __forceinline__ void indices_store(const int (&index)[V], void *base, int64_t at)
 {
-  alignas(16) I v[V];
+  several<I, V> all;
 #pragma unroll
-  for (int i = 0; i < V; i++) v[i] = (I)index[i];
-  I *to = (I *)base + at;
-  if constexpr (sizeof v == 4) *(uint32_t *)to = *(uint32_t *)v;
-  else if constexpr (sizeof v == 8) *(uint2 *)to = *(uint2 *)v;
-  else
-#pragma unroll
-    for (int i = 0; i < (int)(sizeof v / 16); i++) ((uint4 *)to)[i] = ((uint4 *)v)[i];
+  for (int i = 0; i < V; i++) all.v[i] = (I)index[i];
+  *(several<I, V> *)((I *)base + at) = all;
 }
 
-/* Stores y and the index of the first `many` channels. share: 1 / divisor, for average. */
+/* lp: one window of one channel, with the taps scaled by their maximum: the slow path. */
+static __device__ __noinline__ float scaled(const pool &p, const place &at, const window &w)
+{
+  float most = 0, sum = 0;
+  lp_unit unit;
+#pragma unroll 1
+  for (int pass = 0; pass < 2; pass++) {
+    if (pass) unit = lp_unit(most);
+    pool_taps<1, 0>(p, at, w, 0, [&](const float (&v)[1], int) {
+      float t[1] = { fabsf(v[0]) };
+      if (!pass) {
+        most = larger(most, t[0]);
+        return;
+      }
+      t[0] = unit.of(t[0]);
+      lp_power(t, p.p);
+      sum += t[0];
+    });
+    if (!(most > 0 && most < INFINITY)) return most;
+  }
+  return unit.back(lp_root(sum, p.p));
+}
+
+/* For t in LP_LEAST..inf. In 16-bit dtypes the error of exp2(log2(t) / 3), about 2^-18, does not show. */
+template <int whole, int mode> __device__ __forceinline__ float root_of(float t, float p)
+{
+  return mode == SQUARES ? sqrtf(t) : mode == CUBES && whole != QN_F32 ? exp2f(__log2f(t) * (1 / 3.f)) : lp_root(t, p);
+}
 template <int V, int mode, int whole>
-__device__ __forceinline__ void put(const pool &p, const place &at, const window &w, int many, float share, found<V, mode> &f)
+__device__ __forceinline__ void norms(const pool &p, const place &at, const window &w, found<V, mode> &f)
+{
+  bool plain = true;
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    plain &= f.most[i] == 0 || (f.v[i] > LP_LEAST && f.v[i] < INFINITY);
+    f.v[i] = f.most[i] == 0 ? 0 : root_of<whole, mode>(f.v[i], p.p);
+  }
+  if (plain) return;
+  place one = at;
+#pragma unroll 1
+  for (int i = 0; i < V; i++, one.c++) {                  /* constant indices keep the norms in registers */
+    const float norm = scaled(p, one, w);
+#pragma unroll
+    for (int e = 0; e < V; e++) f.v[e] = e == i ? norm : f.v[e];
+  }
+}
+
+/* Stores y and the index of V channels. share: 1 / divisor, for average. */
+template <int V, int mode, int whole>
+__device__ __forceinline__ void put(const pool &p, const place &at, const window &w, float share, found<V, mode> &f)
 {
   if (mode == AVERAGE) {
 #pragma unroll
     for (int i = 0; i < V; i++) f.v[i] *= share;
     const int64_t plane = at.n * p.x_stride[0] + at.c * p.x_stride[1];
-    pool_mend<whole ? whole : QN_F32>(f.v, many, [&](int i) {
+    pool_mend<whole ? whole : QN_F32>(f.v, V, [&](int i) {
       return pool_far_mean(p, plane + i * p.x_stride[1], at.o[0], at.o[1], at.o[2]);
     });
   }
+  if constexpr (mode >= SQUARES) norms<V, mode, whole>(p, at, w, f);
   int64_t to = at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
   if (whole) vector_store_whole<whole ? whole : QN_F32>(f.v, p.y, to);
-  else vector_store(f.v, p.y, dtype_of<V>(p), to, 1, many);
+  else element_store(p.y, to, dtype3(p.dtype), f.v[0]);
   if (mode != MAX_INDEX) return;
   to = at.n * p.index_stride[0] + at.c * p.index_stride[1] + at.o[0] * p.index_stride[2] + at.o[1] * p.index_stride[3] +
        at.o[2] * p.index_stride[4];
@@ -93,32 +148,30 @@ __device__ __forceinline__ void put(const pool &p, const place &at, const window
       return;
     }
 #pragma unroll
-  for (int i = 0; i < V; i++)
-    if (i < many) element_store_wrapped(p.indices, to + i * p.index_stride[1], p.index_dtype, index[i]);
+  for (int i = 0; i < V; i++) element_store_wrapped(p.indices, to + i * p.index_stride[1], p.index_dtype, index[i]);
 }
 
 /* ---- any window ---------------------------------------------------------------------------------------------- */
 
-/* whole: x and y have this dtype, in whole aligned vectors; 0: anything. A large window's rows are divided among p.splits threads. */
+/* whole: x and y have this dtype, in whole aligned vectors; 0 (and V 1): anything. p.splits threads divide a large window's rows. */
 template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS, 4) pool_vector(const __grid_constant__ pool p)
 {
-  __shared__ float shared[mode == MAX_INDEX ? 1 : THREADS][V + 1];
+  __shared__ float shared[mode == MAX || mode == AVERAGE ? THREADS : 1][V + 1];
   uint32_t across = THREADS / p.splits, split = threadIdx.x / across, unit = blockIdx.x * across + threadIdx.x % across;
   bool here = unit < p.units;
   place at = place_of<V>(p, here ? unit : 0);
-  int many = whole ? V : min(V, (int)(p.c - at.c));
   const window w = window_of(p, at.o);
   found<V, mode> f, blocks;               /* blocks: the sum of all blocks of BLOCK taps but the last */
   int taken = 0;
   if (here)
-    pool_taps<V, whole>(p, at, w, many, split, [&](const float (&v)[V], int tap) {
-      f.take(v, tap);
+    pool_taps<V, whole>(p, at, w, split, [&](const float (&v)[V], int tap) {
+      f.take(v, tap, p.p);
       if (mode != AVERAGE || ++taken % BLOCK) return;
       blocks.take(f.v, tap);
       f = found<V, mode>();
     });
   if (mode == AVERAGE && taken >= BLOCK) f.take(blocks.v, blocks.tap[0]);
-  if (mode != MAX_INDEX && p.splits > 1) {
+  if ((mode == MAX || mode == AVERAGE) && p.splits > 1) {
 #pragma unroll
     for (int i = 0; i < V; i++) shared[threadIdx.x][i] = f.v[i];
     shared[threadIdx.x][V] = __int_as_float(f.tap[0]);
@@ -131,7 +184,7 @@ template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS,
     }
     here &= split == 0;
   }
-  if (here) put<V, mode, whole>(p, at, w, many, mode == AVERAGE ? 1 / fmaxf(divisor_of(p, w), 1) : 1, f);
+  if (here) put<V, mode, whole>(p, at, w, mode == AVERAGE ? 1 / fmaxf(divisor_of(p, w), 1) : 1, f);
 }
 
 /* ---- small windows, channels last ----------------------------------------------------------------------------- */
@@ -192,7 +245,7 @@ pool_small(const __grid_constant__ pool p)
       found<V, mode> f;
 #pragma unroll
       for (int r = 0; r < SIZE; r++) f.join(line[k * STEP + r], r * SIZE);
-      put<V, mode, whole>(p, at, window_of(p, at.o), V,
+      put<V, mode, whole>(p, at, window_of(p, at.o),
                           mode == AVERAGE ? p.inverse[across * taps_beside(p, 1, at.o[1] * STEP - p.before[1], SIZE)] : 1, f);
     }
 #pragma unroll
@@ -200,70 +253,14 @@ pool_small(const __grid_constant__ pool p)
   }
 }
 
-/* ---- large windows that overlap, channels last ------------------------------------------------------------------- */
+/* ---- large windows of stride 1, channels last -------------------------------------------------------------------- */
 
 /* A block has a band of rows of y for a few vectors of channels. It reduces each row of x along the row for every column of y,
- * into shared memory, and then reduces those down the columns. */
+ * into shared memory, and then reduces those down the columns, SWEEP windows a thread (pool.cuh). Bands begin at multiples of SWEEP, so
+ * that the order of a window's sum depends on its place, not on the band height. Maxima of 16-bit dtypes are taken two at a
+ * time, on packed words. */
 enum { LARGE_THREADS = 256, LARGE_MEMORY = 40 << 10 };
 
-template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) pool_large(const __grid_constant__ pool p)
-{
-  constexpr int V = vector_per_16<whole>;
-  extern __shared__ float4 lines[];
-  uint32_t band, chunk;
-  place at;
-  at.n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cells[1], &band), p.by_cells[0], &chunk);
-  const int many = (int)min(p.splits, p.groups - chunk * p.splits), top = (int)band * p.band, rows = min(p.band, p.out[1] - top);
-  const int y0 = top * p.step[1] - p.before[1], high = (rows - 1) * p.step[1] + (p.size[1] - 1) * p.dilation[1] + 1;
-  const auto column = [&](int i, int *row) {              /* item i: its row, column of y and vector; false: no such vector */
-    uint32_t k, x;
-    *row = (int)cuda_quotient(cuda_quotient(i, p.by_cells[2], &k), p.by_out[2], &x);
-    at.c = (chunk * p.splits + k) * V, at.o[2] = (int)x;
-    return (int)k < many;
-  };
-  for (int i = threadIdx.x; i < high * p.out[2] * (int)p.splits; i += LARGE_THREADS) {
-    int row;
-    if (!column(i, &row) || (unsigned)(y0 + row) >= (unsigned)p.in[1]) continue;
-    const int64_t base = at.n * p.x_stride[0] + at.c + (y0 + row) * p.x_stride[3];
-    const int x0 = at.o[2] * p.step[2] - p.before[2];
-    found<V, mode> f;
-#pragma unroll 4
-    for (int c = 0; c < p.size[2]; c++) {
-      const int x = x0 + c * p.dilation[2];
-      if ((unsigned)x >= (unsigned)p.in[2]) continue;
-      float v[V];
-      vector_load_whole<whole>(v, p.x, base + x * p.x_stride[4]);
-      f.take(v, 0);
-    }
-#pragma unroll
-    for (int q = 0; q < V / 4; q++) lines[i * (V / 4) + q] = make_float4(f.v[q * 4], f.v[q * 4 + 1], f.v[q * 4 + 2], f.v[q * 4 + 3]);
-  }
-  __syncthreads();
-  for (int i = threadIdx.x; i < rows * p.out[2] * (int)p.splits; i += LARGE_THREADS) {
-    int row;
-    if (!column(i, &row)) continue;
-    at.o[0] = 0, at.o[1] = top + row;
-    found<V, mode> f;
-#pragma unroll 4
-    for (int r = 0; r < p.size[1]; r++) {
-      const int below = row * p.step[1] + r * p.dilation[1];
-      if ((unsigned)(y0 + below) >= (unsigned)p.in[1]) continue;
-      float v[V];
-#pragma unroll
-      for (int q = 0; q < V / 4; q++) {
-        const float4 w = lines[(i + (below - row) * p.out[2] * (int)p.splits) * (V / 4) + q];
-        v[q * 4] = w.x, v[q * 4 + 1] = w.y, v[q * 4 + 2] = w.z, v[q * 4 + 3] = w.w;
-      }
-      f.take(v, 0);
-    }
-    const window w = window_of(p, at.o);
-    put<V, mode, whole>(p, at, w, V, mode == AVERAGE ? 1 / fmaxf(divisor_of(p, w), 1) : 1, f);
-  }
-}
-
-/* The same for stride 1, SWEEP windows a thread (pool_far.cuh). Bands begin at multiples of SWEEP, so that the
- * order of a window's sum depends on its place, not on the band height. Maxima of 16-bit dtypes are taken two at a
- * time, on packed words. */
 __host__ __device__ constexpr bool sweeps_words(int mode, uint32_t whole) { return mode == MAX && whole != QN_F32; }
 
 template <class T, int N> struct alignas(16) partial {
@@ -297,14 +294,14 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
     else return mode == AVERAGE ? a + b : larger(a, b);
   };
   uint32_t band, chunk, k;
-  const uint32_t n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cells[1], &band), p.by_cells[0], &chunk);
+  const uint32_t n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cell[1], &band), p.by_cell[0], &chunk);
   const int many = (int)min(p.splits, p.groups - chunk * p.splits), top = (int)band * p.band, rows = min(p.band, p.out[1] - top),
             width = p.out[2], K = (int)p.splits;
   const int first = max(top - p.before[1], 0), end = max(min(top - p.before[1] + rows - 1 + p.size[1], p.in[1]), 0),
             across = (width + SWEEP - 1) / SWEEP, down = (rows + SWEEP - 1) / SWEEP;
   const int64_t base = n * p.x_stride[0] + chunk * p.splits * V;
   for (int i = threadIdx.x; i < (end - first) * across * K; i += blockDim.x) {
-    const int q = (int)cuda_quotient(i, p.by_cells[2], &k), row = q / across, ox = (q - row * across) * SWEEP;
+    const int q = (int)cuda_quotient(i, p.by_cell[2], &k), row = q / across, ox = (q - row * across) * SWEEP;
     if ((int)k >= many) continue;
     const int64_t from = base + k * V + (first + row) * p.x_stride[3];
     number f[SWEEP][N];
@@ -320,7 +317,7 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
   __syncthreads();
   for (int i = threadIdx.x; i < down * width * K; i += blockDim.x) {
     uint32_t ox;
-    const int q = (int)cuda_quotient(i, p.by_cells[2], &k), o = (int)cuda_quotient(q, p.by_out[2], &ox) * SWEEP,
+    const int q = (int)cuda_quotient(i, p.by_cell[2], &k), o = (int)cuda_quotient(q, p.by_out[2], &ox) * SWEEP,
               y0 = top + o - p.before[1];
     if ((int)k >= many) continue;
     number f[SWEEP][N];
@@ -352,16 +349,15 @@ static int64_t large_choose(pool *p, int64_t bytes, int64_t units)
   int64_t best = 0;
   for (uint32_t k = p->groups < 4 ? p->groups : 4; k && !best; k /= 2)
     for (int64_t bands = 1; bands <= p->out[1] && !best; bands *= 2) {
-      const int64_t band = qn_min_i64(p->out[1], qn_round_up(qn_ceil_div(p->out[1], bands), sweep_takes(*p) ? SWEEP : 1)),
-                    high = (band - 1) * p->step[1] + (p->size[1] - 1) * (int64_t)p->dilation[1] + 1,
-                    shared = high * p->out[2] * k * bytes;
+      const int64_t band = qn_min_i64(p->out[1], qn_round_up(qn_ceil_div(p->out[1], bands), (int64_t)SWEEP)),
+                    shared = (band - 1 + p->size[1]) * p->out[2] * k * bytes;
       if (shared > LARGE_MEMORY || (k > 1 && (double)p->n * qn_ceil_div(p->groups, k) * bands < units + units / 2) ||
           (bands > 1 && band < p->size[1]))
         continue;
       const int64_t chunks = qn_ceil_div(p->groups, k);
       best = shared, p->splits = k, p->band = (int32_t)band;
-      p->by_cells[0] = cuda_divide_by(chunks), p->by_cells[1] = cuda_divide_by(qn_ceil_div(p->out[1], band)),
-      p->by_cells[2] = cuda_divide_by(k);
+      p->by_cell[0] = cuda_divide_by(chunks), p->by_cell[1] = cuda_divide_by(qn_ceil_div(p->out[1], band)),
+      p->by_cell[2] = cuda_divide_by(k);
       p->units = (uint32_t)(p->n * chunks * qn_ceil_div(p->out[1], band));
     }
   return best;
@@ -369,21 +365,24 @@ static int64_t large_choose(pool *p, int64_t bytes, int64_t units)
 
 template <int V, int whole> static pool_kernel any_of(int mode)
 {
-  return mode == AVERAGE     ? (pool_kernel)pool_vector<V, AVERAGE, whole>
+  return mode == POWERS      ? (pool_kernel)pool_vector<V, POWERS, whole>
+         : mode == AVERAGE   ? (pool_kernel)pool_vector<V, AVERAGE, whole>
          : mode == MAX_INDEX ? (pool_kernel)pool_vector<V, MAX_INDEX, whole>
                              : (pool_kernel)pool_vector<V, MAX, whole>;
 }
 template <int whole, int SIZE, int STEP> static pool_kernel small_of(int mode)
 {
+  if constexpr (STEP == 2)
+    if (mode >= SQUARES)
+      return mode == SQUARES ? (pool_kernel)pool_small<SQUARES, whole, SIZE, STEP> : (pool_kernel)pool_small<CUBES, whole, SIZE, STEP>;
   return mode == AVERAGE     ? (pool_kernel)pool_small<AVERAGE, whole, SIZE, STEP>
          : mode == MAX_INDEX ? (pool_kernel)pool_small<MAX_INDEX, whole, SIZE, STEP>
                              : (pool_kernel)pool_small<MAX, whole, SIZE, STEP>;
 }
-/* small: 10 SIZE + STEP of pool_small, or 0; large: pool_large, or (sweeps) pool_sweeps. */
-template <int whole> static pool_kernel kernel_of(int mode, int small, bool large, bool sweeps)
+/* small: 10 SIZE + STEP of pool_small, or 0; large: pool_sweeps. */
+template <int whole> static pool_kernel kernel_of(int mode, int small, bool large)
 {
-  if (large && sweeps) return mode == AVERAGE ? (pool_kernel)pool_sweeps<AVERAGE, whole> : (pool_kernel)pool_sweeps<MAX, whole>;
-  if (large) return mode == AVERAGE ? (pool_kernel)pool_large<AVERAGE, whole> : (pool_kernel)pool_large<MAX, whole>;
+  if (large) return mode == AVERAGE ? (pool_kernel)pool_sweeps<AVERAGE, whole> : (pool_kernel)pool_sweeps<MAX, whole>;
   return small == 32   ? small_of<whole, 3, 2>(mode)
          : small == 31 ? small_of<whole, 3, 1>(mode)
          : small == 22 ? small_of<whole, 2, 2>(mode)
@@ -398,21 +397,23 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   const qn_value *x = &r->value[s.of.x], *y = &r->value[s.of.y], *indices = s.of.indices < 0 ? nullptr : &r->value[s.of.indices];
   if (indices) pool_strides(indices, p.index_stride);
-  const int mode = p.average ? AVERAGE : indices ? MAX_INDEX : MAX;
-  const int v = p.x_stride[1] == 1 && p.y_stride[1] == 1 && x->dim[1] > 1 ? (x->dtype == QN_F32 ? 4 : 8) : 1;
-  if (v == 1 && pool_is_adaptive(r->op[0].op))
-    return qn_refuse(out, "channels side by side", "x", "channels last", "%s", "another layout");
+  const bool lp = r->op[0].op == QN_OP_POOL_LP;
+  int mode = lp ? POWERS : p.average ? AVERAGE : indices ? MAX_INDEX : MAX;
+  if (lp && p.p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p.p);
+  uint32_t whole;
+  const int64_t *strides[] = { p.x_stride, p.y_stride };
+  const int v = pool_channels(&p, strides, 2, x->align < y->align ? x->align : y->align, &whole);
   if (!pool_units(&p, v, p.out)) return qn_refuse(out, "fewer than 2^31 units", "y", "", "%s", "more");
-  const bool whole = v > 1 && p.c % v == 0 && x->align >= 16 && y->align >= 16 && pool_steps(p.x_stride, v) && pool_steps(p.y_stride, v);
   p.whole_indices = indices && indices->align >= 16 && p.index_stride[1] == 1 && pool_steps(p.index_stride, v);
 
   /* small windows: columns, cut into enough bands to fill the device with threads */
   const bool plane = p.size[0] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0;
   int small = 10 * p.size[1] + p.step[1];
   if (!whole || !plane || p.adaptive || p.size[1] != p.size[2] || p.step[1] != p.step[2] || p.dilation[1] != 1 || p.dilation[2] != 1 ||
-      (small != 32 && small != 31 && small != 22))
+      (small != 32 && small != 31 && small != 22) || (lp && (small == 31 || (p.p != 2 && p.p != 3))))
     small = 0;
   if (small) {
+    if (lp) mode = p.p == 2 ? SQUARES : CUBES;
     const int64_t across = (int64_t)p.n * p.groups * p.out[2];
     const int64_t held = (small == 31 && !indices ? small_resident(x->dtype) * THREADS : 2048) * (int64_t)r->device->units;
     const int64_t bands = qn_min_i64(qn_ceil_div(p.out[1], 2), qn_max_i64(qn_ceil_div(p.out[1], 8), held / across));
@@ -420,29 +421,27 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     const int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p.out[1], p.band), p.out[2] };
     pool_units(&p, v, cells);
   }
-  /* large overlapping windows */
-  const bool sweeps = sweep_takes(p), overlap = p.step[1] < p.size[1] && p.step[2] < p.size[2] && p.size[1] * (int64_t)p.size[2] >= 25;
-  const int64_t large = whole && plane && overlap && !indices && !p.adaptive
-                          ? large_choose(&p, sweeps && sweeps_words(mode, x->dtype) ? 16 : 4 * v, r->device->units)
+  const int64_t large = whole && plane && sweep_takes(p) && !indices && !lp
+                          ? large_choose(&p, sweeps_words(mode, x->dtype) ? 16 : 4 * v, r->device->units)
                           : 0;
-  if (whole) s.kernel = cuda_by_dtype(x->dtype, [&](auto dtype) { return kernel_of<dtype()>(mode, small, large > 0, sweeps); });
-  else s.kernel = v == 8 ? any_of<8, 0>(mode) : v == 4 ? any_of<4, 0>(mode) : any_of<1, 0>(mode);
+  if (whole) s.kernel = cuda_by_dtype(x->dtype, [&](auto dtype) { return kernel_of<dtype()>(mode, small, large > 0); });
+  else s.kernel = any_of<1, 0>(mode);
   if (large) {                            /* no more threads than the pass over rows has items */
     int64_t lines = 0;
     for (int64_t top = -p.before[1]; top + p.before[1] < p.out[1]; top += p.band)
       lines = qn_max_i64(lines, qn_min_i64(top + p.band - 1 + p.size[1], p.in[1]) - qn_max_i64(top, 0));
     const int64_t items = qn_max_i64(lines * qn_ceil_div(p.out[2], (int64_t)SWEEP) * p.splits, 1);
-    const uint32_t threads = sweeps ? (uint32_t)qn_min_i64(qn_round_up(items, 32), LARGE_THREADS) : LARGE_THREADS;
+    const uint32_t threads = (uint32_t)qn_min_i64(qn_round_up(items, 32), LARGE_THREADS);
     s.shared = (uint32_t)large;
-    return pool_keep(&s, p.units * (int64_t)threads, threads, out);
+    return pool_keep(&s, p.units * (int64_t)threads, threads, 1000, out);
   }
   /* Divides a large window's rows among threads that would idle with this batch and device; the sum's bits then depend on both. */
-  const bool splits = !indices && !small && p.size[1] >= 4 && !(p.average && r->demands->determinism >= QN_DET_BATCH);
+  const bool splits = !indices && !small && !lp && p.size[1] >= 4 && !(p.average && r->demands->determinism >= QN_DET_BATCH);
   if (splits && p.average) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
   if (splits)
     while (p.splits < 8 && p.splits * 2 <= (uint32_t)p.size[1] && p.splits * p.units < 2048u * (uint32_t)r->device->units) p.splits *= 2;
-  return pool_keep(&s, THREADS * qn_ceil_div(p.units, (int64_t)(THREADS / p.splits)), THREADS, out);
+  return pool_keep(&s, THREADS * qn_ceil_div(p.units, (int64_t)(THREADS / p.splits)), THREADS, small ? 2200 : whole ? 900 : 500, out);
 }
 
-static const qn_engine row[] = { POOL_ROWS(pool, "vector", prepare) };
+static const qn_engine row[] = { POOL_ROWS(pool, "vector", prepare), pool_row<pool>("vector", QN_OP_POOL_LP, prepare) };
 CUDA_ENGINES(pool_vector) = { row, sizeof row / sizeof *row };

@@ -8,18 +8,78 @@
  * and sums for neighbouring columns, are exchanged by shuffles.
  * maxima: the maximum of each row of a window is found once and shared by the windows that overlap it.
  * by index: a window's tap becomes one bit of a word, and each of its sums is a predicated add on that bit: the compiler turns many
- *   bits into predicates at once, and sums stay in registers without indexing. 1-D rows: a thread reads the three windows over its
- *   4 columns.
+ *   bits into predicates at once, and sums stay in registers without indexing.
  * from x: separable: a window first passes its dy to the first of its three rows that holds the maximum; then each row's 3-wide
  *   segment, shared by all windows at that column, passes what it received to the first of its maximal places. Places outside x
  *   repeat their neighbour inside; what they receive is added to that neighbour.
- * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, or (positions) 5x5 with stride 1. */
-#include <cuda_pipeline_primitives.h>
-#include "pool_walk.cuh"
+ * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, 1-D windows of 3 with stride 2, or
+ * (positions) 5x5 with stride 1. */
+#include "pool_gradient.cuh"
+#include "kit/words.cuh"
 
-/* RESIDENT: warps per SM that the registers of 5x5 windows allow; MOST_STAGED: bytes of a warp's planes at most, LEAST_STAGED: warps
- * an SM at least, where planes are staged */
-enum { RESIDENT = 24, MOST_STAGED = 26000, LEAST_STAGED = 8 };
+struct walk : gradient {
+  uint32_t count, warps;                  /* planes; warps */
+  int32_t  per_warp;                      /* planes side by side in a warp; 0: a plane is several strips */
+  int32_t  band;                          /* rows of a band, a multiple of the step */
+  /* by_lanes: lanes of a row; by_depth: planes of a channel's volume, through which indices count */
+  cuda_divisor by_lanes, by_strips, by_bands, by_width, by_depth;
+};
+
+enum { C = 4, THREADS = 128, STRIP = 30 };  /* C: columns of a lane; STRIP: lanes of a warp that store, where a row has several strips */
+
+/* Windows of HIGH x WIDE, strides DOWN and STEP, padding ABOVE and BEFORE. KEPT: rows that consecutive windows share;
+ * WINDOWS: a lane's, in a row of y; PLACES: columns that these cover, the first of them column -BEFORE, the last RIGHT beyond
+ * the lane's own. */
+template <int HIGH_, int DOWN_, int ABOVE_, int WIDE_, int STEP_, int BEFORE_> struct geometry {
+  static constexpr int HIGH = HIGH_, DOWN = DOWN_, ABOVE = ABOVE_, WIDE = WIDE_, STEP = STEP_, BEFORE = BEFORE_;
+  static constexpr int KEPT = HIGH - DOWN, WINDOWS = C / STEP, PLACES = (WINDOWS - 1) * STEP + WIDE, RIGHT = PLACES - BEFORE - C;
+};
+
+/* ---- a lane ------------------------------------------------------------------------------------------------------ */
+
+struct lane {
+  bool here, owns, left, right;           /* is it in use, does it store, has it neighbours? */
+  uint32_t plane, column;
+  int  top, end;                          /* rows top..end-1 of the band */
+};
+
+__device__ __forceinline__ lane lane_of(const walk &p, int rows, uint32_t warp)
+{
+  const uint32_t number = threadIdx.x % 32;
+  lane at;
+  uint32_t band, strip;
+  at.plane = cuda_quotient(cuda_quotient(warp, p.by_bands, &band), p.by_strips, &strip), at.column = number;
+  at.here = warp < p.warps, at.owns = true;
+  if (p.per_warp) {
+    at.plane = at.plane * p.per_warp + cuda_quotient(number, p.by_lanes, &at.column);
+    at.here &= number < p.per_warp * p.by_lanes.by && at.plane < p.count;
+  } else {                                /* the outermost lanes of a strip only serve their neighbours */
+    at.column = strip * STRIP + number - 1;
+    at.here &= at.column < p.by_lanes.by;
+    at.owns = number > 0 && number <= STRIP;
+  }
+  if (!at.here) at.plane = 0, at.column = 0, at.owns = false;
+  at.left = at.here && at.column > 0, at.right = at.here && at.column + 1 < p.by_lanes.by;
+  at.top = (int)band * p.band, at.end = min(at.top + p.band, rows);
+  return at;
+}
+
+/* ---- columns of a row ------------------------------------------------------------------------------------------- */
+
+template <int N> using words = several<uint32_t, N>;
+template <int N> __device__ __forceinline__ words<N> load_words(const char *at, int64_t offset) { return *(const words<N> *)(at + offset); }
+template <int dtype, int N> __device__ __forceinline__ float element_of(const words<N> &q, int i)
+{
+  return word_get<dtype>(q.v[i / per_word<dtype> % N], i % per_word<dtype>);
+}
+template <int dtype> __device__ __forceinline__ void store(void *base, int at, const float *v)
+{
+  if (dtype == QN_F32) *(float4 *)((float *)base + at) = make_float4(v[0], v[1], v[2], v[3]);
+  else if (dtype == QN_BF16) *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3]));
+  else *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_f16(v[0], v[1]), pack_f16(v[2], v[3]));
+}
+
+enum { RESIDENT = 24 };                   /* warps per SM that the registers of 5x5 windows allow */
 
 /* ---- the gradient by index ---------------------------------------------------------------------------------------- */
 
@@ -50,7 +110,7 @@ __global__ void __launch_bounds__(THREADS) pool_indexed(const __grid_constant__ 
   const auto load = [&](line &l, int oy) {
     const int here = min(oy, high - 1) * wide;
     l.dy = load_words<WINDOWS / E>(dy, (int64_t)here * bytes);
-    if (how == BY_TAP) *l.index.w = WINDOWS == 4 ? *(const uint32_t *)(index + here) : *(const uint16_t *)(index + here);
+    if (how == BY_TAP) *l.index.v = WINDOWS == 4 ? *(const uint32_t *)(index + here) : *(const uint16_t *)(index + here);
     if constexpr (how == BY_PLACE) {
       if (p.index_dtype == QN_I64) l.index = load_words<WINDOWS * 2>(index, (int64_t)here * 8);
       else *(words<WINDOWS> *)&l.index = load_words<WINDOWS>(index, (int64_t)here * 4);
@@ -73,12 +133,12 @@ __global__ void __launch_bounds__(THREADS) pool_indexed(const __grid_constant__ 
         const float v = oy < high ? element_of<dtype>(l.dy, w) : 0;
         uint32_t bits = 0;
         if constexpr (how == BY_TAP) {
-          const uint32_t tap = *l.index.w >> 8 * w & 255;
+          const uint32_t tap = *l.index.v >> 8 * w & 255;
           if (tap < HIGH * WIDE) bits = 1u << tap;
         } else {
           const int place = p.index_dtype == QN_I64
-                              ? place_among((int64_t)((uint64_t)l.index.w[2 * w + 1] << 32 | l.index.w[2 * w]))
-                              : (int)l.index.w[w];
+                              ? place_among((int64_t)((uint64_t)l.index.v[2 * w + 1] << 32 | l.index.v[2 * w]))
+                              : (int)l.index.v[w];
           uint32_t c, r = cuda_quotient((uint32_t)max(place, 0), p.by_width, &c) - (z * height + y0);
           c -= at.column * C + w * STEP - BEFORE;
           if (place >= 0 && r < HIGH && c < WIDE) bits = 1u << (r * WIDE + c);
@@ -125,14 +185,14 @@ __device__ __forceinline__ void largest_of_line(peak<dtype != QN_F32> (&m)[of::W
   constexpr int E = dtype == QN_F32 ? 1 : 2, BEFORE = of::BEFORE, STEP = of::STEP;
   static_assert(BEFORE <= 1 && of::RIGHT <= 1 && of::PLACES <= 8 && of::WIDE <= 3, "a column beside a lane's");
 #pragma unroll
-  for (int i = 0; i < C / E; i++) q.w[i] = inside ? order_of<dtype>(q.w[i]) : 0;
-  uint32_t before = BEFORE ? __shfl_up_sync(~0u, q.w[C / E - 1], 1) : 0, after = of::RIGHT ? __shfl_down_sync(~0u, q.w[0], 1) : 0,
+  for (int i = 0; i < C / E; i++) q.v[i] = inside ? order_of<dtype>(q.v[i]) : 0;
+  uint32_t before = BEFORE ? __shfl_up_sync(~0u, q.v[C / E - 1], 1) : 0, after = of::RIGHT ? __shfl_down_sync(~0u, q.v[0], 1) : 0,
            x[of::PLACES];
   before = at.left ? before : 0, after = at.right ? after : 0;
 #pragma unroll
   for (int i = 0; i < of::PLACES; i++) {
     const int column = i - BEFORE;
-    const uint32_t w = column < 0 ? before : column >= C ? after : q.w[column / E % (C / E)];
+    const uint32_t w = column < 0 ? before : column >= C ? after : q.v[column / E % (C / E)];
     x[i] = E == 1 ? w : (column % 2 ? w & 0xffff0000u : w << 16) | (7 - i);
   }
 #pragma unroll
@@ -206,7 +266,7 @@ __global__ void __launch_bounds__(THREADS) pool_indexed_max(const __grid_constan
         uint32_t bits;
         const uint32_t largest = largest_of_window<dtype, of>(most, w, &bits), order = E == 1 ? largest : largest >> 16,
                        sign = E == 1 ? 0x80000000u : 0x8000u;
-        y.w[w / E] |= (order & sign ? order ^ sign : order ^ (sign * 2 - 1)) << (E == 2 ? w % 2 * 16 : 0);
+        y.v[w / E] |= (order & sign ? order ^ sign : order ^ (sign * 2 - 1)) << (E == 2 ? w % 2 * 16 : 0);
         const int bit = __ffs(bits) - 1, r = E == 1 ? bit >> 3 : HIGH - 1 - (bit >> 3),
                   c = E == 1 ? bit & 7 : 7 - (bit & 7) - w * of::STEP;
         indices.v[w] = (index)(sizeof(index) == 1
@@ -221,38 +281,10 @@ __global__ void __launch_bounds__(THREADS) pool_indexed_max(const __grid_constan
     }
 }
 
-/* ---- 1-D rows ---------------------------------------------------------------------------------------------------- */
-
-/* Gradient for windows of 3, stride 2, padding 1: a thread's two windows, and the next one, which begins at its last column. */
-template <int dtype, class index> __global__ void __launch_bounds__(2 * THREADS) pool_line(const __grid_constant__ walk p)
-{
-  constexpr int E = dtype == QN_F32 ? 1 : 2;
-  const uint32_t unit = blockIdx.x * (2 * THREADS) + threadIdx.x;
-  if (unit >= p.count * p.by_lanes.by) return;
-  uint32_t column;
-  cuda_quotient(unit, p.by_lanes, &column);
-  const bool right = column + 1 < p.by_lanes.by;
-  const words<2 / E> dy = load_words<2 / E>((const char *)p.dy, (int64_t)unit * 2 * (4 / E));
-  const index *const from = (const index *)p.indices + 2 * (int64_t)unit;
-  index at[3] = { from[0], from[1], right ? from[2] : (index)-1 };
-  if (sizeof(index) > 1)                  /* positions to tap numbers */
-#pragma unroll
-    for (int w = 0; w < 3; w++) at[w] -= (index)(column * C + 2 * w) - 1;
-  const float v[3] = { element_of<dtype>(dy, 0), element_of<dtype>(dy, 1), right ? edge_load<dtype>(p.dy, 2 * (int64_t)unit + 2) : 0 };
-  const float sum[C] = { at[0] == 1 ? v[0] : 0, (at[0] == 2 ? v[0] : 0) + (at[1] == 0 ? v[1] : 0), at[1] == 1 ? v[1] : 0,
-                         (at[1] == 2 ? v[1] : 0) + (at[2] == 0 ? v[2] : 0) };
-  store<dtype>(p.dx, unit * C, sum);
-}
-
 /* ---- the gradient from x ----------------------------------------------------------------------------------------- */
 
 /* AHEAD: rows of windows prefetched; three, so that the rows rotate through the same registers */
 enum { SIZE = 3, AHEAD = 3 };
-
-__device__ __forceinline__ void copy_in(char *to, const char *from, int bytes)
-{
-  for (int i = threadIdx.x; i < bytes / 16; i += 32) __pipeline_memcpy_async(to + i * 16, from + i * 16, 16);
-}
 
 /* add_to_first() to one sum and two unset ones, as one chain of predicates: an eighth faster at stride 2. */
 __device__ __forceinline__ void set_to_first(float &a, float &b, float &c, uint32_t x, uint32_t y, uint32_t largest, float v)
@@ -268,38 +300,21 @@ __device__ __forceinline__ void set_to_first(float &a, float &b, float &c, uint3
 #endif
 }
 
-/* staged (stride 1): a block of one warp copies its planes to shared memory as they lie and writes dx over x there. Without this,
- * rows that are no multiple of a 32-byte sector fetch some sectors twice. */
-template <int dtype, class of, bool staged>
+template <int dtype, class of>
 __global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid_constant__ walk p)
 {
   constexpr int STEP = of::STEP, RIGHT = of::RIGHT, KEPT = of::KEPT, WINDOWS = of::WINDOWS, PLACES = of::PLACES,
                 E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
   static_assert(of::HIGH == SIZE && of::WIDE == SIZE && of::BEFORE == 1 && of::DOWN == STEP && AHEAD == SIZE, "");
   /* the shuffle tells the compiler that the warp number is uniform */
-  const lane at = lane_of(p, p.in[1], staged ? blockIdx.x : __shfl_sync(~0u, blockIdx.x * (THREADS / 32) + threadIdx.x / 32, 0));
+  const lane at = lane_of(p, p.in[1], __shfl_sync(~0u, blockIdx.x * (THREADS / 32) + threadIdx.x / 32, 0));
   const int top = at.top, end = at.end, height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
   /* one row of windows past the last may be needed to complete dx */
   const int oy_begin = max((top + 1 - SIZE + STEP) / STEP, 0), oy_end = end / STEP + 1;
   const int64_t in_x = ((int64_t)at.plane * height * width + at.column * C) * bytes,
                 in_y = ((int64_t)at.plane * high * wide + at.column * WINDOWS) * bytes;
-  const char *x = (const char *)p.x + in_x, *dy = (const char *)p.dy + in_y;
-  char *dx = (char *)p.dx + in_x;
-  extern __shared__ uint4 stage[];
-  const uint32_t first_plane = blockIdx.x * p.per_warp;
-  const int plane = height * width * bytes, run = (int)min((uint32_t)p.per_warp, p.count - first_plane) * plane;
-  const int64_t run_at = (int64_t)first_plane * plane;
-  if constexpr (staged) {
-    char *const kept = (char *)stage, *const beside = kept + p.per_warp * plane;
-    copy_in(kept, (const char *)p.x + run_at, run);
-    copy_in(beside, (const char *)p.dy + run_at, run);
-    __pipeline_commit();
-    const int own = (at.here ? (int)(at.plane - first_plane) * plane : 0) + at.column * C * bytes;
-    x = dx = kept + own, dy = beside + own;
-    __pipeline_wait_prior(0);
-    __syncwarp();
-  }
-
+  const char *const x = (const char *)p.x + in_x, *const dy = (const char *)p.dy + in_y;
+  char *const dx = (char *)p.dx + in_x;
   struct line { words<WINDOWS / E> dy; words<C / E> x[STEP]; };
   const auto load_x = [&](int y) { return load_words<C / E>(x, (int64_t)(min(max(y, 0), height - 1) * width) * bytes); };
   const auto load = [&](line &l, int oy) {
@@ -372,10 +387,6 @@ __global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid
         if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum + 1);
       }
     }
-  if constexpr (staged) {
-    __syncwarp();
-    for (int i = threadIdx.x; i < run / 16; i += 32) ((uint4 *)((char *)p.dx + run_at))[i] = stage[i];
-  }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
@@ -399,9 +410,8 @@ static qn_status read_planes(pool_state<walk> *s, const qn_request *r, qn_prepar
 }
 
 /* The grid of warps for bands of `rows` rows, in multiples of `step`. resident: limits the warps per SM, where a band reads
- * many rows beyond its own; or 0. staged: bytes of a plane if warps, one a block, stage planes in shared memory; or 0. */
-static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, int64_t step, int64_t resident, int64_t staged,
-                      qn_prepared *out)
+ * many rows beyond its own; or 0. */
+static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, int64_t step, int64_t resident, qn_prepared *out)
 {
   walk *p = &s->p;
   const int64_t lanes = p->in[2] / C;
@@ -410,36 +420,36 @@ static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, in
                 across = qn_ceil_div(p->count, qn_max_i64(p->per_warp, 1)) * strips;
   const int64_t wanted = resident ? qn_max_i64(1, resident * r->device->units / across)
                                   : qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across);
-  const int64_t bands = staged ? 1 : qn_min_i64(qn_ceil_div(p->in[1], LEAST), wanted);
+  const int64_t bands = qn_min_i64(qn_ceil_div(p->in[1], LEAST), wanted);
   p->band = (int32_t)qn_round_up(qn_ceil_div(rows, bands), step);
   const int64_t warps = across * qn_ceil_div(rows, p->band);
   p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)),
   p->by_width = cuda_divide_by(p->in[2]);
   if (warps > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "x", "", "%s", "more");
   p->warps = (uint32_t)warps;
-  s->shared = (uint32_t)(p->per_warp * staged);
-  return pool_keep(s, 32 * warps, staged ? 32 : THREADS, out);
+  return pool_keep(s, 32 * warps, THREADS, 2600, out);
 }
+
+enum { LINE = 1 };                        /* as a window: 1-D, of 3 with stride 2 and padding 1 */
 
 template <int dtype, int how> static pool_kernel by_index(int window)
 {
   constexpr int E = dtype == QN_F32 ? 1 : 2;
   if (window == 321) return (pool_kernel)pool_indexed<dtype, how, geometry<3, 2, 1, 3, 2, 1>, how == BY_TAP ? 4 * E : 2>;
   if (window == 311) return (pool_kernel)pool_indexed<dtype, how, geometry<3, 1, 1, 3, 1, 1>, how == BY_TAP ? 2 + 2 * E : 2>;
+  if (window == LINE) return (pool_kernel)pool_indexed<dtype, how, geometry<1, 1, 0, 3, 2, 1>, 1>;
   if constexpr (how == BY_PLACE)
     if (window == 512) return (pool_kernel)pool_indexed<dtype, how, geometry<5, 1, 2, 5, 1, 2>, 1>;
   return nullptr;
 }
-template <int dtype> static pool_kernel by_index(int how, int window, bool line)
+template <int dtype> static pool_kernel by_index(int how, int window)
 {
-  if (line) return how == BY_TAP ? (pool_kernel)pool_line<dtype, uint8_t> : (pool_kernel)pool_line<dtype, int64_t>;
   return how == BY_TAP ? by_index<dtype, BY_TAP>(window) : by_index<dtype, BY_PLACE>(window);
 }
-template <int dtype> static pool_kernel by_x(int window, bool staged)
+template <int dtype> static pool_kernel by_x(int window)
 {
-  if (window == 311 && staged) return (pool_kernel)pool_recompute_planes<dtype, geometry<3, 1, 1, 3, 1, 1>, true>;
-  return window == 321 ? (pool_kernel)pool_recompute_planes<dtype, geometry<3, 2, 1, 3, 2, 1>, false>
-       : window == 311 ? (pool_kernel)pool_recompute_planes<dtype, geometry<3, 1, 1, 3, 1, 1>, false>
+  return window == 321 ? (pool_kernel)pool_recompute_planes<dtype, geometry<3, 2, 1, 3, 2, 1>>
+       : window == 311 ? (pool_kernel)pool_recompute_planes<dtype, geometry<3, 1, 1, 3, 1, 1>>
                        : nullptr;
 }
 
@@ -451,28 +461,21 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
   if (!status) status = read_planes(&s, r, out);
   if (status) return status;
   if (qn_elements(&r->value[s.of.dx]) > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
-  const int how = s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
-  const bool line = how != BY_X && p->in[1] == 1 && p->out[1] == 1 && p->size[1] == 1 && p->before[1] == 0 && p->size[2] == 3 &&
-                    p->step[2] == 2 && p->before[2] == 1 && p->dilation[2] == 1 && (how == BY_TAP || p->by_depth.by == 1);
-  /* bytes of a row and of a plane; planes of a warp */
-  const int64_t row = p->in[2] * qn_kit_bytes(p->dtype), plane = p->in[1] * row, per_warp = 32 * C / p->in[2];
-  const bool staged = how == BY_X && window == 311 && p->out[1] == p->in[1] && row % 32 && plane % 16 == 0 && per_warp &&
-                      per_warp * 2 * plane <= MOST_STAGED && p->count >= per_warp * LEAST_STAGED * r->device->units;
-  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
-    return how == BY_X ? by_x<dtype()>(window, staged) : by_index<dtype()>(how, window, line);
-  });
-  if (!s.kernel || (line && how == BY_PLACE && p->index_dtype != QN_I64))
+  const bool line = p->in[1] == 1 && p->out[1] == 1 && p->size[1] == 1 && p->before[1] == 0 && p->size[2] == 3 && p->step[2] == 2 &&
+                    p->before[2] == 1 && p->dilation[2] == 1;
+  const int how = s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = line ? (int)LINE : square_of(p);
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return how == BY_X ? by_x<dtype()>(window) : by_index<dtype()>(how, window); });
+  if (!s.kernel)
     return qn_refuse(out, "small windows", "dx", "3x3 with stride 1 or 2 and padding 1", "%dx%d", p->size[1], p->size[2]);
-  if (!line) return keep(&s, r, p->in[1], p->step[1], window == 512 ? RESIDENT : 0, staged ? 2 * plane : 0, out);
-  p->by_lanes = cuda_divide_by(p->in[2] / C);
-  return pool_keep(&s, p->count * (int64_t)p->by_lanes.by, 2 * THREADS, out);
+  return keep(&s, r, p->in[1], p->step[1], window == 512 ? RESIDENT : 0, out);
 }
 
 template <int dtype, class index> static pool_kernel max_of(int window)
 {
   return window == 321 ? (pool_kernel)pool_indexed_max<dtype, index, geometry<3, 2, 1, 3, 2, 1>, 2>
+       : window == 311 ? (pool_kernel)pool_indexed_max<dtype, index, geometry<3, 1, 1, 3, 1, 1>, 2>
        : window == 220 ? (pool_kernel)pool_indexed_max<dtype, index, geometry<2, 2, 0, 2, 2, 0>, 2>
-                       : nullptr;                           /* stride 1: pool_flat.cu */
+                       : nullptr;
 }
 
 static qn_status prepare_max(const qn_request *r, qn_prepared *out)
@@ -482,14 +485,16 @@ static qn_status prepare_max(const qn_request *r, qn_prepared *out)
   if (!status) status = read_planes(&s, r, out);
   if (status) return status;
   if (s.of.indices < 0) return qn_refuse(out, "indices too", "indices", "present", "%s", "absent");
+  if ((s.p.out[1] - 1) * s.p.step[1] - s.p.before[1] >= s.p.in[1])
+    return qn_refuse(out, "windows that reach into x", "y", "fewer rows", "%d", s.p.out[1]);
   const int window = square_of(&s.p);
   const uint32_t index = s.p.index_dtype;
   s.kernel = cuda_by_dtype(s.p.dtype, [&](auto dtype) {
     return index == QN_U8 ? max_of<dtype(), uint8_t>(window) : index == QN_I64 ? max_of<dtype(), int64_t>(window) : nullptr;
   });
   if (!s.kernel)
-    return qn_refuse(out, "small windows, indices u8 or i64", "x", "3x3 or 2x2 with stride 2", "%dx%d", s.p.size[1], s.p.size[2]);
-  return keep(&s, r, s.p.out[1], 1, 0, 0, out);
+    return qn_refuse(out, "small windows, indices u8 or i64", "x", "3x3, or 2x2 with stride 2", "%dx%d", s.p.size[1], s.p.size[2]);
+  return keep(&s, r, s.p.out[1], 1, 0, out);
 }
 
 static const qn_engine row[] = { pool_row<walk>("walk", QN_OP_POOL_MAX, prepare_max),
