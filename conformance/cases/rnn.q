@@ -194,3 +194,5 @@ rnn_forward x=f32/1x1x16 w=[f32/32x16] r=[f32/32x8] bw=[f32/32] br=[f32/32] h0=f
 rnn_forward x=f32/1x3x8 w=[f32/48x8,f32/48x16] r=[f32/48x16,f32/48x16] bw=[f32/48,f32/48] h0=f32/2x3x16 seed=7 ht=? gates=? inner=? cell=gru layers=2 dropout=0.5 ; r0.fill=signed:0.25 r1.fill=signed:0.25 as=f16
 rnn_forward x=f32/1x11x8 w=[f32/32x8,f32/32x8] r=[f32/32x8,f32/32x8] br=[f32/32,f32/32] h0=f32/2x11x8 c0=f32/2x11x8 lengths=i32/11 ht=? ct=? direction=both clip=0.5 ; lengths.is=1,0,1,1,5,-1,1,1,1,1,0 r0.fill=signed:0.4 as=f16
 rnn_forward x=f32/1x2x264 w=[f32/16x264] r=[f32/16x16] bw=[f32/16] br=[f32/16] ht=? cell=relu ; w0.fill=signed:0.1 as=bf16
+rnn_forward x=f32/1x64x16 w=[f32/96x16] r=[f32/96x24] bw=[f32/96] br=[f32/96] h0=f32/1x64x24 c0=f32/1x64x24 ht=? ; r0.fill=signed:0.2 as=f16
+rnn_forward x=f32/1x33x8 w=[f32/48x8] r=[f32/48x16] br=[f32/48] h0=f32/1x33x16 lengths=i32/33/0 gates=? cell=gru ; lengths.is=1 r0.fill=signed:0.25 as=bf16

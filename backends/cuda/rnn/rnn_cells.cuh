@@ -1,4 +1,5 @@
-/* rnn_cells.cuh -- what kernels of recurrent networks share: tensors of a layer, the formulas of the cells and of their slopes. */
+/* rnn_cells.cuh -- what kernels of recurrent networks share: tensors of a layer, sums of lanes, the formulas of the cells and
+ * of their slopes. */
 #pragma once
 #include "kit/element.cuh"
 #include "kit/functions.cuh"
@@ -50,6 +51,21 @@ template <class T> __device__ __forceinline__ void rnn_give(const cuda_rnn &p, i
   if (!p.next) return;
   const int64_t at = (t * p.batch + b) * p.width + p.first + i;
   element_store(p.next, at, p.dtype, rnn_dropped(p, p.layer * p.steps * p.batch * p.width + at, v));
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------------- */
+
+/* Of 2 half sums a lane keeps those whose bit `half` is its own; then of half as many; at last sum lane % (2 half). */
+template <int half, int N> __device__ __forceinline__ void rnn_fold(float (&sum)[N], int lane)
+{
+  if constexpr (half < 1) return;
+  const bool upper = lane & half;
+#pragma unroll
+  for (int l = 0; l < half; l++) {
+    const float keep = upper ? sum[l + half] : sum[l], give = upper ? sum[l] : sum[l + half];
+    sum[l] = keep + __shfl_xor_sync(~0u, give, half);
+  }
+  if constexpr (half > 1) rnn_fold<half / 2>(sum, lane);
 }
 
 /* ---- cells --------------------------------------------------------------------------------------------- */

@@ -103,18 +103,6 @@ template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES line
   }
 };
 
-/* Of the sums of 2 half lines a lane keeps those of the lines whose bit `half` is its own; then of half as many; at last of one. */
-template <int half, int N> __device__ __forceinline__ void rnn_fold(float (&sum)[N], int lane)
-{
-  const bool upper = lane & half;
-#pragma unroll
-  for (int l = 0; l < half; l++) {
-    const float keep = upper ? sum[l + half] : sum[l], give = upper ? sum[l] : sum[l + half];
-    sum[l] = keep + __shfl_xor_sync(~0u, give, half);
-  }
-  if constexpr (half > 1) rnn_fold<half / 2>(sum, lane);
-}
-
 template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, QUADS times 4 numbers of each a thread */
   typedef float number;
   static constexpr int lines = LINES, group = 8 / QUADS, pieces = 8;
