@@ -196,3 +196,10 @@ rnn_forward x=f32/1x11x8 w=[f32/32x8,f32/32x8] r=[f32/32x8,f32/32x8] br=[f32/32,
 rnn_forward x=f32/1x2x264 w=[f32/16x264] r=[f32/16x16] bw=[f32/16] br=[f32/16] ht=? cell=relu ; w0.fill=signed:0.1 as=bf16
 rnn_forward x=f32/1x64x16 w=[f32/96x16] r=[f32/96x24] bw=[f32/96] br=[f32/96] h0=f32/1x64x24 c0=f32/1x64x24 ht=? ; r0.fill=signed:0.2 as=f16
 rnn_forward x=f32/1x33x8 w=[f32/48x8] r=[f32/48x16] br=[f32/48] h0=f32/1x33x16 lengths=i32/33/0 gates=? cell=gru ; lengths.is=1 r0.fill=signed:0.25 as=bf16
+
+# few units and more steps: one block, clusters of 2 to 8, units and sequences that do not fill them, weights beyond the registers, lengths
+rnn_forward x=f16/33x9x16 w=[f16/512x16] r=[f16/512x128] bw=[f16/512] br=[f16/512] h0=f16/1x9x128 c0=f16/1x9x128 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.03 w0.fill=signed:0.1 as=bf16
+rnn_forward x=f16/5x3x8 w=[f16/390x8] r=[f16/390x130/t] br=[f16/390] h0=f16/1x3x130 lengths=i32/3 ht=? gates=? cell=gru ; lengths.is=5,0,2 r0.fill=signed:0.08 as=bf16
+rnn_forward x=f16/4x21x8 w=[f16/800x8,f16/800x8] r=[f16/800x200,f16/800x200] bw=[f16/800,f16/800] lengths=i32/21/0 ht=? ct=? cells=? direction=both ; lengths.is=3 r0.fill=signed:0.08 r1.fill=signed:0.08
+rnn_forward x=f16/3x2x8 w=[f16/321x8] r=[f16/321x321] ht=? cell=tanh ; r0.fill=signed:0.05 as=bf16
+rnn_forward x=f16/3x9x8 w=[f16/1536x8,f16/1536x512] r=[f16/1536x512,f16/1536x512] bw=[f16/1536,f16/1536] br=[f16/1536,f16/1536] ht=? gates=? inner=? seed=5 cell=gru layers=2 dropout=0.25 ; r0.fill=signed:0.04 r1.fill=signed:0.04 w1.fill=signed:0.04
