@@ -15,6 +15,7 @@
  *              side, in A and B alike, as k 2q, 2q + 1, 2q + 8, 2q + 9 of two products
  *   rnn_simt   f32: a thread keeps 4 numbers of each of LINES lines; lanes exchange halves of their sums until each has a line's */
 #pragma once
+#include <type_traits>
 #include "kit/meet.cuh"
 #include "rnn_cells.cuh"
 #include "rnn_grid.h"
@@ -34,10 +35,12 @@ struct rnn_lines {
 
 template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES lines, 256 BLOCKS numbers along the depth */
   typedef uint16_t number;
+  static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
   static constexpr int lines = 16 * TILES, at_once = TILES >= 4 || BLOCKS >= 8 ? 1 : 2, group = 8 * at_once, pieces = at_once * BLOCKS;
   uint32_t a[TILES][BLOCKS][2][4];
 
   static __device__ __forceinline__ uint16_t pack(float x) { return bf16 ? float_to_bf16(x) : float_to_f16(x); }
+  static __device__ __forceinline__ float open(uint16_t x) { return bf16 ? bf16_to_float(x) : f16_to_float(x); }
   static __device__ __forceinline__ int depth_of(int block) { return (threadIdx.x / 32 * BLOCKS + block) * 32 + threadIdx.x % 4 * 8; }
 
   __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int)
@@ -105,10 +108,12 @@ template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES line
 
 template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, QUADS times 4 numbers of each a thread */
   typedef float number;
+  static constexpr uint32_t dtype = QN_F32;
   static constexpr int lines = LINES, group = 8 / QUADS, pieces = 8;
   float4 w[LINES][QUADS];
 
   static __device__ __forceinline__ float pack(float x) { return x; }
+  static __device__ __forceinline__ float open(float x) { return x; }
   static __device__ __forceinline__ int depth_of(const cuda_rnn_grid &p, int quad)
   {
     const int along = CUDA_RNN_GRID_THREADS / p.groups;
@@ -339,6 +344,56 @@ __device__ __forceinline__ void rnn_prefetch(const cuda_rnn_tensor &t, int64_t i
 
 /* What forward left of step s, and dy: gates in slots 0 to 3, the cell (or h) of the step, that before it, dy. */
 enum { SLOT_CELL = 4, SLOT_OLD = 5, SLOT_DY = 6 };
+/* Have all tensors that the gradient reads the dtype of the exchange? */
+template <class W> __device__ __forceinline__ bool rnn_uniform(const cuda_rnn &net)
+{
+  return (!net.gates_at.p || net.gates_at.dtype == W::dtype) && (!net.cells_at.p || net.cells_at.dtype == W::dtype) &&
+         (!net.c0.p || net.c0.dtype == W::dtype) && (!net.h0.p || net.h0.dtype == W::dtype) && net.out.dtype == W::dtype &&
+         net.dout.dtype == W::dtype;
+}
+/* Of two items at a time: all loads are under way before the first is opened, if no switch of dtypes lies between. */
+template <class W, bool uniform> __device__ __forceinline__ void rnn_fetch_items(const rnn_block<W> &k, int s)
+{
+  typedef std::conditional_t<uniform, typename W::number, float> raw;
+  const cuda_rnn &net = k.net;
+  auto get = [](const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t e = 0) -> raw {
+    if constexpr (uniform) return t.p ? ((const raw *)t.p)[rnn_at(t, i, j, e)] : raw(0);
+    else return rnn_get<float>(t, i, j, e);
+  };
+  auto open = [](raw x) -> float {
+    if constexpr (uniform) return W::open(x);
+    else return x;
+  };
+  const bool lstm = net.cell == QN_RNN_LSTM, gru = net.cell == QN_RNN_GRU;
+  for (int first = threadIdx.x; first < k.items; first += 2 * CUDA_RNN_GRID_THREADS) {
+    raw gate[2][4] = {}, cell[2] = {}, old[2] = {}, dy[2] = {};
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      const int i = first + n * CUDA_RNN_GRID_THREADS, b = k.sequence_of(i), at = k.b0 + b, u = k.unit0 + k.unit_of(i);
+      if (i >= k.items || !k.there(i) || s >= k.length[b]) continue;
+      const int64_t t = k.time(b, s), before = s ? k.time(b, s - 1) : 0;
+#pragma unroll
+      for (int g = 0; g < 4; g++)
+        if (g < net.kept) gate[n][g] = get(net.gates_at, t, at, g * net.hidden + u);
+      if (lstm) {
+        cell[n] = get(net.cells_at, t, at, u);
+        old[n] = s ? get(net.cells_at, before, at, u) : get(net.c0, at, u);
+      } else if (gru) old[n] = s ? get(net.out, before, at, net.first + u) : get(net.h0, at, u);
+      else cell[n] = get(net.out, t, at, net.first + u);
+      dy[n] = get(net.dout, t, at, net.first + u);
+    }
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      const int i = first + n * CUDA_RNN_GRID_THREADS;
+      if (i >= k.items) continue;
+#pragma unroll
+      for (int g = 0; g < 4; g++) k.kept(g, i) = open(gate[n][g]);
+      k.kept(SLOT_CELL, i) = open(cell[n]);
+      k.kept(SLOT_OLD, i) = lstm && s ? rnn_bounded(net, open(old[n])) : open(old[n]);
+      k.kept(SLOT_DY, i) = open(dy[n]);
+    }
+  }
+}
 template <class W> __device__ __forceinline__ void rnn_fetch_back(const rnn_block<W> &k, int s)
 {
   const cuda_rnn &net = k.net;
@@ -352,25 +407,8 @@ template <class W> __device__ __forceinline__ void rnn_fetch_back(const rnn_bloc
     rnn_prefetch(net.cells_at, s > 1 ? k.time(b, s - 2) : t, at, u);
     rnn_prefetch(net.dout, t, at, net.first + u);
   }
-  RNN_ITEMS(k, i) {
-    const int b = k.sequence_of(i), at = k.b0 + b, u = k.unit0 + k.unit_of(i);
-    if (!k.there(i) || s >= k.length[b]) continue;
-    const int64_t t = k.time(b, s), before = s ? k.time(b, s - 1) : 0;
-    float gate[4], cell = 0, old = 0;
-#pragma unroll
-    for (int g = 0; g < 4; g++)
-      if (g < net.kept) gate[g] = rnn_get<float>(net.gates_at, t, at, g * net.hidden + u);
-    if (net.cell == QN_RNN_LSTM) {
-      cell = rnn_get<float>(net.cells_at, t, at, u);
-      old = s ? rnn_bounded(net, rnn_get<float>(net.cells_at, before, at, u)) : rnn_get<float>(net.c0, at, u);
-    } else if (net.cell == QN_RNN_GRU) old = s ? rnn_get<float>(net.out, before, at, net.first + u) : rnn_get<float>(net.h0, at, u);
-    else cell = rnn_get<float>(net.out, t, at, net.first + u);
-    k.kept(SLOT_DY, i) = rnn_get<float>(net.dout, t, at, net.first + u);
-#pragma unroll
-    for (int g = 0; g < 4; g++)
-      if (g < net.kept) k.kept(g, i) = gate[g];
-    k.kept(SLOT_CELL, i) = cell, k.kept(SLOT_OLD, i) = old;
-  }
+  if (rnn_uniform<W>(net)) rnn_fetch_items<W, true>(k, s);
+  else rnn_fetch_items<W, false>(k, s);
 }
 
 /* The step's slopes to where products over all places read them; slot 4: that of r h in n. */
