@@ -13,6 +13,7 @@
  * Weights W:
  *   rnn_mma    bf16, f16 by mma.sync: lines are rows of A, sequences columns of B. Of 32 numbers along the depth a lane takes 8 side by
  *              side, in A and B alike, as k 2q, 2q + 1, 2q + 8, 2q + 9 of two products
+ *   rnn_wgmma  the same by wgmma (rnn_grid_wgmma.cu): both operands in shared memory, two warpgroups share out the depth
  *   rnn_simt   f32: a thread keeps 4 numbers of each of LINES lines; lanes exchange halves of their sums until each has a line's */
 #pragma once
 #include <type_traits>
@@ -36,14 +37,14 @@ struct rnn_lines {
 template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES lines, 256 BLOCKS numbers along the depth */
   typedef uint16_t number;
   static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
-  static constexpr int lines = 16 * TILES, at_once = TILES >= 4 || BLOCKS >= 8 ? 1 : 2, group = 8 * at_once, pieces = at_once * BLOCKS;
+  static constexpr int lines = 16 * TILES, slices = 0, at_once = TILES >= 4 || BLOCKS >= 8 ? 1 : 2, group = 8 * at_once, pieces = at_once * BLOCKS;
   uint32_t a[TILES][BLOCKS][2][4];
 
   static __device__ __forceinline__ uint16_t pack(float x) { return bf16 ? float_to_bf16(x) : float_to_f16(x); }
   static __device__ __forceinline__ float open(uint16_t x) { return bf16 ? bf16_to_float(x) : f16_to_float(x); }
   static __device__ __forceinline__ int depth_of(int block) { return (threadIdx.x / 32 * BLOCKS + block) * 32 + threadIdx.x % 4 * 8; }
 
-  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int)
+  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int, float *)
   {
     const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -109,7 +110,7 @@ template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES line
 template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, QUADS times 4 numbers of each a thread */
   typedef float number;
   static constexpr uint32_t dtype = QN_F32;
-  static constexpr int lines = LINES, group = 8 / QUADS, pieces = 8;
+  static constexpr int lines = LINES, slices = 0, group = 8 / QUADS, pieces = 8;
   float4 w[LINES][QUADS];
 
   static __device__ __forceinline__ float pack(float x) { return x; }
@@ -119,7 +120,7 @@ template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, 
     const int along = CUDA_RNN_GRID_THREADS / p.groups;
     return (quad * along + threadIdx.x % along) * 4;
   }
-  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int part)
+  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int part, float *)
   {
 #pragma unroll
     for (int l = 0; l < LINES; l++) {
@@ -189,18 +190,18 @@ template <class W> struct rnn_block {
     units = 1 << p.unit_shift, unit0 = of_group << p.unit_shift, n_units = min(units, (int)net.hidden - unit0);
     b0 = share * p.batch_share, n_batch = min(p.batch_share, (int)net.batch - b0);
     items = units * p.batch_share, pitch = cuda_rnn_grid_pitch(p.batch_share);
-    slices = CUDA_RNN_GRID_THREADS / 32 / p.groups, turn = 0;
+    slices = W::slices ? W::slices : CUDA_RNN_GRID_THREADS / 32 / p.groups, turn = 0;
     met = p.met + group;
     other = (int64_t)p.batch_blocks * p.batch_share * p.depth;
     exchange = (typename W::number *)p.exchange[direction] + (int64_t)b0 * p.depth;
     mine = (uint4 *)room + threadIdx.x;
-    sums = room + p.ring * W::pieces * CUDA_RNN_GRID_THREADS * 4, slot = sums + CUDA_RNN_GRID_THREADS / 32 * W::lines * pitch;
+    sums = room + p.sums_at, slot = room + p.slots_at;
     h = slot + CUDA_RNN_GRID_SLOTS * items, c = h + items;
     bias = c + items, length = (int *)(bias + 2 * net.gates * units);
     for (int b = threadIdx.x; b < p.batch_share; b += CUDA_RNN_GRID_THREADS) length[b] = b < n_batch ? (int)rnn_length(net, b0 + b) : 0;
     const int warp = threadIdx.x / 32;
     const rnn_lines of = { units, unit0, (int)net.hidden, gradient ? 1 : (int)net.gates, p.unit_shift };
-    w.load(p, p.weights[direction], p.weights_row[direction], of, warp / slices);
+    w.load(p, p.weights[direction], p.weights_row[direction], of, W::slices ? 0 : warp / slices, room);
     __syncthreads();
   }
 
@@ -226,8 +227,14 @@ template <class W> struct rnn_block {
   __device__ __forceinline__ void wait() { blocks_wait(met, p.unit_blocks, ++turn); }
   __device__ __forceinline__ void multiply(int buffer)
   {
-    constexpr int step = W::pieces * CUDA_RNN_GRID_THREADS;
     const typename W::number *from = exchange + buffer * other;
+    if constexpr (W::slices != 0) w.multiply(p, from, sums);
+    else multiply_pieces(from);
+    __syncthreads();
+  }
+  __device__ __forceinline__ void multiply_pieces(const typename W::number *from)
+  {
+    constexpr int step = W::pieces * CUDA_RNN_GRID_THREADS;
     for (int i = 0; i < p.ring; i++) w.fetch(p, from, i * W::group, shared_address(mine + i * step));
 #pragma unroll 1
     for (int n = 0, at = 0; n < p.batch_share; n += W::group) {
@@ -237,7 +244,6 @@ template <class W> struct rnn_block {
       w.fetch(p, from, n + p.ring * W::group, shared_address(mine + at * step));      /* what was there has been read, by this thread */
       at = at + 1 == p.ring ? 0 : at + 1;
     }
-    __syncthreads();
   }
 };
 
@@ -279,7 +285,7 @@ template <class W> __device__ __forceinline__ void rnn_leave(const rnn_block<W> 
 template <class W>
 __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_forward(const __grid_constant__ cuda_rnn_grid p)
 {
-  extern __shared__ __align__(16) float room[];
+  extern __shared__ __align__(1024) float room[];
   rnn_block<W> k(p, false, room);
   const cuda_rnn &net = k.net;
   const int steps = (int)net.steps, gates = (int)net.gates;
@@ -433,7 +439,7 @@ template <class W> __device__ __forceinline__ void rnn_leave_back(const rnn_bloc
 template <class W>
 __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_backward(const __grid_constant__ cuda_rnn_grid p)
 {
-  extern __shared__ __align__(16) float room[];
+  extern __shared__ __align__(1024) float room[];
   rnn_block<W> k(p, true, room);
   const cuda_rnn &net = k.net;
   const int steps = (int)net.steps, gates = (int)net.gates;
@@ -491,9 +497,9 @@ __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_back
 
 template <class W> static cuda_rnn_grid_kernel rnn_grid_forward_of(int depth, bool simt)
 {
-  return { W::lines, depth, W::pieces, simt, (const void *)rnn_grid_forward<W>, nullptr };
+  return { W::lines, depth, W::pieces, simt, 0, (const void *)rnn_grid_forward<W>, nullptr };
 }
 template <class W> static cuda_rnn_grid_kernel rnn_grid_backward_of(int depth, bool simt)
 {
-  return { W::lines, depth, W::pieces, simt, nullptr, (const void *)rnn_grid_backward<W> };
+  return { W::lines, depth, W::pieces, simt, 0, nullptr, (const void *)rnn_grid_backward<W> };
 }
