@@ -28,6 +28,7 @@ struct gathering {
 QN_EITHER_SIDE int32_t pitch_of(int32_t depth) { return depth + 32; }
 
 template <bool bf16, int WARPS, int KEPT, int TILES> struct cluster_block {       /* TILES: of 8 sequences */
+  static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
   static constexpr int share = 8 * TILES, units = 8 * WARPS;
   const gathering &p;
   const cuda_rnn &net;
@@ -148,6 +149,30 @@ template <bool bf16, int WARPS, int KEPT, int TILES> struct cluster_block {     
   }
 };
 
+/* A step of this thread's sequences, whether or not they last so long: nothing branches. gate: sums of x, becomes what is kept. */
+template <int cell, int TILES>
+__device__ __forceinline__ void cluster_gates(const cuda_rnn &net, int s, const int (&length)[TILES][2], const float (&bias)[4],
+                                              const float (&sum)[TILES][2][4], float (&gate)[TILES][2][4], float (&h)[TILES][2],
+                                              float (&c)[TILES][2], float (&raw)[TILES][2])
+{
+#pragma unroll
+  for (int n = 0; n < TILES; n++)
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      float (&at)[4] = gate[n][j], state = c[n][j], given;
+#pragma unroll
+      for (int g = 0; g < 4; g++) {
+        const float of_h = sum[n][g / 2][g % 2 * 2 + j];
+        if (g < 2 || cell == QN_RNN_LSTM) at[g] += of_h + bias[g];
+        else if (g == 2) at[2] += bias[2], at[3] = of_h + bias[3];
+      }
+      if (cell == QN_RNN_LSTM) given = rnn_lstm(net, at, state, raw[n][j]);
+      else given = cell == QN_RNN_GRU ? rnn_gru(at, h[n][j]) : rnn_plain(net, at[0]);
+      const bool inside = s < length[n][j];
+      h[n][j] = inside ? given : h[n][j], c[n][j] = inside ? state : c[n][j], raw[n][j] = inside ? raw[n][j] : 0;
+    }
+}
+
 template <bool bf16, int WARPS, int KEPT, int TILES>
 __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid_constant__ gathering p)
 {
@@ -192,11 +217,10 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid
     for (int n = 0; n < TILES; n++)
 #pragma unroll
       for (int j = 0; j < 2; j++) {
-        if (s >= length[n][j]) continue;
         const float *from = (const float *)net.sums + (rnn_time(net, length[n][j], s) * net.batch + b0 + 8 * n + j) * net.rows + u;
 #pragma unroll
         for (int g = 0; g < 4; g++)
-          if (g < net.gates) gate[n][j][g] = __ldcs(from + (int64_t)g * H);
+          gate[n][j][g] = g < net.gates && s < length[n][j] ? __ldcs(from + (int64_t)g * H) : 0;
       }
   };
   fetch(0);
@@ -207,23 +231,13 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid
     barrier_wait(k.arrived(buffer), (uint32_t)(s >> 1 & 1));
     if (s + 2 < steps) k.expect(buffer);
     k.multiply(buffer, sum);
+    if (lstm) cluster_gates<QN_RNN_LSTM>(net, s, length, bias, sum, gate, h, c, raw);
+    else if (gru) cluster_gates<QN_RNN_GRU>(net, s, length, bias, sum, gate, h, c, raw);
+    else cluster_gates<QN_RNN_TANH>(net, s, length, bias, sum, gate, h, c, raw);
 #pragma unroll
     for (int n = 0; n < TILES; n++)
 #pragma unroll
-      for (int j = 0; j < 2; j++) {
-        float (&at)[4] = gate[n][j];
-        if (s < length[n][j]) {
-#pragma unroll
-          for (int g = 0; g < 4; g++) {
-            const float of_h = sum[n][g / 2][g % 2 * 2 + j];
-            if (g < 2 || lstm) at[g] += of_h + bias[g];
-            else if (g == 2) at[2] += bias[2], at[3] = of_h + bias[3];
-          }
-          if (lstm) h[n][j] = rnn_lstm(net, at, c[n][j], raw[n][j]);
-          else h[n][j] = gru ? rnn_gru(at, h[n][j]) : rnn_plain(net, at[0]);
-        }
-        k.stage[(8 * n + k.lane % 4 * 2 + j) * 8 + k.lane / 4] = k.pack(h[n][j]);
-      }
+      for (int j = 0; j < 2; j++) k.stage[(8 * n + k.lane % 4 * 2 + j) * 8 + k.lane / 4] = k.pack(h[n][j]);
     if (s + 1 < steps) k.send(~buffer & 1);
 #pragma unroll
     for (int n = 0; n < TILES; n++)
@@ -233,12 +247,12 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid
         const int b = b0 + 8 * n + j;
         const bool inside = s < length[n][j];
         const int64_t t = rnn_time(net, length[n][j], s);
-        rnn_give(net, t, b, u, inside ? h[n][j] : 0.f);
+        rnn_give_as<k.dtype>(net, t, b, u, inside ? h[n][j] : 0.f);
         if (net.gates_at.p)
 #pragma unroll
           for (int g = 0; g < 4; g++)
-            if (g < net.kept) rnn_put(net.gates_at, t, b, g * H + u, inside ? gate[n][j][g] : 0.f);
-        rnn_put(net.cells_at, t, b, u, raw[n][j]);
+            if (g < net.kept) rnn_put_as<k.dtype>(net.gates_at, t, b, g * H + u, inside ? gate[n][j][g] : 0.f);
+        rnn_put_as<k.dtype>(net.cells_at, t, b, u, raw[n][j]);
       }
     if (s + 1 < steps) fetch(s + 1);
   }

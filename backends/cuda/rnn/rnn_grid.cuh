@@ -266,6 +266,47 @@ template <class W> __device__ __forceinline__ void rnn_fetch(const rnn_block<W> 
   copy_async_commit();
 }
 
+/* The gates of a step, two items at a time so that their chains overlap; h on its way to the other blocks. */
+template <class W, int cell> __device__ __forceinline__ void rnn_items(const rnn_block<W> &k, int s)
+{
+  constexpr int GATES = cell == QN_RNN_LSTM ? 4 : cell == QN_RNN_GRU ? 3 : 1;
+  const cuda_rnn &net = k.net;
+  const float *br = k.bias + GATES * k.units;
+  const bool goes_on = s < (int)net.steps - 1;
+  for (int first = threadIdx.x; first < k.items; first += 2 * CUDA_RNN_GRID_THREADS) {
+    float gate[2][4] = {}, raw[2] = {}, h[2], c[2];
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      const int i = min(first + n * CUDA_RNN_GRID_THREADS, k.items - 1), b = k.sequence_of(i), u = k.unit_of(i);
+      h[n] = k.h[i], c[n] = k.c[i];
+#pragma unroll
+      for (int g = 0; g < GATES; g++) {
+        const int l = (g << k.p.unit_shift) + u;
+        const float of_x = k.kept(g, i) + k.bias[l], of_h = k.total(l, b) + br[l];
+        if (cell == QN_RNN_GRU && g == 2) gate[n][2] = of_x, gate[n][3] = of_h;
+        else gate[n][g] = of_x + of_h;
+      }
+    }
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      if (cell == QN_RNN_LSTM) h[n] = rnn_lstm(net, gate[n], c[n], raw[n]);
+      else h[n] = cell == QN_RNN_GRU ? rnn_gru(gate[n], h[n]) : rnn_plain(net, gate[n][0]);
+    }
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      const int i = first + n * CUDA_RNN_GRID_THREADS;
+      if (i >= k.items) continue;
+      const bool inside = k.there(i) && s < k.length[k.sequence_of(i)];
+      if (inside) {
+        k.h[i] = h[n], k.c[i] = c[n], k.kept(4, i) = raw[n];
+#pragma unroll
+        for (int g = 0; g < (GATES == 1 ? 1 : 4); g++) k.kept(g, i) = gate[n][g];
+      }
+      if (goes_on) k.send(~s & 1, i, 0, inside ? h[n] : k.h[i]);
+    }
+  }
+}
+
 /* What a step leaves to others than the next step. */
 template <class W> __device__ __forceinline__ void rnn_leave(const rnn_block<W> &k, int s)
 {
@@ -275,10 +316,10 @@ template <class W> __device__ __forceinline__ void rnn_leave(const rnn_block<W> 
     const int b = k.sequence_of(i), u = k.unit0 + k.unit_of(i);
     const int64_t t = k.time(b, s);
     const bool inside = s < k.length[b];
-    rnn_give(net, t, k.b0 + b, u, inside ? k.h[i] : 0.f);
+    rnn_give_as<W::dtype>(net, t, k.b0 + b, u, inside ? k.h[i] : 0.f);
     if (net.gates_at.p)
-      for (int g = 0; g < net.kept; g++) rnn_put(net.gates_at, t, k.b0 + b, g * net.hidden + u, inside ? k.kept(g, i) : 0.f);
-    if (net.cells_at.p) rnn_put(net.cells_at, t, k.b0 + b, u, inside ? k.kept(4, i) : 0.f);
+      for (int g = 0; g < net.kept; g++) rnn_put_as<W::dtype>(net.gates_at, t, k.b0 + b, g * net.hidden + u, inside ? k.kept(g, i) : 0.f);
+    if (net.cells_at.p) rnn_put_as<W::dtype>(net.cells_at, t, k.b0 + b, u, inside ? k.kept(4, i) : 0.f);
   }
 }
 
@@ -306,28 +347,9 @@ __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_forw
   for (int s = 0; s < steps; s++) {
     k.wait();
     k.multiply(s & 1);
-    RNN_ITEMS(k, i) {
-      const int b = k.sequence_of(i), u = k.unit_of(i);
-      if (k.there(i) && s < k.length[b]) {
-        float gate[4] = {}, raw = 0, h;
-#pragma unroll
-        for (int g = 0; g < 4; g++) {
-          if (g >= gates) break;
-          const int l = (g << p.unit_shift) + u;
-          const float of_x = k.kept(g, i) + k.bias[l], of_h = k.total(l, b) + k.bias[gates * k.units + l];
-          if (net.cell == QN_RNN_GRU && g == 2) gate[2] = of_x, gate[3] = of_h;
-          else gate[g] = of_x + of_h;
-        }
-        if (net.cell == QN_RNN_LSTM) h = rnn_lstm(net, gate, k.c[i], raw);
-        else h = net.cell == QN_RNN_GRU ? rnn_gru(gate, k.h[i]) : rnn_plain(net, gate[0]);
-        k.h[i] = h;
-#pragma unroll
-        for (int g = 0; g < 4; g++)
-          if (g < net.kept) k.kept(g, i) = gate[g];
-        k.kept(4, i) = raw;
-      }
-      if (s < steps - 1) k.send(~s & 1, i, 0, k.h[i]);
-    }
+    if (net.cell == QN_RNN_LSTM) rnn_items<W, QN_RNN_LSTM>(k, s);
+    else if (net.cell == QN_RNN_GRU) rnn_items<W, QN_RNN_GRU>(k, s);
+    else rnn_items<W, QN_RNN_TANH>(k, s);
     if (s < steps - 1) k.arrive();
     rnn_leave(k, s);
     if (s < steps - 1) rnn_fetch(k, s + 1);
