@@ -203,3 +203,7 @@ rnn_forward x=f16/5x3x8 w=[f16/390x8] r=[f16/390x130/t] br=[f16/390] h0=f16/1x3x
 rnn_forward x=f16/4x21x8 w=[f16/800x8,f16/800x8] r=[f16/800x200,f16/800x200] bw=[f16/800,f16/800] lengths=i32/21/0 ht=? ct=? cells=? direction=both ; lengths.is=3 r0.fill=signed:0.08 r1.fill=signed:0.08
 rnn_forward x=f16/3x2x8 w=[f16/321x8] r=[f16/321x321] ht=? cell=tanh ; r0.fill=signed:0.05 as=bf16
 rnn_forward x=f16/3x9x8 w=[f16/1536x8,f16/1536x512] r=[f16/1536x512,f16/1536x512] bw=[f16/1536,f16/1536] br=[f16/1536,f16/1536] ht=? gates=? inner=? seed=5 cell=gru layers=2 dropout=0.25 ; r0.fill=signed:0.04 r1.fill=signed:0.04 w1.fill=signed:0.04
+
+# gradients of weights without a first state: what forward gave, a step apart in either direction; both biases
+rnn_backward dy=f32/5x3x16 x=f32/5x3x8 y=f32/5x3x16 w=[f32/32x8,f32/32x8,f32/32x16,f32/32x16] r=[f32/32x8,f32/32x8,f32/32x8,f32/32x8] gates=f32/4x5x3x32 cells=f32/4x5x3x8 inner=f32/1x5x3x16 dw=? dr=? dbw=? dbr=? layers=2 direction=both ; gates.fill=pos r0.fill=signed:0.3 r1.fill=signed:0.3 r2.fill=signed:0.3 as=f16
+rnn_backward dy=f32/6x1x24 x=f32/6x1x8 y=f32/6x1x24 w=[f32/72x8] r=[f32/72x24] gates=f32/1x6x1x96 dr=? dbr=? cell=gru direction=backward ; gates.fill=pos r0.fill=signed:0.2 as=bf16

@@ -99,7 +99,7 @@ __device__ __forceinline__ float rnn_sigmoid(float x)
   const float e = rnn_exp_negative(fabsf(x));
   return fn_ratio(x < 0 ? e : 1.f, 1 + e);
 }
-/* Below 0.6 x + x^3 p(x^2), within 1.3 units of the last place by least squares at Chebyshev's points; else (1 - e^-2|x|) / (1 + e^-2|x|). */
+/* Below 0.6 x + x^3 p(x^2), p by least squares at Chebyshev's points, within 1.3 units of rounding; else (1 - e) / (1 + e), e = e^-2|x|. */
 __device__ __forceinline__ float rnn_tanh(float x)
 {
   const float y = x * x, e = rnn_exp_negative(2 * fabsf(x)), far = copysignf(fn_ratio(1 - e, 1 + e), x);

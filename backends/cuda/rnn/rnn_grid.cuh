@@ -37,7 +37,8 @@ struct rnn_lines {
 template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES lines, 256 BLOCKS numbers along the depth */
   typedef uint16_t number;
   static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
-  static constexpr int lines = 16 * TILES, slices = 0, at_once = TILES >= 4 || BLOCKS >= 8 ? 1 : 2, group = 8 * at_once, pieces = at_once * BLOCKS;
+  static constexpr int lines = 16 * TILES, slices = 0, at_once = TILES >= 4 || BLOCKS >= 8 ? 1 : 2, group = 8 * at_once,
+                       pieces = at_once * BLOCKS;
   uint32_t a[TILES][BLOCKS][2][4];
 
   static __device__ __forceinline__ uint16_t pack(float x) { return bf16 ? float_to_bf16(x) : float_to_f16(x); }
@@ -120,7 +121,8 @@ template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, 
     const int along = CUDA_RNN_GRID_THREADS / p.groups;
     return (quad * along + threadIdx.x % along) * 4;
   }
-  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int part, float *)
+  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int part,
+                                       float *)
   {
 #pragma unroll
     for (int l = 0; l < LINES; l++) {

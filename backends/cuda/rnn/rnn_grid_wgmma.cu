@@ -76,5 +76,6 @@ template <bool bf16, int COLUMNS, int BLOCKS> static cuda_rnn_grid_kernel forwar
   typedef rnn_wgmma<bf16, COLUMNS, BLOCKS> W;
   return { W::lines, 256 * BLOCKS, 0, 0, COLUMNS, (const void *)rnn_grid_forward<W>, nullptr };
 }
-const cuda_rnn_grid_kernel cuda_rnn_grid_wgmma_f16[] = { forward_of<false, 16, 4>(), forward_of<false, 32, 4>(), forward_of<false, 64, 2>(), {} };
-const cuda_rnn_grid_kernel cuda_rnn_grid_wgmma_bf16[] = { forward_of<true, 16, 4>(), forward_of<true, 32, 4>(), forward_of<true, 64, 2>(), {} };
+#define ALL(bf16) { forward_of<bf16, 16, 4>(), forward_of<bf16, 32, 4>(), forward_of<bf16, 64, 2>(), {} }
+const cuda_rnn_grid_kernel cuda_rnn_grid_wgmma_f16[] = ALL(false);
+const cuda_rnn_grid_kernel cuda_rnn_grid_wgmma_bf16[] = ALL(true);

@@ -146,7 +146,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int64_t k = 0; k < st->p.n; k++) {
     const double inputs = (double)(k < st->p.directions ? st->p.inputs : q.width) + (st->p.one[RNN_H0].value >= 0 ? (double)q.hidden : 0);
     const double weights = (double)q.rows * inputs;
-    out->estimate += 4000 + fmax(weights * (double)qn_kit_bytes(q.dtype) / 2700, weights * (double)q.batch / (q.dtype == QN_F32 ? 4800 : 6500));
+    const double speed = q.dtype == QN_F32 ? 4800 : 6500;
+    out->estimate += 4000 + fmax(weights * (double)qn_kit_bytes(q.dtype) / 2700, weights * (double)q.batch / speed);
   }
   return QN_OK;
 }

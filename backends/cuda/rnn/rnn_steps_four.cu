@@ -38,7 +38,8 @@ template <int dtype> __device__ __forceinline__ void store_four(void *p, int64_t
   narrowed(q, vector_close<dtype>(v, 0));
   *(four<dtype> *)((char *)p + at * (dtype == QN_F32 ? 4 : 2)) = q;
 }
-template <int dtype> __device__ __forceinline__ void store_four(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k, const float (&v)[8])
+template <int dtype>
+__device__ __forceinline__ void store_four(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k, const float (&v)[8])
 {
   if (t.p) store_four<dtype>(t.p, rnn_at(t, i, j, k), v);
 }
@@ -56,7 +57,8 @@ struct place {
   }
 };
 
-template <int dtype, int GATES> __global__ static void __launch_bounds__(THREADS) rnn_cell_four(const __grid_constant__ cuda_rnn p, int64_t s)
+template <int dtype, int GATES>
+__global__ static void __launch_bounds__(THREADS) rnn_cell_four(const __grid_constant__ cuda_rnn p, int64_t s)
 {
   const place at(p, s);
   if (!at.there) return;
