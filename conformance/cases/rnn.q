@@ -207,3 +207,8 @@ rnn_forward x=f16/3x9x8 w=[f16/1536x8,f16/1536x512] r=[f16/1536x512,f16/1536x512
 # gradients of weights without a first state: what forward gave, a step apart in either direction; both biases
 rnn_backward dy=f32/5x3x16 x=f32/5x3x8 y=f32/5x3x16 w=[f32/32x8,f32/32x8,f32/32x16,f32/32x16] r=[f32/32x8,f32/32x8,f32/32x8,f32/32x8] gates=f32/4x5x3x32 cells=f32/4x5x3x8 inner=f32/1x5x3x16 dw=? dr=? dbw=? dbr=? layers=2 direction=both ; gates.fill=pos r0.fill=signed:0.3 r1.fill=signed:0.3 r2.fill=signed:0.3 as=f16
 rnn_backward dy=f32/6x1x24 x=f32/6x1x8 y=f32/6x1x24 w=[f32/72x8] r=[f32/72x24] gates=f32/1x6x1x96 dr=? dbr=? cell=gru direction=backward ; gates.fill=pos r0.fill=signed:0.2 as=bf16
+
+# f32 of few units by a cluster: one block, 3 and 8 of them, rows that do not begin aligned, lengths
+rnn_forward x=f32/33x9x8 w=[f32/128x8] r=[f32/128x32] bw=[f32/128] br=[f32/128] h0=f32/1x9x32 c0=f32/1x9x32 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.15 w0.fill=signed:0.2
+rnn_forward x=f32/5x3x8 w=[f32/249x8,f32/249x8] r=[f32/249x83,f32/249x83] br=[f32/249,f32/249] h0=f32/2x3x83 lengths=i32/3 ht=? gates=? cell=gru direction=both ; lengths.is=5,0,2 r0.fill=signed:0.1 r1.fill=signed:0.1
+rnn_forward x=f32/4x17x8 w=[f32/1024x8,f32/1024x256] r=[f32/1024x256,f32/1024x256] bw=[f32/1024,f32/1024] ht=? ct=? layers=2 ; r0.fill=signed:0.05 r1.fill=signed:0.05 w1.fill=signed:0.05

@@ -10,19 +10,12 @@
  * a buffer's mbarrier counts what has come; a block alone stores, and its warps arrive. A block that sends h of step s + 2 has received
  * all of s + 1, which its peers sent when they had read s: no buffer is overwritten too early, and no warp waits for its block.
  *
- * bf16, f16, compute capability 9.0. Not: more than 512 units; projection; gru with the reset before. */
+ * bf16, f16; f32 by rnn_cluster_f32.cu. Compute capability 9.0. Not: more than 512 units, 256 of f32; projection; gru with the reset
+ * before. */
 #include "rnn_cells.cuh"
 #include "rnn_cluster.h"
 #include "kit/shared_memory.h"
 #include "kit/sm90.cuh"
-
-struct gathering {
-  cuda_rnn net[2];                        /* of each direction */
-  const void *weights[2];
-  int64_t  weights_row[2], weights_step[2];
-  int32_t  parts, shares;                 /* blocks of a cluster; shares of the batch */
-  int32_t  depth, whole;                  /* units of all blocks; weights in aligned pieces of 8 */
-};
 
 /* Numbers from a sequence's h to the next one's: 8 lanes that read two of them at once meet no bank twice. */
 QN_EITHER_SIDE int32_t pitch_of(int32_t depth) { return depth + 32; }
@@ -30,7 +23,7 @@ QN_EITHER_SIDE int32_t pitch_of(int32_t depth) { return depth + 32; }
 template <bool bf16, int WARPS, int KEPT, int TILES> struct cluster_block {       /* TILES: of 8 sequences */
   static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
   static constexpr int share = 8 * TILES, units = 8 * WARPS;
-  const gathering &p;
+  const cuda_rnn_cluster &p;
   const cuda_rnn &net;
   int lane, warp, rank, unit, pitch, blocks;    /* blocks: of 32 numbers along the depth */
   uint16_t *h;                            /* [2][share][pitch] */
@@ -45,7 +38,7 @@ template <bool bf16, int WARPS, int KEPT, int TILES> struct cluster_block {     
     if (bf16) mma_bf16::product(d, x, b0, b1);
     else mma_f16::product(d, x, b0, b1);
   }
-  __device__ __forceinline__ cluster_block(const gathering &given, char *room)
+  __device__ __forceinline__ cluster_block(const cuda_rnn_cluster &given, char *room)
     : p(given), net(given.net[blockIdx.x / (given.parts * given.shares)])
   {
     lane = threadIdx.x % 32, warp = threadIdx.x / 32, rank = blockIdx.x % p.parts;
@@ -174,7 +167,7 @@ __device__ __forceinline__ void cluster_gates(const cuda_rnn &net, int s, const 
 }
 
 template <bool bf16, int WARPS, int KEPT, int TILES>
-__global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid_constant__ gathering p)
+__global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid_constant__ cuda_rnn_cluster p)
 {
   extern __shared__ __align__(16) char room[];
   cluster_block<bf16, WARPS, KEPT, TILES> k(p, room);
@@ -277,12 +270,13 @@ static qn_status refused(const qn_request *r, const cuda_rnn_problem *p, qn_prep
   if (r->device->arch_major < 9)
     return qn_refuse(out, "clusters of blocks", "", "compute capability 9.0 or above", "%d.%d", (int)r->device->arch_major,
                      (int)r->device->arch_minor);
-  if (q->dtype != QN_F16 && q->dtype != QN_BF16) return qn_refuse(out, "products of 16-bit numbers", "x", "f16, bf16", "another dtype");
+  if (q->dtype == QN_F64) return qn_refuse(out, "computes in f32", "x", "f32, f16, bf16", "f64");
   if (q->projects) return qn_refuse(out, "a state is what its cell gives", "projection", "none", "one");
   if (q->before) return qn_refuse(out, "all gates come of one product by h", "reset", "after", "before");
-  if (q->hidden > 64 * MOST_PARTS)
-    return qn_refuse(out, "recurrent weights in the registers and shared memory of a cluster", "r", "512 units or fewer", "%lld",
-                     (long long)q->hidden);
+  const int64_t most = MOST_PARTS * (q->dtype == QN_F32 ? 32 : 64);
+  if (q->hidden > most)
+    return qn_refuse(out, "recurrent weights in the registers and shared memory of a cluster", "r",
+                     q->dtype == QN_F32 ? "256 units or fewer" : "512 units or fewer", "%lld", (long long)q->hidden);
   if (q->steps > INT32_MAX / 4 || q->batch > 1 << 20)
     return qn_refuse(out, "counts of 32 bits", "x", "fewer steps or sequences", "%lld steps", (long long)q->steps);
   return QN_OK;
@@ -299,25 +293,28 @@ qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cud
   const qn_status s = refused(r, p, out);
   if (s) return s;
   const cuda_rnn *q = &p->net;
-  const bool alone = q->hidden <= 128;
-  const int warps = alone ? 16 : 8, kept = alone ? 4 : 8;
-  to->parts = (int32_t)qn_ceil_div(q->hidden, 8 * warps), to->threads = 32 * warps;
-  const int64_t depth = to->parts * 8 * warps, rest = qn_max_i64(depth / 32 - kept, 0) * 4 * to->threads * 16;
+  const bool f32 = q->dtype == QN_F32, alone = q->hidden <= 128 && !f32;
+  const int warps = alone ? 16 : 8, kept = alone ? 4 : 8, units = (f32 ? 4 : 8) * warps;
+  to->parts = (int32_t)qn_ceil_div(q->hidden, units), to->threads = 32 * warps, to->depth = to->parts * units;
+  const int64_t depth = to->depth, rest = f32 ? 0 : qn_max_i64(depth / 32 - kept, 0) * 4 * to->threads * 16;
   double best = 0;
-  for (int tiles = 1; tiles <= (alone ? 1 : 2); tiles++) {
+  for (int tiles = 1; tiles <= (alone || f32 ? 1 : 2); tiles++) {
     const int64_t share = 8 * tiles, clusters = p->directions * qn_ceil_div(q->batch, share);
-    const int64_t shared = 16 + 2 * share * (8 * warps + 2 * pitch_of((int32_t)depth)) + rest;
+    const int64_t shared = f32 ? CUDA_RNN_CLUSTER_F32_SHARED(depth) : 16 + 2 * share * (8 * warps + 2 * pitch_of((int32_t)depth)) + rest;
     const int64_t at_once = qn_max_i64(r->device->units * 7 / (8 * to->parts), 1);
-    const double step = (alone ? 600 : 900) + (double)tiles * (400 + (double)depth);
+    const double step = (to->parts == 1 ? 600 : 900) + (f32 ? (double)qn_min_i64(q->batch, 8) * 250 : (double)tiles * (400 + (double)depth));
     const double cost = (double)(qn_ceil_div(clusters, at_once) * q->steps) * step;
     if (shared > cuda_room(r) || (best > 0 && cost >= best)) continue;
     best = cost;
     to->share = (int32_t)share, to->blocks = (int32_t)(clusters * to->parts), to->shared = (int32_t)shared;
-    to->kernel = q->dtype == QN_BF16 ? kernel_of<true>(alone, tiles) : kernel_of<false>(alone, tiles);
+    if (f32) to->kernel = cuda_rnn_cluster_f32;
+    else to->kernel = q->dtype == QN_BF16 ? kernel_of<true>(alone, tiles) : kernel_of<false>(alone, tiles);
   }
   if (!(best > 0)) return qn_refuse(out, "weights and states in shared memory", "r", "fewer units", "%lld units", (long long)q->hidden);
-  out->traits |= QN_TRAIT_TENSOR_CORES;
-  if (out->numerics.accumulator == QN_ACC_NATIVE) out->numerics.accumulator = QN_ACC_F32_TC;
+  if (!f32) {
+    out->traits |= QN_TRAIT_TENSOR_CORES;
+    if (out->numerics.accumulator == QN_ACC_NATIVE) out->numerics.accumulator = QN_ACC_F32_TC;
+  }
   out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;
   out->estimate += (double)p->layers * (6000 + best);
   return QN_OK;
@@ -326,12 +323,13 @@ qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cud
 qn_status cuda_rnn_cluster_run(const cuda_rnn_gathering *how, const cuda_rnn net[2], const void *const weights[2],
                                const int64_t weights_row[2], const int64_t weights_step[2], const qn_launch *launch)
 {
-  gathering g = {};
+  cuda_rnn_cluster g = {};
+  const int64_t unit = net[0].dtype == QN_F32 ? 4 : 8;
   g.whole = 1;
-  g.parts = how->parts, g.shares = (int32_t)qn_ceil_div(net[0].batch, how->share), g.depth = how->parts * how->threads / 4;
+  g.parts = how->parts, g.shares = (int32_t)qn_ceil_div(net[0].batch, how->share), g.depth = how->depth;
   for (int d = 0; d < 2; d++) {
     g.net[d] = net[d], g.weights[d] = weights[d], g.weights_row[d] = weights_row[d], g.weights_step[d] = weights_step[d];
-    if (weights[d] && ((uintptr_t)weights[d] % 16 || weights_row[d] % 8 || weights_step[d] != 1 || net[d].hidden % 8)) g.whole = 0;
+    if (weights[d] && ((uintptr_t)weights[d] % 16 || weights_row[d] % unit || weights_step[d] != 1 || net[d].hidden % unit)) g.whole = 0;
   }
   void *arguments[] = { &g };
   return cuda_launch_clusters(how->kernel, (unsigned)how->blocks, (unsigned)how->parts, (unsigned)how->threads, (size_t)how->shared,
