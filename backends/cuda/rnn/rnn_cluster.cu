@@ -302,7 +302,8 @@ qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cud
     const int64_t share = 8 * tiles, clusters = p->directions * qn_ceil_div(q->batch, share);
     const int64_t shared = f32 ? CUDA_RNN_CLUSTER_F32_SHARED(depth) : 16 + 2 * share * (8 * warps + 2 * pitch_of((int32_t)depth)) + rest;
     const int64_t at_once = qn_max_i64(r->device->units * 7 / (8 * to->parts), 1);
-    const double step = (to->parts == 1 ? 600 : 900) + (f32 ? (double)qn_min_i64(q->batch, 8) * 250 : (double)tiles * (400 + (double)depth));
+    const double products = f32 ? (double)qn_min_i64(q->batch, 8) * 250 : (double)tiles * (400 + (double)depth);
+    const double step = (to->parts == 1 ? 600 : 900) + products;
     const double cost = (double)(qn_ceil_div(clusters, at_once) * q->steps) * step;
     if (shared > cuda_room(r) || (best > 0 && cost >= best)) continue;
     best = cost;

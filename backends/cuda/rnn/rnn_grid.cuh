@@ -279,7 +279,7 @@ template <class W, int cell> __device__ __forceinline__ void rnn_items(const rnn
     float gate[2][4] = {}, raw[2] = {}, h[2], c[2];
 #pragma unroll
     for (int n = 0; n < 2; n++) {
-      const int i = min(first + n * CUDA_RNN_GRID_THREADS, k.items - 1), b = k.sequence_of(i), u = k.unit_of(i);
+      const int next = first + n * CUDA_RNN_GRID_THREADS, i = next < k.items ? next : first, b = k.sequence_of(i), u = k.unit_of(i);
       h[n] = k.h[i], c[n] = k.c[i];
 #pragma unroll
       for (int g = 0; g < GATES; g++) {
@@ -459,14 +459,56 @@ template <class W> __device__ __forceinline__ void rnn_leave_back(const rnn_bloc
   }
 }
 
-/* In h: what reaches h beside r (gru); in c: dc. */
+/* The slopes of a step, two items at a time; on their way to the other blocks. In h: what reaches h beside r (gru); in c: dc. */
+template <class W, int cell> __device__ __forceinline__ void rnn_slopes_items(const rnn_block<W> &k, int s)
+{
+  constexpr int GATES = cell == QN_RNN_LSTM ? 4 : cell == QN_RNN_GRU ? 3 : 1, KEPT = GATES == 1 ? 0 : 4;
+  const cuda_rnn &net = k.net;
+  const bool first_step = s == (int)net.steps - 1;
+  for (int first = threadIdx.x; first < k.items; first += 2 * CUDA_RNN_GRID_THREADS) {
+    float gate[2][4] = {}, dh[2], dc[2], cell_of[2], old[2], of_h[2] = {};
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      const int next = first + n * CUDA_RNN_GRID_THREADS, i = next < k.items ? next : first, b = k.sequence_of(i), u = k.unit_of(i);
+      dh[n] = first_step ? 0 : k.total(u, b) + k.h[i];
+      if (s == k.length[b] - 1) dh[n] = k.there(i) ? rnn_get<float>(net.ht, k.b0 + b, k.unit0 + u) : 0;
+      dh[n] += k.kept(SLOT_DY, i);
+      dc[n] = k.c[i], cell_of[n] = k.kept(SLOT_CELL, i), old[n] = k.kept(SLOT_OLD, i);
+#pragma unroll
+      for (int g = 0; g < KEPT; g++) gate[n][g] = k.kept(g, i);
+    }
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      if (cell == QN_RNN_LSTM) rnn_lstm_slopes(net, gate[n], cell_of[n], old[n], dh[n], dc[n]);
+      else if (cell == QN_RNN_GRU) rnn_gru_slopes(gate[n], old[n], dh[n], of_h[n]);
+      else gate[n][0] = rnn_plain_slope(net, cell_of[n], dh[n]);
+    }
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      const int i = first + n * CUDA_RNN_GRID_THREADS;
+      if (i >= k.items) continue;
+      const bool inside = k.there(i) && s < k.length[k.sequence_of(i)];
+      if (inside) {
+        if (cell == QN_RNN_LSTM) k.c[i] = dc[n];
+        if (cell == QN_RNN_GRU) k.h[i] = dh[n];
+        k.kept(4, i) = of_h[n];
+      }
+#pragma unroll
+      for (int g = 0; g < GATES; g++) {
+        if (inside) k.kept(g, i) = gate[n][g];
+        k.send(s & 1, i, g, !inside ? 0 : cell == QN_RNN_GRU && g == 2 ? of_h[n] : gate[n][g]);
+      }
+    }
+  }
+}
+
 template <class W>
 __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_backward(const __grid_constant__ cuda_rnn_grid p)
 {
   extern __shared__ __align__(1024) float room[];
   rnn_block<W> k(p, true, room);
   const cuda_rnn &net = k.net;
-  const int steps = (int)net.steps, gates = (int)net.gates;
+  const int steps = (int)net.steps;
   RNN_ITEMS(k, i) {
     k.h[i] = 0;
     k.c[i] = k.there(i) ? rnn_get<float>(net.ct, k.b0 + k.sequence_of(i), k.unit0 + k.unit_of(i)) : 0;
@@ -474,33 +516,13 @@ __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_back
   rnn_fetch_back(k, steps - 1);
 #pragma unroll 1
   for (int s = steps - 1; s >= 0; s--) {
-    const int buffer = s & 1;
     if (s < steps - 1) {
       k.wait();
-      k.multiply(~buffer & 1);
+      k.multiply(~s & 1);
     }
-    RNN_ITEMS(k, i) {
-      const int b = k.sequence_of(i), u = k.unit_of(i);
-      float gate[4] = {}, of_h = 0;
-      if (k.there(i) && s < k.length[b]) {
-        float dh = k.kept(SLOT_DY, i) + (s == k.length[b] - 1 ? rnn_get<float>(net.ht, k.b0 + b, k.unit0 + u) : k.total(u, b) + k.h[i]);
-#pragma unroll
-        for (int g = 0; g < 4; g++)
-          if (g < net.kept) gate[g] = k.kept(g, i);
-        if (net.cell == QN_RNN_LSTM) rnn_lstm_slopes(net, gate, k.kept(SLOT_CELL, i), k.kept(SLOT_OLD, i), dh, k.c[i]);
-        else if (net.cell == QN_RNN_GRU) {
-          rnn_gru_slopes(gate, k.kept(SLOT_OLD, i), dh, of_h);
-          k.h[i] = dh;
-        } else gate[0] = rnn_plain_slope(net, k.kept(SLOT_CELL, i), dh);
-#pragma unroll
-        for (int g = 0; g < 4; g++)
-          if (g < gates) k.kept(g, i) = gate[g];
-        k.kept(4, i) = of_h;
-      }
-#pragma unroll
-      for (int g = 0; g < 4; g++)
-        if (g < gates) k.send(buffer, i, g, net.cell == QN_RNN_GRU && g == 2 ? of_h : gate[g]);
-    }
+    if (net.cell == QN_RNN_LSTM) rnn_slopes_items<W, QN_RNN_LSTM>(k, s);
+    else if (net.cell == QN_RNN_GRU) rnn_slopes_items<W, QN_RNN_GRU>(k, s);
+    else rnn_slopes_items<W, QN_RNN_TANH>(k, s);
     k.arrive();
     rnn_leave_back(k, s);
     if (s) rnn_fetch_back(k, s - 1);
