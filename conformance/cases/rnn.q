@@ -194,3 +194,21 @@ rnn_forward x=f32/1x1x16 w=[f32/32x16] r=[f32/32x8] bw=[f32/32] br=[f32/32] h0=f
 rnn_forward x=f32/1x3x8 w=[f32/48x8,f32/48x16] r=[f32/48x16,f32/48x16] bw=[f32/48,f32/48] h0=f32/2x3x16 seed=7 ht=? gates=? inner=? cell=gru layers=2 dropout=0.5 ; r0.fill=signed:0.25 r1.fill=signed:0.25 as=f16
 rnn_forward x=f32/1x11x8 w=[f32/32x8,f32/32x8] r=[f32/32x8,f32/32x8] br=[f32/32,f32/32] h0=f32/2x11x8 c0=f32/2x11x8 lengths=i32/11 ht=? ct=? direction=both clip=0.5 ; lengths.is=1,0,1,1,5,-1,1,1,1,1,0 r0.fill=signed:0.4 as=f16
 rnn_forward x=f32/1x2x264 w=[f32/16x264] r=[f32/16x16] bw=[f32/16] br=[f32/16] ht=? cell=relu ; w0.fill=signed:0.1 as=bf16
+rnn_forward x=f32/1x64x16 w=[f32/96x16] r=[f32/96x24] bw=[f32/96] br=[f32/96] h0=f32/1x64x24 c0=f32/1x64x24 ht=? ; r0.fill=signed:0.2 as=f16
+rnn_forward x=f32/1x33x8 w=[f32/48x8] r=[f32/48x16] br=[f32/48] h0=f32/1x33x16 lengths=i32/33/0 gates=? cell=gru ; lengths.is=1 r0.fill=signed:0.25 as=bf16
+
+# few units and more steps: one block, clusters of 2 to 8, units and sequences that do not fill them, weights beyond the registers, lengths
+rnn_forward x=f16/33x9x16 w=[f16/512x16] r=[f16/512x128] bw=[f16/512] br=[f16/512] h0=f16/1x9x128 c0=f16/1x9x128 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.03 w0.fill=signed:0.1 as=bf16
+rnn_forward x=f16/5x3x8 w=[f16/390x8] r=[f16/390x130/t] br=[f16/390] h0=f16/1x3x130 lengths=i32/3 ht=? gates=? cell=gru ; lengths.is=5,0,2 r0.fill=signed:0.08 as=bf16
+rnn_forward x=f16/4x21x8 w=[f16/800x8,f16/800x8] r=[f16/800x200,f16/800x200] bw=[f16/800,f16/800] lengths=i32/21/0 ht=? ct=? cells=? direction=both ; lengths.is=3 r0.fill=signed:0.08 r1.fill=signed:0.08
+rnn_forward x=f16/3x2x8 w=[f16/321x8] r=[f16/321x321] ht=? cell=tanh ; r0.fill=signed:0.05 as=bf16
+rnn_forward x=f16/3x9x8 w=[f16/1536x8,f16/1536x512] r=[f16/1536x512,f16/1536x512] bw=[f16/1536,f16/1536] br=[f16/1536,f16/1536] ht=? gates=? inner=? seed=5 cell=gru layers=2 dropout=0.25 ; r0.fill=signed:0.04 r1.fill=signed:0.04 w1.fill=signed:0.04
+
+# gradients of weights without a first state: what forward gave, a step apart in either direction; both biases
+rnn_backward dy=f32/5x3x16 x=f32/5x3x8 y=f32/5x3x16 w=[f32/32x8,f32/32x8,f32/32x16,f32/32x16] r=[f32/32x8,f32/32x8,f32/32x8,f32/32x8] gates=f32/4x5x3x32 cells=f32/4x5x3x8 inner=f32/1x5x3x16 dw=? dr=? dbw=? dbr=? layers=2 direction=both ; gates.fill=pos r0.fill=signed:0.3 r1.fill=signed:0.3 r2.fill=signed:0.3 as=f16
+rnn_backward dy=f32/6x1x24 x=f32/6x1x8 y=f32/6x1x24 w=[f32/72x8] r=[f32/72x24] gates=f32/1x6x1x96 dr=? dbr=? cell=gru direction=backward ; gates.fill=pos r0.fill=signed:0.2 as=bf16
+
+# f32 of few units by a cluster: one block, 3 and 8 of them, rows that do not begin aligned, lengths
+rnn_forward x=f32/33x9x8 w=[f32/128x8] r=[f32/128x32] bw=[f32/128] br=[f32/128] h0=f32/1x9x32 c0=f32/1x9x32 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.15 w0.fill=signed:0.2
+rnn_forward x=f32/5x3x8 w=[f32/249x8,f32/249x8] r=[f32/249x83,f32/249x83] br=[f32/249,f32/249] h0=f32/2x3x83 lengths=i32/3 ht=? gates=? cell=gru direction=both ; lengths.is=5,0,2 r0.fill=signed:0.1 r1.fill=signed:0.1
+rnn_forward x=f32/4x17x8 w=[f32/1024x8,f32/1024x256] r=[f32/1024x256,f32/1024x256] bw=[f32/1024,f32/1024] ht=? ct=? layers=2 ; r0.fill=signed:0.05 r1.fill=signed:0.05 w1.fill=signed:0.05

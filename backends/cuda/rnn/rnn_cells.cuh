@@ -1,4 +1,5 @@
-/* rnn_cells.cuh -- what kernels of recurrent networks share: tensors of a layer, the formulas of the cells and of their slopes. */
+/* rnn_cells.cuh -- what kernels of recurrent networks share: tensors of a layer, sums of lanes, the formulas of the cells and
+ * of their slopes. */
 #pragma once
 #include "kit/element.cuh"
 #include "kit/functions.cuh"
@@ -18,6 +19,14 @@ template <class T> __device__ __forceinline__ T rnn_get(const cuda_rnn_tensor &t
 template <class T> __device__ __forceinline__ void rnn_put(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k, T v)
 {
   if (t.p) element_store(t.p, rnn_at(t, i, j, k), t.dtype, v);
+}
+
+/* The same where t most likely has this dtype. */
+template <uint32_t dtype> __device__ __forceinline__ void rnn_put_as(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k, float v)
+{
+  if (!t.p) return;
+  if (t.dtype == dtype) element_store(t.p, rnn_at(t, i, j, k), dtype, v);
+  else element_store(t.p, rnn_at(t, i, j, k), t.dtype, v);
 }
 
 __device__ __forceinline__ int64_t rnn_length(const cuda_rnn &p, int64_t b)
@@ -52,6 +61,55 @@ template <class T> __device__ __forceinline__ void rnn_give(const cuda_rnn &p, i
   element_store(p.next, at, p.dtype, rnn_dropped(p, p.layer * p.steps * p.batch * p.width + at, v));
 }
 
+template <uint32_t dtype> __device__ __forceinline__ void rnn_give_as(const cuda_rnn &p, int64_t t, int64_t b, int64_t i, float v)
+{
+  rnn_put_as<dtype>(p.out, t, b, p.first + i, v);
+  if (!p.next) return;
+  const int64_t at = (t * p.batch + b) * p.width + p.first + i;
+  element_store(p.next, at, dtype, rnn_dropped(p, p.layer * p.steps * p.batch * p.width + at, v));
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------------- */
+
+/* Of 2 half sums a lane keeps those whose bit `half` is its own; then of half as many; at last sum lane % (2 half). */
+template <int half, int N> __device__ __forceinline__ void rnn_fold(float (&sum)[N], int lane)
+{
+  if constexpr (half < 1) return;
+  const bool upper = lane & half;
+#pragma unroll
+  for (int l = 0; l < half; l++) {
+    const float keep = upper ? sum[l + half] : sum[l], give = upper ? sum[l] : sum[l + half];
+    sum[l] = keep + __shfl_xor_sync(~0u, give, half);
+  }
+  if constexpr (half > 1) rnn_fold<half / 2>(sum, lane);
+}
+
+/* ---- functions ----------------------------------------------------------------------------------------- */
+
+/* In float without branches, so that those of several gates and sequences overlap. e^-a, a from 0: 2^hi with hi = -a / ln 2 rounded, times
+ * 1 + lo ln 2 for what the rounding left; a that is not below 110 gives 0, NaN stays. */
+__device__ __forceinline__ float rnn_exp_negative(float a)
+{
+  a = a > 110.f ? 110.f : a;
+  const float hi = a * -1.4426950216293335f, lo = fmaf(a, -1.4426950216293335f, -hi) + a * -1.925963033500e-8f, e = exp2f(hi);
+  return fmaf(e, lo * 0.6931471824645996f, e);
+}
+__device__ __forceinline__ float rnn_sigmoid(float x)
+{
+  const float e = rnn_exp_negative(fabsf(x));
+  return fn_ratio(x < 0 ? e : 1.f, 1 + e);
+}
+/* Below 0.6 x + x^3 p(x^2), p by least squares at Chebyshev's points, within 1.3 units of rounding; else (1 - e) / (1 + e), e = e^-2|x|. */
+__device__ __forceinline__ float rnn_tanh(float x)
+{
+  const float y = x * x, e = rnn_exp_negative(2 * fabsf(x)), far = copysignf(fn_ratio(1 - e, 1 + e), x);
+  float p = fmaf(-0.005819871090352535f, y, 0.02073395811021328f);
+  p = fmaf(fmaf(fmaf(p, y, -0.05376627668738365f), y, 0.13331729173660278f), y, -0.33333292603492737f);
+  return fabsf(x) < 0.6f ? fmaf(x * y, p, x) : far;
+}
+__device__ __forceinline__ double rnn_sigmoid(double x) { return fn_sigmoid(x); }
+__device__ __forceinline__ double rnn_tanh(double x) { return tanh(x); }
+
 /* ---- cells --------------------------------------------------------------------------------------------- */
 
 template <class T> __device__ __forceinline__ T rnn_bounded(const cuda_rnn &p, T c)
@@ -62,27 +120,27 @@ template <class T> __device__ __forceinline__ T rnn_bounded(const cuda_rnn &p, T
 /* gate: sums, becomes what is kept; c: becomes the state; raw: before clip. Returns h. */
 template <class T> __device__ __forceinline__ T rnn_lstm(const cuda_rnn &p, T (&gate)[4], T &c, T &raw)
 {
-  gate[0] = fn_sigmoid(gate[0]), gate[1] = fn_sigmoid(gate[1]), gate[2] = tanh(gate[2]), gate[3] = fn_sigmoid(gate[3]);
+  gate[0] = rnn_sigmoid(gate[0]), gate[1] = rnn_sigmoid(gate[1]), gate[2] = rnn_tanh(gate[2]), gate[3] = rnn_sigmoid(gate[3]);
   raw = gate[1] * c + gate[0] * gate[2];
   c = rnn_bounded(p, raw);
-  return gate[3] * tanh(c);
+  return gate[3] * rnn_tanh(c);
 }
 /* gate[0], [1]: sums; [2]: that of x, [3]: that of h. */
 template <class T> __device__ __forceinline__ T rnn_gru(T (&gate)[4], T old)
 {
-  gate[0] = fn_sigmoid(gate[0]), gate[1] = fn_sigmoid(gate[1]);
-  gate[2] = tanh(gate[2] + gate[0] * gate[3]);
+  gate[0] = rnn_sigmoid(gate[0]), gate[1] = rnn_sigmoid(gate[1]);
+  gate[2] = rnn_tanh(gate[2] + gate[0] * gate[3]);
   return (1 - gate[1]) * gate[2] + gate[1] * old;
 }
 template <class T> __device__ __forceinline__ T rnn_plain(const cuda_rnn &p, T sum)
 {
-  return p.cell == QN_RNN_TANH ? tanh(sum) : sum < 0 ? T(0) : sum;
+  return p.cell == QN_RNN_TANH ? rnn_tanh(sum) : sum < 0 ? T(0) : sum;
 }
 
 /* gate: as kept, becomes the slopes of the sums; old: c of the step before; dc: becomes that of the step before. */
 template <class T> __device__ __forceinline__ void rnn_lstm_slopes(const cuda_rnn &p, T (&gate)[4], T raw, T old, T dh, T &dc)
 {
-  const T i = gate[0], f = gate[1], g = gate[2], o = gate[3], t = tanh(rnn_bounded(p, raw));
+  const T i = gate[0], f = gate[1], g = gate[2], o = gate[3], t = rnn_tanh(rnn_bounded(p, raw));
   const T by_c = fabs(raw) >= T(p.clip) ? T(0) : dc + dh * o * (1 - t * t);
   gate[0] = by_c * g * (i * (1 - i));
   gate[1] = by_c * old * (f * (1 - f));

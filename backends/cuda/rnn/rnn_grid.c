@@ -45,10 +45,11 @@ static bool cut(const qn_request *r, const cuda_rnn_problem *p, const cuda_rnn_g
   const int64_t most = r->device->units / (g->unit_blocks * p->directions);
   if (most < 1 || q->batch > (1 << 20)) return false;
   g->batch_share = (int32_t)qn_round_up(qn_ceil_div(q->batch, qn_min_i64(most, qn_ceil_div(q->batch, grain))), grain);
+  if (k->columns && g->batch_share > k->columns) return false;
   g->batch_blocks = (int32_t)qn_ceil_div(q->batch, g->batch_share);
   w->blocks = (int32_t)(g->unit_blocks * g->batch_blocks * p->directions);
   for (g->ring = 4; g->ring >= 2; g->ring /= 2) {
-    const int64_t shared = cuda_rnn_grid_shared(g, k->lines, k->pieces, (int32_t)q->gates);
+    const int64_t shared = cuda_rnn_grid_shared(g, k, (int32_t)q->gates);
     w->shared = (int32_t)shared;
     if (shared <= cuda_room(r)) return true;
   }
@@ -63,9 +64,12 @@ static double step_cost(const cuda_rnn_problem *p, const cuda_rnn_grid_kernel *k
   const double share = g->batch_share, items = share * (1 << g->unit_shift);
   const double read = share * g->depth * (double)qn_kit_bytes(q->dtype) / 90;
   const double product = k->simt ? share * (k->lines * (k->depth / 256.0) + 3 * k->lines) * 4 / 1.7 : share * k->lines * k->depth / 1800;
+  const double by_wgmma = k->depth / 16.0 * (16 + k->columns / 4) / 1.7;
   const double outside = (double)(p->directions * q->batch * q->hidden) * (double)(q->gates * 6 + 12) / 2000;
+  const double gates = items / CUDA_RNN_GRID_THREADS * 150;
+  if (k->columns) return 1800 + fmax(read, by_wgmma) + 0.3 * fmin(read, by_wgmma) + share * 256 / 55 + gates + outside;
   return 1500 + (read > product ? read : product) + 0.3 * (read > product ? product : read) + share * k->lines * 8 / 55 +
-         items / CUDA_RNN_GRID_THREADS * 150 + outside;
+         gates + outside;
 }
 
 qn_status cuda_rnn_grid_plan(const qn_request *r, qn_prepared *out, const cuda_rnn_problem *p, cuda_rnn_walk *walk)
@@ -74,14 +78,16 @@ qn_status cuda_rnn_grid_plan(const qn_request *r, qn_prepared *out, const cuda_r
   if (s) return s;
   const cuda_rnn *q = &p->net;
   const cuda_rnn_grid_kernel *k = q->dtype == QN_F16 ? cuda_rnn_grid_f16 : q->dtype == QN_BF16 ? cuda_rnn_grid_bf16 : cuda_rnn_grid_f32;
+  const cuda_rnn_grid_kernel *by_wgmma = q->dtype == QN_F16 ? cuda_rnn_grid_wgmma_f16 : cuda_rnn_grid_wgmma_bf16;
   double best = 0;
-  for (; k->lines; k++) {
-    cuda_rnn_walk w = { 0 };
-    if (!cut(r, p, k, &w)) continue;
-    const double cost = step_cost(p, k, &w);
-    if (best > 0 && cost >= best) continue;
-    best = cost, *walk = w;
-  }
+  for (int list = 0; list < (q->dtype != QN_F32 && r->device->arch_major == 9 ? 2 : 1); list++)
+    for (k = list ? by_wgmma : k; k->lines; k++) {
+      cuda_rnn_walk w = { 0 };
+      if (!cut(r, p, k, &w)) continue;
+      const double cost = step_cost(p, k, &w);
+      if (best > 0 && cost >= best) continue;
+      best = cost, *walk = w;
+    }
   if (!(best > 0))
     return qn_refuse(out, "recurrent weights in the registers of all multiprocessors, sums in shared memory", "r",
                      "fewer units or sequences", "%lld units", (long long)q->hidden);

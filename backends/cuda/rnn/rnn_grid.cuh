@@ -13,8 +13,10 @@
  * Weights W:
  *   rnn_mma    bf16, f16 by mma.sync: lines are rows of A, sequences columns of B. Of 32 numbers along the depth a lane takes 8 side by
  *              side, in A and B alike, as k 2q, 2q + 1, 2q + 8, 2q + 9 of two products
+ *   rnn_wgmma  the same by wgmma (rnn_grid_wgmma.cu): both operands in shared memory, two warpgroups share out the depth
  *   rnn_simt   f32: a thread keeps 4 numbers of each of LINES lines; lanes exchange halves of their sums until each has a line's */
 #pragma once
+#include <type_traits>
 #include "kit/meet.cuh"
 #include "rnn_cells.cuh"
 #include "rnn_grid.h"
@@ -34,13 +36,16 @@ struct rnn_lines {
 
 template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES lines, 256 BLOCKS numbers along the depth */
   typedef uint16_t number;
-  static constexpr int lines = 16 * TILES, at_once = TILES >= 4 || BLOCKS >= 8 ? 1 : 2, group = 8 * at_once, pieces = at_once * BLOCKS;
+  static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
+  static constexpr int lines = 16 * TILES, slices = 0, at_once = TILES >= 4 || BLOCKS >= 8 ? 1 : 2, group = 8 * at_once,
+                       pieces = at_once * BLOCKS;
   uint32_t a[TILES][BLOCKS][2][4];
 
   static __device__ __forceinline__ uint16_t pack(float x) { return bf16 ? float_to_bf16(x) : float_to_f16(x); }
+  static __device__ __forceinline__ float open(uint16_t x) { return bf16 ? bf16_to_float(x) : f16_to_float(x); }
   static __device__ __forceinline__ int depth_of(int block) { return (threadIdx.x / 32 * BLOCKS + block) * 32 + threadIdx.x % 4 * 8; }
 
-  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int)
+  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int, float *)
   {
     const int lane = threadIdx.x % 32;
 #pragma unroll
@@ -103,30 +108,21 @@ template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES line
   }
 };
 
-/* Of the sums of 2 half lines a lane keeps those of the lines whose bit `half` is its own; then of half as many; at last of one. */
-template <int half, int N> __device__ __forceinline__ void rnn_fold(float (&sum)[N], int lane)
-{
-  const bool upper = lane & half;
-#pragma unroll
-  for (int l = 0; l < half; l++) {
-    const float keep = upper ? sum[l + half] : sum[l], give = upper ? sum[l] : sum[l + half];
-    sum[l] = keep + __shfl_xor_sync(~0u, give, half);
-  }
-  if constexpr (half > 1) rnn_fold<half / 2>(sum, lane);
-}
-
 template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, QUADS times 4 numbers of each a thread */
   typedef float number;
-  static constexpr int lines = LINES, group = 8 / QUADS, pieces = 8;
+  static constexpr uint32_t dtype = QN_F32;
+  static constexpr int lines = LINES, slices = 0, group = 8 / QUADS, pieces = 8;
   float4 w[LINES][QUADS];
 
   static __device__ __forceinline__ float pack(float x) { return x; }
+  static __device__ __forceinline__ float open(float x) { return x; }
   static __device__ __forceinline__ int depth_of(const cuda_rnn_grid &p, int quad)
   {
     const int along = CUDA_RNN_GRID_THREADS / p.groups;
     return (quad * along + threadIdx.x % along) * 4;
   }
-  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int part)
+  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int part,
+                                       float *)
   {
 #pragma unroll
     for (int l = 0; l < LINES; l++) {
@@ -196,18 +192,18 @@ template <class W> struct rnn_block {
     units = 1 << p.unit_shift, unit0 = of_group << p.unit_shift, n_units = min(units, (int)net.hidden - unit0);
     b0 = share * p.batch_share, n_batch = min(p.batch_share, (int)net.batch - b0);
     items = units * p.batch_share, pitch = cuda_rnn_grid_pitch(p.batch_share);
-    slices = CUDA_RNN_GRID_THREADS / 32 / p.groups, turn = 0;
+    slices = W::slices ? W::slices : CUDA_RNN_GRID_THREADS / 32 / p.groups, turn = 0;
     met = p.met + group;
     other = (int64_t)p.batch_blocks * p.batch_share * p.depth;
     exchange = (typename W::number *)p.exchange[direction] + (int64_t)b0 * p.depth;
     mine = (uint4 *)room + threadIdx.x;
-    sums = room + p.ring * W::pieces * CUDA_RNN_GRID_THREADS * 4, slot = sums + CUDA_RNN_GRID_THREADS / 32 * W::lines * pitch;
+    sums = room + p.sums_at, slot = room + p.slots_at;
     h = slot + CUDA_RNN_GRID_SLOTS * items, c = h + items;
     bias = c + items, length = (int *)(bias + 2 * net.gates * units);
     for (int b = threadIdx.x; b < p.batch_share; b += CUDA_RNN_GRID_THREADS) length[b] = b < n_batch ? (int)rnn_length(net, b0 + b) : 0;
     const int warp = threadIdx.x / 32;
     const rnn_lines of = { units, unit0, (int)net.hidden, gradient ? 1 : (int)net.gates, p.unit_shift };
-    w.load(p, p.weights[direction], p.weights_row[direction], of, warp / slices);
+    w.load(p, p.weights[direction], p.weights_row[direction], of, W::slices ? 0 : warp / slices, room);
     __syncthreads();
   }
 
@@ -233,8 +229,14 @@ template <class W> struct rnn_block {
   __device__ __forceinline__ void wait() { blocks_wait(met, p.unit_blocks, ++turn); }
   __device__ __forceinline__ void multiply(int buffer)
   {
-    constexpr int step = W::pieces * CUDA_RNN_GRID_THREADS;
     const typename W::number *from = exchange + buffer * other;
+    if constexpr (W::slices != 0) w.multiply(p, from, sums);
+    else multiply_pieces(from);
+    __syncthreads();
+  }
+  __device__ __forceinline__ void multiply_pieces(const typename W::number *from)
+  {
+    constexpr int step = W::pieces * CUDA_RNN_GRID_THREADS;
     for (int i = 0; i < p.ring; i++) w.fetch(p, from, i * W::group, shared_address(mine + i * step));
 #pragma unroll 1
     for (int n = 0, at = 0; n < p.batch_share; n += W::group) {
@@ -244,7 +246,6 @@ template <class W> struct rnn_block {
       w.fetch(p, from, n + p.ring * W::group, shared_address(mine + at * step));      /* what was there has been read, by this thread */
       at = at + 1 == p.ring ? 0 : at + 1;
     }
-    __syncthreads();
   }
 };
 
@@ -267,6 +268,47 @@ template <class W> __device__ __forceinline__ void rnn_fetch(const rnn_block<W> 
   copy_async_commit();
 }
 
+/* The gates of a step, two items at a time so that their chains overlap; h on its way to the other blocks. */
+template <class W, int cell> __device__ __forceinline__ void rnn_items(const rnn_block<W> &k, int s)
+{
+  constexpr int GATES = cell == QN_RNN_LSTM ? 4 : cell == QN_RNN_GRU ? 3 : 1;
+  const cuda_rnn &net = k.net;
+  const float *br = k.bias + GATES * k.units;
+  const bool goes_on = s < (int)net.steps - 1;
+  for (int first = threadIdx.x; first < k.items; first += 2 * CUDA_RNN_GRID_THREADS) {
+    float gate[2][4] = {}, raw[2] = {}, h[2], c[2];
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      const int next = first + n * CUDA_RNN_GRID_THREADS, i = next < k.items ? next : first, b = k.sequence_of(i), u = k.unit_of(i);
+      h[n] = k.h[i], c[n] = k.c[i];
+#pragma unroll
+      for (int g = 0; g < GATES; g++) {
+        const int l = (g << k.p.unit_shift) + u;
+        const float of_x = k.kept(g, i) + k.bias[l], of_h = k.total(l, b) + br[l];
+        if (cell == QN_RNN_GRU && g == 2) gate[n][2] = of_x, gate[n][3] = of_h;
+        else gate[n][g] = of_x + of_h;
+      }
+    }
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      if (cell == QN_RNN_LSTM) h[n] = rnn_lstm(net, gate[n], c[n], raw[n]);
+      else h[n] = cell == QN_RNN_GRU ? rnn_gru(gate[n], h[n]) : rnn_plain(net, gate[n][0]);
+    }
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      const int i = first + n * CUDA_RNN_GRID_THREADS;
+      if (i >= k.items) continue;
+      const bool inside = k.there(i) && s < k.length[k.sequence_of(i)];
+      if (inside) {
+        k.h[i] = h[n], k.c[i] = c[n], k.kept(4, i) = raw[n];
+#pragma unroll
+        for (int g = 0; g < (GATES == 1 ? 1 : 4); g++) k.kept(g, i) = gate[n][g];
+      }
+      if (goes_on) k.send(~s & 1, i, 0, inside ? h[n] : k.h[i]);
+    }
+  }
+}
+
 /* What a step leaves to others than the next step. */
 template <class W> __device__ __forceinline__ void rnn_leave(const rnn_block<W> &k, int s)
 {
@@ -276,17 +318,17 @@ template <class W> __device__ __forceinline__ void rnn_leave(const rnn_block<W> 
     const int b = k.sequence_of(i), u = k.unit0 + k.unit_of(i);
     const int64_t t = k.time(b, s);
     const bool inside = s < k.length[b];
-    rnn_give(net, t, k.b0 + b, u, inside ? k.h[i] : 0.f);
+    rnn_give_as<W::dtype>(net, t, k.b0 + b, u, inside ? k.h[i] : 0.f);
     if (net.gates_at.p)
-      for (int g = 0; g < net.kept; g++) rnn_put(net.gates_at, t, k.b0 + b, g * net.hidden + u, inside ? k.kept(g, i) : 0.f);
-    if (net.cells_at.p) rnn_put(net.cells_at, t, k.b0 + b, u, inside ? k.kept(4, i) : 0.f);
+      for (int g = 0; g < net.kept; g++) rnn_put_as<W::dtype>(net.gates_at, t, k.b0 + b, g * net.hidden + u, inside ? k.kept(g, i) : 0.f);
+    if (net.cells_at.p) rnn_put_as<W::dtype>(net.cells_at, t, k.b0 + b, u, inside ? k.kept(4, i) : 0.f);
   }
 }
 
 template <class W>
 __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_forward(const __grid_constant__ cuda_rnn_grid p)
 {
-  extern __shared__ __align__(16) float room[];
+  extern __shared__ __align__(1024) float room[];
   rnn_block<W> k(p, false, room);
   const cuda_rnn &net = k.net;
   const int steps = (int)net.steps, gates = (int)net.gates;
@@ -307,28 +349,9 @@ __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_forw
   for (int s = 0; s < steps; s++) {
     k.wait();
     k.multiply(s & 1);
-    RNN_ITEMS(k, i) {
-      const int b = k.sequence_of(i), u = k.unit_of(i);
-      if (k.there(i) && s < k.length[b]) {
-        float gate[4] = {}, raw = 0, h;
-#pragma unroll
-        for (int g = 0; g < 4; g++) {
-          if (g >= gates) break;
-          const int l = (g << p.unit_shift) + u;
-          const float of_x = k.kept(g, i) + k.bias[l], of_h = k.total(l, b) + k.bias[gates * k.units + l];
-          if (net.cell == QN_RNN_GRU && g == 2) gate[2] = of_x, gate[3] = of_h;
-          else gate[g] = of_x + of_h;
-        }
-        if (net.cell == QN_RNN_LSTM) h = rnn_lstm(net, gate, k.c[i], raw);
-        else h = net.cell == QN_RNN_GRU ? rnn_gru(gate, k.h[i]) : rnn_plain(net, gate[0]);
-        k.h[i] = h;
-#pragma unroll
-        for (int g = 0; g < 4; g++)
-          if (g < net.kept) k.kept(g, i) = gate[g];
-        k.kept(4, i) = raw;
-      }
-      if (s < steps - 1) k.send(~s & 1, i, 0, k.h[i]);
-    }
+    if (net.cell == QN_RNN_LSTM) rnn_items<W, QN_RNN_LSTM>(k, s);
+    else if (net.cell == QN_RNN_GRU) rnn_items<W, QN_RNN_GRU>(k, s);
+    else rnn_items<W, QN_RNN_TANH>(k, s);
     if (s < steps - 1) k.arrive();
     rnn_leave(k, s);
     if (s < steps - 1) rnn_fetch(k, s + 1);
@@ -351,6 +374,56 @@ __device__ __forceinline__ void rnn_prefetch(const cuda_rnn_tensor &t, int64_t i
 
 /* What forward left of step s, and dy: gates in slots 0 to 3, the cell (or h) of the step, that before it, dy. */
 enum { SLOT_CELL = 4, SLOT_OLD = 5, SLOT_DY = 6 };
+/* Have all tensors that the gradient reads the dtype of the exchange? */
+template <class W> __device__ __forceinline__ bool rnn_uniform(const cuda_rnn &net)
+{
+  return (!net.gates_at.p || net.gates_at.dtype == W::dtype) && (!net.cells_at.p || net.cells_at.dtype == W::dtype) &&
+         (!net.c0.p || net.c0.dtype == W::dtype) && (!net.h0.p || net.h0.dtype == W::dtype) && net.out.dtype == W::dtype &&
+         net.dout.dtype == W::dtype;
+}
+/* Of two items at a time: all loads are under way before the first is opened, if no switch of dtypes lies between. */
+template <class W, bool uniform> __device__ __forceinline__ void rnn_fetch_items(const rnn_block<W> &k, int s)
+{
+  typedef std::conditional_t<uniform, typename W::number, float> raw;
+  const cuda_rnn &net = k.net;
+  auto get = [](const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t e = 0) -> raw {
+    if constexpr (uniform) return t.p ? ((const raw *)t.p)[rnn_at(t, i, j, e)] : raw(0);
+    else return rnn_get<float>(t, i, j, e);
+  };
+  auto open = [](raw x) -> float {
+    if constexpr (uniform) return W::open(x);
+    else return x;
+  };
+  const bool lstm = net.cell == QN_RNN_LSTM, gru = net.cell == QN_RNN_GRU;
+  for (int first = threadIdx.x; first < k.items; first += 2 * CUDA_RNN_GRID_THREADS) {
+    raw gate[2][4] = {}, cell[2] = {}, old[2] = {}, dy[2] = {};
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      const int i = first + n * CUDA_RNN_GRID_THREADS, b = k.sequence_of(i), at = k.b0 + b, u = k.unit0 + k.unit_of(i);
+      if (i >= k.items || !k.there(i) || s >= k.length[b]) continue;
+      const int64_t t = k.time(b, s), before = s ? k.time(b, s - 1) : 0;
+#pragma unroll
+      for (int g = 0; g < 4; g++)
+        if (g < net.kept) gate[n][g] = get(net.gates_at, t, at, g * net.hidden + u);
+      if (lstm) {
+        cell[n] = get(net.cells_at, t, at, u);
+        old[n] = s ? get(net.cells_at, before, at, u) : get(net.c0, at, u);
+      } else if (gru) old[n] = s ? get(net.out, before, at, net.first + u) : get(net.h0, at, u);
+      else cell[n] = get(net.out, t, at, net.first + u);
+      dy[n] = get(net.dout, t, at, net.first + u);
+    }
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      const int i = first + n * CUDA_RNN_GRID_THREADS;
+      if (i >= k.items) continue;
+#pragma unroll
+      for (int g = 0; g < 4; g++) k.kept(g, i) = open(gate[n][g]);
+      k.kept(SLOT_CELL, i) = open(cell[n]);
+      k.kept(SLOT_OLD, i) = lstm && s ? rnn_bounded(net, open(old[n])) : open(old[n]);
+      k.kept(SLOT_DY, i) = open(dy[n]);
+    }
+  }
+}
 template <class W> __device__ __forceinline__ void rnn_fetch_back(const rnn_block<W> &k, int s)
 {
   const cuda_rnn &net = k.net;
@@ -364,25 +437,8 @@ template <class W> __device__ __forceinline__ void rnn_fetch_back(const rnn_bloc
     rnn_prefetch(net.cells_at, s > 1 ? k.time(b, s - 2) : t, at, u);
     rnn_prefetch(net.dout, t, at, net.first + u);
   }
-  RNN_ITEMS(k, i) {
-    const int b = k.sequence_of(i), at = k.b0 + b, u = k.unit0 + k.unit_of(i);
-    if (!k.there(i) || s >= k.length[b]) continue;
-    const int64_t t = k.time(b, s), before = s ? k.time(b, s - 1) : 0;
-    float gate[4], cell = 0, old = 0;
-#pragma unroll
-    for (int g = 0; g < 4; g++)
-      if (g < net.kept) gate[g] = rnn_get<float>(net.gates_at, t, at, g * net.hidden + u);
-    if (net.cell == QN_RNN_LSTM) {
-      cell = rnn_get<float>(net.cells_at, t, at, u);
-      old = s ? rnn_bounded(net, rnn_get<float>(net.cells_at, before, at, u)) : rnn_get<float>(net.c0, at, u);
-    } else if (net.cell == QN_RNN_GRU) old = s ? rnn_get<float>(net.out, before, at, net.first + u) : rnn_get<float>(net.h0, at, u);
-    else cell = rnn_get<float>(net.out, t, at, net.first + u);
-    k.kept(SLOT_DY, i) = rnn_get<float>(net.dout, t, at, net.first + u);
-#pragma unroll
-    for (int g = 0; g < 4; g++)
-      if (g < net.kept) k.kept(g, i) = gate[g];
-    k.kept(SLOT_CELL, i) = cell, k.kept(SLOT_OLD, i) = old;
-  }
+  if (rnn_uniform<W>(net)) rnn_fetch_items<W, true>(k, s);
+  else rnn_fetch_items<W, false>(k, s);
 }
 
 /* The step's slopes to where products over all places read them; slot 4: that of r h in n. */
@@ -403,14 +459,56 @@ template <class W> __device__ __forceinline__ void rnn_leave_back(const rnn_bloc
   }
 }
 
-/* In h: what reaches h beside r (gru); in c: dc. */
+/* The slopes of a step, two items at a time; on their way to the other blocks. In h: what reaches h beside r (gru); in c: dc. */
+template <class W, int cell> __device__ __forceinline__ void rnn_slopes_items(const rnn_block<W> &k, int s)
+{
+  constexpr int GATES = cell == QN_RNN_LSTM ? 4 : cell == QN_RNN_GRU ? 3 : 1, KEPT = GATES == 1 ? 0 : 4;
+  const cuda_rnn &net = k.net;
+  const bool first_step = s == (int)net.steps - 1;
+  for (int first = threadIdx.x; first < k.items; first += 2 * CUDA_RNN_GRID_THREADS) {
+    float gate[2][4] = {}, dh[2], dc[2], cell_of[2], old[2], of_h[2] = {};
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      const int next = first + n * CUDA_RNN_GRID_THREADS, i = next < k.items ? next : first, b = k.sequence_of(i), u = k.unit_of(i);
+      dh[n] = first_step ? 0 : k.total(u, b) + k.h[i];
+      if (s == k.length[b] - 1) dh[n] = k.there(i) ? rnn_get<float>(net.ht, k.b0 + b, k.unit0 + u) : 0;
+      dh[n] += k.kept(SLOT_DY, i);
+      dc[n] = k.c[i], cell_of[n] = k.kept(SLOT_CELL, i), old[n] = k.kept(SLOT_OLD, i);
+#pragma unroll
+      for (int g = 0; g < KEPT; g++) gate[n][g] = k.kept(g, i);
+    }
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      if (cell == QN_RNN_LSTM) rnn_lstm_slopes(net, gate[n], cell_of[n], old[n], dh[n], dc[n]);
+      else if (cell == QN_RNN_GRU) rnn_gru_slopes(gate[n], old[n], dh[n], of_h[n]);
+      else gate[n][0] = rnn_plain_slope(net, cell_of[n], dh[n]);
+    }
+#pragma unroll
+    for (int n = 0; n < 2; n++) {
+      const int i = first + n * CUDA_RNN_GRID_THREADS;
+      if (i >= k.items) continue;
+      const bool inside = k.there(i) && s < k.length[k.sequence_of(i)];
+      if (inside) {
+        if (cell == QN_RNN_LSTM) k.c[i] = dc[n];
+        if (cell == QN_RNN_GRU) k.h[i] = dh[n];
+        k.kept(4, i) = of_h[n];
+      }
+#pragma unroll
+      for (int g = 0; g < GATES; g++) {
+        if (inside) k.kept(g, i) = gate[n][g];
+        k.send(s & 1, i, g, !inside ? 0 : cell == QN_RNN_GRU && g == 2 ? of_h[n] : gate[n][g]);
+      }
+    }
+  }
+}
+
 template <class W>
 __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_backward(const __grid_constant__ cuda_rnn_grid p)
 {
-  extern __shared__ __align__(16) float room[];
+  extern __shared__ __align__(1024) float room[];
   rnn_block<W> k(p, true, room);
   const cuda_rnn &net = k.net;
-  const int steps = (int)net.steps, gates = (int)net.gates;
+  const int steps = (int)net.steps;
   RNN_ITEMS(k, i) {
     k.h[i] = 0;
     k.c[i] = k.there(i) ? rnn_get<float>(net.ct, k.b0 + k.sequence_of(i), k.unit0 + k.unit_of(i)) : 0;
@@ -418,33 +516,13 @@ __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_back
   rnn_fetch_back(k, steps - 1);
 #pragma unroll 1
   for (int s = steps - 1; s >= 0; s--) {
-    const int buffer = s & 1;
     if (s < steps - 1) {
       k.wait();
-      k.multiply(~buffer & 1);
+      k.multiply(~s & 1);
     }
-    RNN_ITEMS(k, i) {
-      const int b = k.sequence_of(i), u = k.unit_of(i);
-      float gate[4] = {}, of_h = 0;
-      if (k.there(i) && s < k.length[b]) {
-        float dh = k.kept(SLOT_DY, i) + (s == k.length[b] - 1 ? rnn_get<float>(net.ht, k.b0 + b, k.unit0 + u) : k.total(u, b) + k.h[i]);
-#pragma unroll
-        for (int g = 0; g < 4; g++)
-          if (g < net.kept) gate[g] = k.kept(g, i);
-        if (net.cell == QN_RNN_LSTM) rnn_lstm_slopes(net, gate, k.kept(SLOT_CELL, i), k.kept(SLOT_OLD, i), dh, k.c[i]);
-        else if (net.cell == QN_RNN_GRU) {
-          rnn_gru_slopes(gate, k.kept(SLOT_OLD, i), dh, of_h);
-          k.h[i] = dh;
-        } else gate[0] = rnn_plain_slope(net, k.kept(SLOT_CELL, i), dh);
-#pragma unroll
-        for (int g = 0; g < 4; g++)
-          if (g < gates) k.kept(g, i) = gate[g];
-        k.kept(4, i) = of_h;
-      }
-#pragma unroll
-      for (int g = 0; g < 4; g++)
-        if (g < gates) k.send(buffer, i, g, net.cell == QN_RNN_GRU && g == 2 ? of_h : gate[g]);
-    }
+    if (net.cell == QN_RNN_LSTM) rnn_slopes_items<W, QN_RNN_LSTM>(k, s);
+    else if (net.cell == QN_RNN_GRU) rnn_slopes_items<W, QN_RNN_GRU>(k, s);
+    else rnn_slopes_items<W, QN_RNN_TANH>(k, s);
     k.arrive();
     rnn_leave_back(k, s);
     if (s) rnn_fetch_back(k, s - 1);
@@ -465,9 +543,9 @@ __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_back
 
 template <class W> static cuda_rnn_grid_kernel rnn_grid_forward_of(int depth, bool simt)
 {
-  return { W::lines, depth, W::pieces, simt, (const void *)rnn_grid_forward<W>, nullptr };
+  return { W::lines, depth, W::pieces, simt, 0, (const void *)rnn_grid_forward<W>, nullptr };
 }
 template <class W> static cuda_rnn_grid_kernel rnn_grid_backward_of(int depth, bool simt)
 {
-  return { W::lines, depth, W::pieces, simt, nullptr, (const void *)rnn_grid_backward<W> };
+  return { W::lines, depth, W::pieces, simt, 0, nullptr, (const void *)rnn_grid_backward<W> };
 }

@@ -15,31 +15,35 @@ typedef struct cuda_rnn_grid {
   int32_t   batch_share, batch_blocks;    /* sequences of a block, a multiple of 8 */
   int32_t   groups;                       /* of warps, each with lines of its own (SIMT) */
   int32_t   ring;                         /* 4 or 2: copies under way at once */
+  int32_t   sums_at, slots_at;            /* in shared memory, in floats: behind weights and copies; behind sums */
 } cuda_rnn_grid;
 
 typedef struct cuda_rnn_grid_kernel {
   int32_t lines, depth;                   /* lines of weights that a block (SIMT: a group of warps) keeps, the most numbers of each */
   int32_t pieces, simt;                   /* pieces: of 16 bytes that a thread copies at a time */
+  int32_t columns;                        /* wgmma: the most sequences; else 0 */
   const void *forward, *backward;         /* one of them; NULL: the other */
 } cuda_rnn_grid_kernel;
 #ifdef __cplusplus
 extern "C" {
 #endif
-extern const cuda_rnn_grid_kernel cuda_rnn_grid_f16[], cuda_rnn_grid_bf16[], cuda_rnn_grid_f32[];   /* ended by lines 0 */
+extern const cuda_rnn_grid_kernel cuda_rnn_grid_f16[], cuda_rnn_grid_bf16[], cuda_rnn_grid_f32[],
+                                  cuda_rnn_grid_wgmma_f16[], cuda_rnn_grid_wgmma_bf16[];            /* ended by lines 0 */
 #ifdef __cplusplus
 }
 #endif
 enum { CUDA_RNN_GRID_THREADS = 256, CUDA_RNN_GRID_SLOTS = 7 };
 
 /* Shared memory: copies, sums of each warp (a pitch that keeps reads of 8 units of 4 sequences apart), slots of each unit and sequence,
- * h, c, biases, lengths. */
+ * h, c, biases, lengths. With wgmma: weights, a step's h or the sums made of it, slots ... */
 QN_EITHER_SIDE int32_t cuda_rnn_grid_pitch(int32_t share) { return share + 4; }
-static inline int64_t cuda_rnn_grid_shared(const cuda_rnn_grid *g, int32_t lines, int32_t pieces, int32_t gates)
+static inline int64_t cuda_rnn_grid_shared(cuda_rnn_grid *g, const cuda_rnn_grid_kernel *k, int32_t gates)
 {
-  const int64_t units = 1 << g->unit_shift, share = g->batch_share, items = share * units;
-  const int64_t copies = 16 * (int64_t)g->ring * pieces * CUDA_RNN_GRID_THREADS;
-  const int64_t sums = 8 * (int64_t)lines * cuda_rnn_grid_pitch((int32_t)share);
-  return copies + 4 * (sums + (CUDA_RNN_GRID_SLOTS + 2) * items + 2 * gates * units + share);
+  const int64_t units = 1 << g->unit_shift, share = g->batch_share, items = share * units, pitch = cuda_rnn_grid_pitch((int32_t)share);
+  const int64_t copies = k->columns ? k->lines * (int64_t)k->depth / 2 : 4 * (int64_t)g->ring * k->pieces * CUDA_RNN_GRID_THREADS;
+  const int64_t sums = k->columns ? qn_max_i64(k->columns * (int64_t)k->depth / 2, 2 * k->lines * pitch) : 8 * k->lines * pitch;
+  g->sums_at = (int32_t)copies, g->slots_at = (int32_t)(copies + sums);
+  return 4 * (copies + sums + (CUDA_RNN_GRID_SLOTS + 2) * items + 2 * gates * units + share);
 }
 
 /* What prepare decides: the kernel, how the work is cut, workspace. */

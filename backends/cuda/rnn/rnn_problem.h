@@ -54,6 +54,11 @@ qn_status cuda_rnn_lay(const cuda_rnn *p, int what, void *to, void *stream);    
 /* to [t, b, i] = the sum of one or two of [place][inputs], in the dtype of sums, dropout undone; 0 beyond a sequence's end */
 qn_status cuda_rnn_finish(const cuda_rnn *p, const void *one, const void *other, const cuda_rnn_tensor *to, void *stream);
 
+/* rnn_steps_four.cu: cell and slopes where cuda_rnn_fours says so. */
+bool      cuda_rnn_fours(const cuda_rnn *p);
+qn_status cuda_rnn_cell_four(const cuda_rnn *p, int64_t s, void *stream);
+qn_status cuda_rnn_slopes_four(const cuda_rnn *p, int64_t s, void *stream);
+
 /* ---- the host's part --------------------------------------------------------------------------------- */
 
 typedef struct cuda_rnn_operand {

@@ -1,16 +1,16 @@
 /* rnn_single.cu -- one step of a recurrent network for few sequences, as text and sound are generated: a launch for each layer and
- * direction, in which a warp makes a unit.
+ * direction, in which a warp makes a unit of up to 8 sequences.
  *
  *   sums of each gate = rows of w by x + rows of r by h0      a lane takes 16 bytes of every 512 of a row; then the gates (rnn_cells.cuh)
  *
- * Each weight is read once, by streaming 16-byte loads: that is the work. Lstm, gru with the reset after, tanh, relu; no projection; rows
- * of x, h0 and weights in aligned pieces of 16 bytes. */
+ * The work is reading the weights. Warps side by side make one unit of different sequences: the first of them brings its rows, the others
+ * find them in the first-level cache. Nothing branches between loads, so that many are under way at once. Lstm, gru with the reset after,
+ * tanh, relu; no projection; rows of x, h0 and weights in aligned pieces of 16 bytes. */
 #include "engines.h"
 #include "rnn_cells.cuh"
-#include "kit/sums.cuh"
 #include "kit/vector.cuh"
 
-enum { THREADS = 256, WARPS = THREADS / 32, MOST_BATCH = 16 };
+enum { MOST_WARPS = 8, MOST_BATCH = 64 };
 
 struct single {
   cuda_rnn net;
@@ -18,76 +18,79 @@ struct single {
   int64_t x_row, w_row, r_row;            /* elements */
 };
 
-/* sum[a][b] += rows g hidden + u of weights by n numbers of each sequence; a = g, but of gru's n `last`. */
-template <int dtype, int N>
-__device__ __forceinline__ void add_product(float (&sum)[4][N], const cuda_rnn &net, const void *weights, int64_t row_step, int64_t u,
-                                            int last, const void *of, int64_t of_step, int b0, int n)
+/* sum[g n + b] += rows g hidden + u of weights by n numbers of each sequence; the last gate goes to `last`. */
+template <int dtype, int GATES, int N, int last, int SUMS>
+__device__ __forceinline__ void add_product(float (&sum)[SUMS], const cuda_rnn &net, const void *weights, int64_t row_step, int64_t u,
+                                            const void *of, int64_t of_step, int b0, int n)
 {
   constexpr int V = vector_per_16<dtype>;
-#pragma unroll 2
+#pragma unroll (N == 1 ? 4 : 2)
   for (int k = threadIdx.x % 32 * V; k < n; k += 32 * V) {
-    uint4 row[4];
+    uint4 row[GATES], x[N];
 #pragma unroll
-    for (int g = 0; g < 4; g++)
-      row[g] = g < net.gates ? __ldcs(vector_place<dtype>(weights, (g * net.hidden + u) * row_step + k)) : make_uint4(0, 0, 0, 0);
-    float v[4][V];
+    for (int g = 0; g < GATES; g++) {
+      const uint4 *from = vector_place<dtype>(weights, (g * net.hidden + u) * row_step + k);
+      row[g] = N == 1 ? __ldcs(from) : __ldg(from);
+    }
 #pragma unroll
-    for (int g = 0; g < 4; g++) vector_open<dtype>(v[g], 0, row[g]);
+    for (int b = 0; b < N; b++) x[b] = __ldg(vector_place<dtype>(of, min(b0 + b, (int)net.batch - 1) * of_step + k));
+    float v[GATES][V];
+#pragma unroll
+    for (int g = 0; g < GATES; g++) vector_open<dtype>(v[g], 0, row[g]);
 #pragma unroll
     for (int b = 0; b < N; b++) {
-      float x[V];
-      vector_open<dtype>(x, 0, b0 + b < net.batch ? *vector_place<dtype>(of, (b0 + b) * of_step + k) : make_uint4(0, 0, 0, 0));
+      float of_x[V];
+      vector_open<dtype>(of_x, 0, x[b]);
 #pragma unroll
-      for (int g = 0; g < 4; g++) {
-        if (g >= net.gates) break;
-        float &to = g == 2 && last == 3 ? sum[3][b] : sum[g][b];
+      for (int g = 0; g < GATES; g++) {
+        float &to = sum[(g == GATES - 1 ? last : g) * N + b];
 #pragma unroll
-        for (int i = 0; i < V; i++) to = fmaf(v[g][i], x[i], to);
+        for (int i = 0; i < V; i++) to = fmaf(v[g][i], of_x[i], to);
       }
     }
   }
 }
 
-template <int dtype, int N> __global__ static void __launch_bounds__(THREADS) rnn_single(const __grid_constant__ single p)
+/* GATES: 4 lstm, 3 gru, 1 tanh and relu. */
+template <int dtype, int GATES, int N>
+__global__ static void __launch_bounds__(32 * MOST_WARPS) rnn_single(const __grid_constant__ single p)
 {
+  constexpr int EACH = GATES == 1 ? 1 : 4, SUMS = EACH * N;
   const cuda_rnn &net = p.net;
-  const int64_t u = blockIdx.x * (int64_t)WARPS + threadIdx.x / 32, H = net.hidden;
-  const int lane = threadIdx.x % 32, last = net.cell == QN_RNN_GRU ? 3 : 2;
+  const int lane = threadIdx.x % 32, groups = ((int)net.batch + N - 1) / N;
+  const int warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+  const int64_t u = warp / groups, H = net.hidden;
+  const int b0 = warp % groups * N, b = b0 + lane % N;
   if (u >= H) return;
-  for (int b0 = 0; b0 < net.batch; b0 += N) {
-    float sum[4][N] = {};
-    add_product<dtype>(sum, net, p.w, p.w_row, u, 2, p.x, p.x_row, b0, (int)net.inputs);
-    if (net.h0.p) add_product<dtype>(sum, net, p.r, p.r_row, u, last, net.h0.p, net.h0.stride[0], b0, (int)H);
-    float mine[4] = {};
+  float bias = 0;                         /* lane 2 g: of w, 2 g + 1: of r */
+  if (lane < 2 * GATES) bias = lane & 1 ? rnn_get<float>(net.br, lane / 2 * H + u) : rnn_get<float>(net.bw, lane / 2 * H + u);
+  const bool mine = lane < N && b < net.batch, inside = mine && rnn_length(net, b) > 0;
+  float h = mine ? rnn_get<float>(net.h0, b, u) : 0, c = mine ? rnn_get<float>(net.c0, b, u) : 0, raw = 0;
+  float sum[SUMS] = {};
+  add_product<dtype, GATES, N, GATES - 1>(sum, net, p.w, p.w_row, u, p.x, p.x_row, b0, (int)net.inputs);
+  if (net.h0.p) add_product<dtype, GATES, N, GATES == 3 ? 3 : GATES - 1>(sum, net, p.r, p.r_row, u, net.h0.p, net.h0.stride[0], b0, (int)H);
+  rnn_fold<SUMS / 2>(sum, lane);          /* sum lane % SUMS */
 #pragma unroll
-    for (int g = 0; g < 4; g++)
+  for (int half = SUMS; half < 32; half *= 2) sum[0] += __shfl_xor_sync(~0u, sum[0], half);
+  float gate[4] = {};
 #pragma unroll
-      for (int b = 0; b < N; b++) {
-        const float all = warp_sum(sum[g][b]);
-        if (lane == b) mine[g] = all;
-      }
-    const int64_t b = b0 + lane;
-    if (lane >= N || b >= net.batch) continue;
-    const bool inside = rnn_length(net, b) > 0;
-    float gate[4], h = rnn_get<float>(net.h0, b, u), c = rnn_get<float>(net.c0, b, u), raw = 0;
-#pragma unroll
-    for (int g = 0; g < 4; g++) {
-      const float bw = g < net.gates ? rnn_get<float>(net.bw, g * H + u) : 0, br = g < net.gates ? rnn_get<float>(net.br, g * H + u) : 0;
-      if (last == 3 && g >= 2) gate[g] = mine[g] + (g == 2 ? bw : rnn_get<float>(net.br, 2 * H + u));
-      else gate[g] = mine[g] + (bw + br);
-    }
-    if (inside) {
-      if (net.cell == QN_RNN_LSTM) h = rnn_lstm(net, gate, c, raw);
-      else h = net.cell == QN_RNN_GRU ? rnn_gru(gate, h) : rnn_plain(net, gate[0]);
-    }
-    rnn_give(net, 0, b, u, inside ? h : 0.f);
-#pragma unroll
-    for (int g = 0; g < 4; g++)
-      if (g < net.kept) rnn_put(net.gates_at, 0, b, g * H + u, inside ? gate[g] : 0.f);
-    rnn_put(net.cells_at, 0, b, u, raw);
-    rnn_put(net.ht, b, u, 0, h);
-    rnn_put(net.ct, b, u, 0, c);
+  for (int g = 0; g < EACH; g++) {
+    gate[g] = __shfl_sync(~0u, sum[0], g * N + lane % N);
+    const float bw = __shfl_sync(~0u, bias, g * 2), br = __shfl_sync(~0u, bias, (g < GATES ? g : GATES - 1) * 2 + 1);
+    gate[g] += GATES < 3 || g < GATES - 1 || GATES == 4 ? bw + br : g < GATES ? bw : br;
   }
+  if (!mine) return;
+  if (inside) {
+    if (GATES == 4) h = rnn_lstm(net, gate, c, raw);
+    else h = GATES == 3 ? rnn_gru(gate, h) : rnn_plain(net, gate[0]);
+  }
+  rnn_give(net, 0, b, u, inside ? h : 0.f);
+#pragma unroll
+  for (int g = 0; g < 4; g++)
+    if (g < net.kept) rnn_put(net.gates_at, 0, b, g * H + u, inside ? gate[g] : 0.f);
+  rnn_put(net.cells_at, 0, b, u, raw);
+  rnn_put(net.ht, b, u, 0, h);
+  rnn_put(net.ct, b, u, 0, c);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------ */
@@ -110,7 +113,7 @@ static qn_status refused(const cuda_rnn_problem *p, qn_prepared *out)
   const cuda_rnn_operand &x = p->one[RNN_X], &h0 = p->one[RNN_H0];
   if (q.dtype == QN_F64) return qn_refuse(out, "computes in f32", "x", "f32, f16, bf16", "f64");
   if (q.steps != 1) return qn_refuse(out, "one step", "x", "dim 0 of 1", "%lld", (long long)q.steps);
-  if (q.batch > MOST_BATCH) return qn_refuse(out, "few sequences", "x", "16 or fewer", "%lld", (long long)q.batch);
+  if (q.batch > MOST_BATCH) return qn_refuse(out, "few sequences", "x", "64 or fewer", "%lld", (long long)q.batch);
   if (q.projects) return qn_refuse(out, "a state is what its cell gives", "projection", "none", "one");
   if (q.before) return qn_refuse(out, "all gates come of one product by h", "reset", "after", "before");
   if (q.hidden > INT32_MAX / 64 || p->inputs > INT32_MAX / 64) return qn_refuse(out, "sizes of 31 bits", "x", "fewer", "%s", "more");
@@ -141,20 +144,27 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < 2; i++) st->next[i] = cuda_rnn_take(out, st->p.layers > 1 ? q.batch * q.width : 0, q.dtype);
   out->traits = QN_TRAIT_DETERMINISTIC;
   for (int64_t k = 0; k < st->p.n; k++) {
-    const double inputs = (double)(k < st->p.directions ? st->p.inputs : q.width), groups = (double)qn_ceil_div(q.batch, 8);
-    const double weights = (double)q.rows * (inputs + (double)q.hidden);
-    out->estimate += 4000 + fmax(groups * weights * (double)qn_kit_bytes(q.dtype) / 2700, weights * (double)q.batch / 9000);
+    const double inputs = (double)(k < st->p.directions ? st->p.inputs : q.width) + (st->p.one[RNN_H0].value >= 0 ? (double)q.hidden : 0);
+    const double weights = (double)q.rows * inputs;
+    const double speed = q.dtype == QN_F32 ? 4800 : 6500;
+    out->estimate += 4000 + fmax(weights * (double)qn_kit_bytes(q.dtype) / 2700, weights * (double)q.batch / speed);
   }
   return QN_OK;
 }
 
+template <int dtype, int GATES> static void launch_cell(const single &p, void *stream)
+{
+  const int64_t n = p.net.batch == 1 ? 1 : p.net.batch <= 4 ? 4 : 8, all = p.net.hidden * qn_ceil_div(p.net.batch, n);
+  int64_t warps = MOST_WARPS;             /* of a block: few where there are few, so that all multiprocessors have some */
+  while (warps > 2 && all / warps < 128) warps /= 2;
+  void (*kernel)(single) = n == 1 ? rnn_single<dtype, GATES, 1> : n == 4 ? rnn_single<dtype, GATES, 4> : rnn_single<dtype, GATES, 8>;
+  kernel<<<(unsigned)qn_ceil_div(all, warps), (unsigned)(32 * warps), 0, (cudaStream_t)stream>>>(p);
+}
 template <int dtype> static void launch_for(const single &p, void *stream)
 {
-  const unsigned blocks = (unsigned)qn_ceil_div(p.net.hidden, WARPS);
-  cudaStream_t s = (cudaStream_t)stream;
-  if (p.net.batch == 1) rnn_single<dtype, 1><<<blocks, THREADS, 0, s>>>(p);
-  else if (p.net.batch <= 4) rnn_single<dtype, 4><<<blocks, THREADS, 0, s>>>(p);
-  else rnn_single<dtype, 8><<<blocks, THREADS, 0, s>>>(p);
+  if (p.net.gates == 4) launch_cell<dtype, 4>(p, stream);
+  else if (p.net.gates == 3) launch_cell<dtype, 3>(p, stream);
+  else launch_cell<dtype, 1>(p, stream);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)

@@ -3,19 +3,23 @@
  *
  *   steps   any network, step by step: product [b][row] = r h, also the matmul engines', then the gates (rnn_steps.cu); gru with the reset
  *           before: of r and z, then of n with r h; with projection: h before it, then its product
- *   grid    all steps of both directions in one kernel (rnn_grid.cuh), where its registers hold the weights
+ *   cluster all steps of both directions in one kernel, a share of the batch in each cluster of blocks (rnn_cluster.cu)
+ *   grid    the same over all blocks (rnn_grid.cuh), where their registers hold the weights
  *
  * Sums are f32 (f64 for f64); h has x's dtype from step to step, c that of sums. */
 #include "engines.h"
+#include "rnn_cluster.h"
 #include "rnn_grid.h"
 #include "kit/shared_memory.h"
 
 enum { IN, RECURRENT, RESET, PROJECT, PARTS };
+enum way { STEPS, GRID, CLUSTER };
 
 typedef struct state {
   cuda_rnn_problem p;
-  bool     grid;
+  enum way way;
   cuda_rnn_walk walk;
+  cuda_rnn_gathering gathering;
   uint64_t sums[2], product, inner, c, h, full, reset, next[2];       /* places in workspace */
 } state;
 
@@ -32,7 +36,7 @@ static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st,
   const qn_value x = layer ? cuda_rnn_matrix(q->dtype, 16, places, inputs, inputs, 1) : cuda_rnn_places(p, &p->one[RNN_X], inputs);
   qn_status s = cuda_rnn_product(r, out, p, &part[IN], x, cuda_rnn_weight(w, true),
                                  cuda_rnn_matrix(p->sum, 16, places, q->rows, q->rows, 1), 1);
-  if (st->grid) return s;
+  if (st->way != STEPS) return s;
   qn_value by = cuda_rnn_weight(rec, true);
   if (q->before) by.dim[1] = 2 * H;
   if (!s)
@@ -50,15 +54,16 @@ static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st,
   return s;
 }
 
-static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
+static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
 {
   qn_status s = cuda_rnn_read(r, out, sizeof(state), PARTS);
   if (s) return s;
   state *st = out->state;
   cuda_rnn_problem *p = &st->p;
   const cuda_rnn *q = &p->net;
-  st->grid = grid;
-  if (grid) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
+  st->way = way;
+  if (way == GRID) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
+  if (way == CLUSTER) s = cuda_rnn_cluster_plan(r, out, p, &st->gathering);
   for (int64_t k = 0; k < p->n && !s; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
   if (s) {
     cuda_rnn_release(out);
@@ -66,10 +71,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
   }
   const int64_t places = q->steps * q->batch, units = q->batch * q->hidden;
   for (int i = 0; i < 2; i++) {
-    st->sums[i] = i && !grid ? st->sums[0] : cuda_rnn_take(out, i < p->directions ? places * q->rows : 0, p->sum);
+    st->sums[i] = i && way == STEPS ? st->sums[0] : cuda_rnn_take(out, i < p->directions ? places * q->rows : 0, p->sum);
     st->next[i] = cuda_rnn_take(out, p->layers > 1 ? places * q->width : 0, q->dtype);
   }
-  if (!grid) {
+  if (way == STEPS) {
     st->product = cuda_rnn_take(out, q->batch * q->rows, p->sum);
     st->inner = cuda_rnn_take(out, units, p->sum), st->c = cuda_rnn_take(out, units, p->sum);
     st->h = cuda_rnn_take(out, q->batch * q->state, q->dtype);
@@ -79,8 +84,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
   cuda_rnn_take_scratch(out, p);
   return QN_OK;
 }
-static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, false); }
-static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, true); }
+static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, STEPS); }
+static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, GRID); }
+static qn_status prepare_cluster(const qn_request *r, qn_prepared *out) { return prepare(r, out, CLUSTER); }
 
 /* ---- run ------------------------------------------------------------------------------------------------ */
 
@@ -111,7 +117,7 @@ static qn_status run_layer(const state *st, const qn_launch *launch, int64_t lay
   const cuda_rnn_problem *p = &st->p;
   char *base = launch->workspace;
   const void *x = layer ? base + st->next[(layer - 1) % 2] : launch->ptr[p->one[RNN_X].value], *weights[2] = { NULL, NULL };
-  int64_t weights_row[2] = { 0, 0 };
+  int64_t weights_row[2] = { 0, 0 }, weights_step[2] = { 0, 0 };
   cuda_rnn net[2] = { { 0 } };
   qn_status s = QN_OK;
   for (int64_t d = 0; d < p->directions && !s; d++) {
@@ -119,10 +125,13 @@ static qn_status run_layer(const state *st, const qn_launch *launch, int64_t lay
     net[d] = cuda_rnn_net(p, launch, layer, d);
     net[d].sums = base + st->sums[d], net[d].next = layer < p->layers - 1 ? base + st->next[layer % 2] : NULL;
     weights[d] = launch->ptr[p->list[RNN_R][k].value], weights_row[d] = p->list[RNN_R][k].stride[0];
+    weights_step[d] = p->list[RNN_R][k].stride[1];
     s = cuda_rnn_multiply(p, launch, k, IN, x, launch->ptr[p->list[RNN_W][k].value], net[d].sums);
-    if (!s && !st->grid) s = walk(st, launch, &net[d], k);
+    if (!s && st->way == STEPS) s = walk(st, launch, &net[d], k);
   }
-  return s || !st->grid ? s : cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch);
+  if (s || st->way == STEPS) return s;
+  return st->way == GRID ? cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch)
+                         : cuda_rnn_cluster_run(&st->gathering, net, weights, weights_row, weights_step, launch);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -133,16 +142,18 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return s;
 }
 
-static qn_status build_grid(const qn_request *r, qn_prepared *out)
+static qn_status build_one_kernel(const qn_request *r, qn_prepared *out)
 {
   const state *st = out->state;
-  const qn_status s = cuda_allow_shared(st->walk.kernel);
+  const qn_status s = cuda_allow_shared(st->way == GRID ? st->walk.kernel : st->gathering.kernel);
   return s ? s : cuda_rnn_build(r, out);
 }
 
 static const qn_engine row[] = {
+  { .name = "cluster", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_cluster,
+    .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
   { .name = "grid", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_grid,
-    .build = build_grid, .run = run, .release = cuda_rnn_release },
+    .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
   { .name = "steps", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .prepare = prepare_steps,
     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .build = cuda_rnn_build, .run = run,
     .release = cuda_rnn_release },

@@ -240,6 +240,7 @@ qn_status cuda_rnn_reset(const cuda_rnn *p, int64_t s, void *stream)
 }
 qn_status cuda_rnn_cell(const cuda_rnn *p, int64_t s, void *stream)
 {
+  if (cuda_rnn_fours(p)) return cuda_rnn_cell_four(p, s, stream);
   return launch(BOTH(rnn_cell), p->batch, p->hidden, stream, p, s);
 }
 qn_status cuda_rnn_project(const cuda_rnn *p, int64_t s, void *stream)
@@ -256,6 +257,7 @@ qn_status cuda_rnn_slopes_state(const cuda_rnn *p, int64_t s, void *stream)
 }
 qn_status cuda_rnn_slopes(const cuda_rnn *p, int64_t s, void *stream)
 {
+  if (cuda_rnn_fours(p)) return cuda_rnn_slopes_four(p, s, stream);
   return launch(BOTH(rnn_slopes), p->batch, p->hidden, stream, p, s);
 }
 qn_status cuda_rnn_slopes_reset(const cuda_rnn *p, int64_t s, void *stream)

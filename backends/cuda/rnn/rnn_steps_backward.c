@@ -43,6 +43,25 @@ static bool writes_dx(const state *st, int64_t layer)
   return st->p.directions == 1 && st->p.one[RNN_LENGTHS].value < 0 && !(layer && st->p.net.dropout > 0);
 }
 
+/* Are states before each step what forward gave, one step further? Then dr needs no copy of them. */
+static const cuda_rnn_operand *given_of(const cuda_rnn_problem *p, int64_t layer)
+{
+  return &p->one[layer < p->layers - 1 ? RNN_INNER : RNN_Y];
+}
+static bool shifts(const cuda_rnn_problem *p, int64_t layer)
+{
+  const cuda_rnn *q = &p->net;
+  const cuda_rnn_operand *given = given_of(p, layer);
+  const int64_t *stride = given->stride + (layer < p->layers - 1);
+  return q->steps > 1 && !q->before && p->one[RNN_H0].value < 0 && p->one[RNN_LENGTHS].value < 0 && given->dtype == q->dtype &&
+         (q->batch == 1 || stride[0] == q->batch * stride[1]);
+}
+/* Is dbr dbw? */
+static bool one_bias(const cuda_rnn_problem *p, int64_t k)
+{
+  return !apart(&p->net) && wanted(p, RNN_DBW, k) && wanted(p, RNN_DBR, k) && p->list[RNN_DBW][k].dtype == p->list[RNN_DBR][k].dtype;
+}
+
 static qn_value below_of(const state *st, int64_t layer, int64_t inputs)
 {
   const cuda_rnn_problem *p = &st->p;
@@ -68,9 +87,18 @@ static qn_status prepare_weights(const qn_request *r, qn_prepared *out, state *s
                          cuda_rnn_weight(&p->list[RNN_DW][k], false), 1);
   if (!s && wanted(p, RNN_DR, k)) {
     qn_value to = cuda_rnn_weight(&p->list[RNN_DR][k], false);
-    const qn_value before = cuda_rnn_matrix(d, 16, places, P, P, 1);
+    qn_value before = cuda_rnn_matrix(d, 16, places, P, P, 1), slopes = cuda_rnn_matrix(d, 16, r_rows, 1, places, q->rows);
     to.dim[0] = r_rows;
-    s = cuda_rnn_product(r, out, p, &part[DR], cuda_rnn_matrix(d, 16, r_rows, 1, places, q->rows), before, to, 1);
+    if (shifts(p, layer)) {
+      const cuda_rnn_operand *given = given_of(p, layer);
+      const int64_t *stride = given->stride + (layer < p->layers - 1), row = stride[q->batch > 1], bytes = (int64_t)qn_kit_bytes(d);
+      const int64_t items = layer < p->layers - 1 ? given->stride[0] : 0, kept = places - q->batch;
+      uint32_t align = cuda_rnn_aligned(given->align, items * bytes);
+      align = cuda_rnn_aligned(cuda_rnn_aligned(align, P * stride[2] * bytes), stride[0] * bytes);
+      before = cuda_rnn_matrix(d, align, kept, row, P, stride[2]);
+      slopes = cuda_rnn_matrix(d, cuda_rnn_aligned(16, q->batch * q->rows * bytes), r_rows, 1, kept, q->rows);
+    }
+    s = cuda_rnn_product(r, out, p, &part[DR], slopes, before, to, 1);
     if (!s && q->before) {
       const uint32_t align = cuda_rnn_aligned(16, 2 * H * (int64_t)qn_kit_bytes(d));
       to.dim[0] = H, to.align = cuda_rnn_aligned(to.align, 2 * H * to.stride[0] * (int64_t)qn_kit_bytes(to.dtype));
@@ -82,10 +110,14 @@ static qn_status prepare_weights(const qn_request *r, qn_prepared *out, state *s
                          cuda_rnn_weight(&p->list[RNN_DPROJECTION][k], false), 1);
   for (int i = 0; i < 2 && !s; i++) {
     const cuda_rnn_operand *to = &p->list[RNN_DBW + i][k];
+    const qn_value row = cuda_rnn_matrix(to->dtype, to->align, 1, q->rows * to->stride[0], q->rows, to->stride[0]);
     if (to->value < 0) continue;
-    s = cuda_rnn_product(r, out, p, &part[DBW + i], cuda_rnn_matrix(d, 16, 1, places, places, 1),
-                         cuda_rnn_matrix(d, 16, places, q->rows, q->rows, 1),
-                         cuda_rnn_matrix(to->dtype, to->align, 1, q->rows * to->stride[0], q->rows, to->stride[0]), 1);
+    if (i && one_bias(p, k)) {
+      const cuda_rnn_operand *w = &p->list[RNN_DBW][k];
+      s = cuda_rnn_copy(r, out, p, &part[DBR], cuda_rnn_matrix(w->dtype, w->align, 1, q->rows * w->stride[0], q->rows, w->stride[0]), row);
+    } else
+      s = cuda_rnn_product(r, out, p, &part[DBW + i], cuda_rnn_matrix(d, 16, 1, places, places, 1),
+                           cuda_rnn_matrix(d, 16, places, q->rows, q->rows, 1), row, 1);
   }
   return s;
 }
@@ -215,8 +247,14 @@ static qn_status products(const state *st, const qn_launch *launch, const cuda_r
   if (!s && wanted(p, RNN_DR, k)) {
     const cuda_rnn_operand *to = &p->list[RNN_DR][k];
     char *dr = launch->ptr[to->value];
-    s = cuda_rnn_lay(q, CUDA_RNN_BEFORE, base + st->before, stream);
-    if (!s) s = cuda_rnn_multiply(p, launch, k, DR, slope_h, base + st->before, dr);
+    const void *before = base + st->before, *slopes = slope_h;
+    if (shifts(p, q->layer)) {            /* backwards in time a step's state before it is that of the time after */
+      const int64_t bytes = (int64_t)qn_kit_bytes(q->dtype);
+      before = (char *)q->out.p + (q->first * q->out.stride[2] + (q->reversed ? q->out.stride[0] : 0)) * bytes;
+      if (!q->reversed) slopes = (const char *)slope_h + q->batch * q->rows * bytes;
+    } else
+      s = cuda_rnn_lay(q, CUDA_RNN_BEFORE, base + st->before, stream);
+    if (!s) s = cuda_rnn_multiply(p, launch, k, DR, slopes, before, dr);
     if (!s && q->before) {
       s = cuda_rnn_lay(q, CUDA_RNN_BEFORE_RESET, base + st->before_reset, stream);
       if (!s)
@@ -231,7 +269,9 @@ static qn_status products(const state *st, const qn_launch *launch, const cuda_r
   }
   if (!s && (wanted(p, RNN_DBW, k) || wanted(p, RNN_DBR, k))) s = cuda_rnn_lay(q, CUDA_RNN_ONES, ones, stream);
   if (!s && wanted(p, RNN_DBW, k)) s = cuda_rnn_multiply(p, launch, k, DBW, ones, q->slope_x, launch->ptr[p->list[RNN_DBW][k].value]);
-  if (!s && wanted(p, RNN_DBR, k)) s = cuda_rnn_multiply(p, launch, k, DBR, ones, slope_h, launch->ptr[p->list[RNN_DBR][k].value]);
+  if (!s && one_bias(p, k))
+    s = cuda_rnn_multiply(p, launch, k, DBR, launch->ptr[p->list[RNN_DBW][k].value], launch->ptr[p->list[RNN_DBR][k].value], NULL);
+  else if (!s && wanted(p, RNN_DBR, k)) s = cuda_rnn_multiply(p, launch, k, DBR, ones, slope_h, launch->ptr[p->list[RNN_DBR][k].value]);
   return s ? s : cuda_rnn_multiply(p, launch, k, DX, q->slope_x, launch->ptr[p->list[RNN_W][k].value], by);
 }
 
