@@ -7,10 +7,10 @@
  *   backward filter   (channel, tap): x                   filters: dy      pixels of a part
  *
  * matmul_tiled.cuh's main loop; each element is a cp.async of its own (of 16 bits: goes through a register), neighbouring lanes along
- * the pixels. What a tap adds to a pixel's address stands in a table. Whether it falls into padding is one test: a pixel has a bit for each tap along each dim that
- * stays inside the tensor, a tap has those that it needs. In backward data a stride divides dx's pixels into residue classes that
- * see the same taps; one launch for all. A filter gradient's partial sums go to workspace and are added in order. Sums that are not
- * finite are made again in plain f32, without padding.
+ * the pixels; under a single tap four neighbouring pixels are. What a tap adds to a pixel's address stands in a table. Whether it falls
+ * into padding is one test: a pixel has a bit for each tap along each dim that stays inside the tensor, a tap has those that it needs.
+ * In backward data a stride divides dx's pixels into residue classes that see the same taps; one launch for all. A filter gradient's
+ * partial sums go to workspace and are added in order. Sums that are not finite are made again in plain f32, without padding.
  *
  * Refused: more taps than the table holds, or bits than a word; tensors that 31 bits do not address. */
 #include <type_traits>
@@ -122,19 +122,26 @@ struct planes_class {
 
 /* ---- operands: an element at a time ------------------------------------------------------------------------------ */
 
-/* `count` elements of a stage on their way to shared memory. */
-template <bool half, int count> struct planes_copies {
+/* `count` copies of a stage on their way to shared memory, of `each` neighbouring elements (1 or 4). */
+template <bool half, int each, int count> struct planes_copies {
   typedef typename std::conditional<half, uint16_t, float>::type number;
-  uint16_t v[half ? count : 1];
+  typedef typename std::conditional<each == 4, uint2, uint16_t>::type unit;
+  unit v[half ? count : 1];
 
   __device__ __forceinline__ void start(int i, uint32_t to, const number *from, bool there)
   {
-    if constexpr (half) v[i] = there ? *from : 0;
-    else copy_async<4>(to, from, there ? 4 : 0);
+    if constexpr (!half) copy_async<4 * each>(to, from, there ? 4 * each : 0);
+    else if (there) v[i] = *(const unit *)from;
+    else v[i] = unit{};
   }
   __device__ __forceinline__ void finish(int i, uint32_t to, uint32_t dtype) const
   {
-    if constexpr (half) shared_store(to, __float_as_uint(dtype == QN_BF16 ? bf16_to_float(v[i]) : f16_to_float(v[i])));
+    const auto widen = [&](uint32_t bits) {
+      return __float_as_uint(dtype == QN_BF16 ? bf16_to_float((uint16_t)bits) : f16_to_float((uint16_t)bits));
+    };
+    if constexpr (!half) return;
+    else if constexpr (each == 1) shared_store(to, widen(v[i]));
+    else for (int j = 0; j < 4; j++) shared_store(to + 4 * j, widen((j < 2 ? v[i].x : v[i].y) >> j % 2 * 16));
   }
 };
 
@@ -148,12 +155,13 @@ __device__ __forceinline__ int planes_split(const planes &g, const cuda_divisor 
   return g.last ? r : q;
 }
 
-/* Lines of k, pixels inner: a warp copies whole lines. */
-template <class P, bool half> struct planes_pixels {
+/* Lines of k, pixels inner. */
+template <class P, bool half, int each> struct planes_pixels {
   typedef typename tiled_shape<P>::operand_a::stage stage;
-  static constexpr int warps = P::threads / 32, lines = P::BK / warps, runs = P::BM / 32;
-  static_assert(P::rows_a && P::BK % warps == 0, "whole lines");
-  typedef planes_copies<half, lines * runs> copies;
+  static constexpr int wide = each == 1 ? 32 : P::BM / each, at_once = P::threads / wide, lines = P::BK / at_once;
+  static constexpr int runs = P::BM / (wide * each);
+  static_assert(P::rows_a && P::BK % at_once == 0, "whole lines");
+  typedef planes_copies<half, each, lines * runs> copies;
   const planes &g;
   const cuda_divisor &by;
   const planes_tap *table;
@@ -165,29 +173,29 @@ template <class P, bool half> struct planes_pixels {
   __device__ __forceinline__ planes_pixels(const planes &g, const planes_class &of, const cuda_divisor &by, const planes_tap *table, int m0)
     : g(g), by(by), table(table), from((const typename copies::number *)g.gathered + of.group * g.gathered_group)
   {
-    place = threadIdx.x / 32 * stage::pitch + threadIdx.x % 32 * 4;
+    place = threadIdx.x / wide * stage::pitch + threadIdx.x % wide * each * 4;
     int unused;
 #pragma unroll
-    for (int i = 0; i < runs; i++) mask[i] = of.pixel(g, m0 + threadIdx.x % 32 + 32 * i, &at[i], &unused);
+    for (int i = 0; i < runs; i++) mask[i] = of.pixel(g, m0 + (threadIdx.x % wide + wide * i) * each, &at[i], &unused);
   }
   __device__ __forceinline__ void load(uint32_t to, int k, int k_end)
   {
 #pragma unroll
     for (int j = 0; j < lines; j++) {
-      const int line = k + threadIdx.x / 32 + j * warps;
+      const int line = k + threadIdx.x / wide + j * at_once;
       int tap, c = planes_split(g, by, line < k_end ? line : 0, &tap), add = c * g.gathered_stride[1] + table[tap].at;
       const uint32_t need = line < k_end ? table[tap].need : NEVER;
 #pragma unroll
       for (int i = 0; i < runs; i++) {
         const bool there = !(~mask[i] & need);
-        moved.start(j * runs + i, to + place + j * warps * stage::pitch + i * 128, from + (there ? at[i] + add : 0), there);
+        moved.start(j * runs + i, to + place + j * at_once * stage::pitch + i * 128, from + (there ? at[i] + add : 0), there);
       }
     }
   }
   __device__ __forceinline__ void store(uint32_t to) const
   {
 #pragma unroll
-    for (int i = 0; i < lines * runs; i++) moved.finish(i, to + place + i / runs * warps * stage::pitch + i % runs * 128, g.dtype);
+    for (int i = 0; i < lines * runs; i++) moved.finish(i, to + place + i / runs * at_once * stage::pitch + i % runs * 128, g.dtype);
   }
 };
 
@@ -196,7 +204,7 @@ template <class P, bool half> struct planes_filters {
   typedef typename tiled_shape<P>::operand_b::stage stage;
   static constexpr int step = P::threads / P::BK, turns = P::BN / step;
   static_assert(!P::rows_b && P::BN % step == 0, "whole columns");
-  typedef planes_copies<half, turns> copies;
+  typedef planes_copies<half, 1, turns> copies;
   const planes &g;
   const cuda_divisor &by;
   const planes_tap *table;
@@ -205,7 +213,8 @@ template <class P, bool half> struct planes_filters {
   int left;
   uint32_t place;
 
-  __device__ __forceinline__ planes_filters(const planes &g, const planes_class &of, const cuda_divisor &by, const planes_tap *table, int n0)
+  __device__ __forceinline__ planes_filters(const planes &g, const planes_class &of, const cuda_divisor &by, const planes_tap *table,
+                                            int n0)
     : g(g), by(by), table(table)
   {
     const int col = threadIdx.x / P::BK;
@@ -242,11 +251,11 @@ __device__ __forceinline__ int planes_pixel(const planes &g, int k, int (&i)[3])
 }
 
 /* Rows (channel, tap), pixels inner. */
-template <class P, bool half> struct planes_windows {
+template <class P, bool half, int each> struct planes_windows {
   typedef typename tiled_shape<P>::operand_a::stage stage;
-  static constexpr int step = P::threads / P::BK, turns = P::BM / step;
+  static constexpr int wide = P::BK / each, step = P::threads / wide, turns = P::BM / step;
   static_assert(!P::rows_a && P::BM % step == 0, "whole rows");
-  typedef planes_copies<half, turns> copies;
+  typedef planes_copies<half, each, turns> copies;
   const planes &g;
   const planes_class &of;
   const typename copies::number *from;
@@ -257,10 +266,10 @@ template <class P, bool half> struct planes_windows {
   __device__ __forceinline__ planes_windows(const planes &g, const planes_class &of, int m0)
     : g(g), of(of), from((const typename copies::number *)g.gathered + of.group * g.gathered_group)
   {
-    place = threadIdx.x / P::BK * stage::pitch + threadIdx.x % P::BK * 4;
+    place = threadIdx.x / wide * stage::pitch + threadIdx.x % wide * each * 4;
 #pragma unroll
     for (int i = 0; i < turns; i++) {
-      const int row = m0 + threadIdx.x / P::BK + i * step;
+      const int row = m0 + threadIdx.x / wide + i * step;
       int which, c = planes_split(g, g.by[0], row < g.m ? row : 0, &which);
       const planes_tap tap = of.tap(g, which);
       at[i] = c * g.gathered_stride[1] + tap.at;
@@ -269,7 +278,7 @@ template <class P, bool half> struct planes_windows {
   }
   __device__ __forceinline__ void load(uint32_t to, int k, int k_end)
   {
-    const int pixel = k + threadIdx.x % P::BK;
+    const int pixel = k + threadIdx.x % wide * each;
     int i[3], begin = planes_pixel(g, pixel < k_end ? pixel : 0, i) * g.gathered_stride[0];
     uint32_t mask = pixel < k_end ? PIXEL : 0;
 #pragma unroll
@@ -291,10 +300,10 @@ template <class P, bool half> struct planes_windows {
 };
 
 /* Columns of dy, pixels inner. */
-template <class P, bool half> struct planes_gradient {
+template <class P, bool half, int each> struct planes_gradient {
   typedef typename tiled_shape<P>::operand_b::stage stage;
-  static constexpr int step = P::threads / P::BK, turns = P::BN / step;
-  typedef planes_copies<half, turns> copies;
+  static constexpr int wide = P::BK / each, step = P::threads / wide, turns = (P::BN + step - 1) / step;
+  typedef planes_copies<half, each, turns> copies;
   const planes &g;
   const typename copies::number *from;
   copies moved;
@@ -303,28 +312,30 @@ template <class P, bool half> struct planes_gradient {
 
   __device__ __forceinline__ planes_gradient(const planes &g, const planes_class &of, int n0) : g(g)
   {
-    const int col = threadIdx.x / P::BK;
+    const int col = threadIdx.x / wide;
     from = (const typename copies::number *)g.other + of.group * g.other_group + (n0 + col) * (int64_t)g.other_stride[1];
     left = g.n - n0 - col;
-    place = col * stage::pitch + threadIdx.x % P::BK * 4;
+    place = col * stage::pitch + threadIdx.x % wide * each * 4;
   }
+  __device__ __forceinline__ bool there(int i) const { return P::BN % step == 0 || (int)threadIdx.x / wide + i * step < P::BN; }
   __device__ __forceinline__ void load(uint32_t to, int k, int k_end)
   {
-    const int pixel = k + threadIdx.x % P::BK, here = pixel < k_end ? left : 0;
+    const int pixel = k + threadIdx.x % wide * each, here = pixel < k_end ? left : 0;
     int i[3], add = planes_pixel(g, pixel < k_end ? pixel : 0, i) * g.other_stride[0];
 #pragma unroll
     for (int d = 0; d < 3; d++) add += i[d] * g.other_stride[2 + d];
 #pragma unroll
-    for (int r = 0; r < turns; r++) {
-      const bool there = r * step < here;
+    for (int r = 0; r < turns && there(r); r++) {
+      const bool full = r * step < here;
       moved.start(r, to + place + r * step * stage::pitch,
-                  there ? from + add + r * step * g.other_stride[1] : (const typename copies::number *)g.other, there);
+                  full ? from + add + r * step * g.other_stride[1] : (const typename copies::number *)g.other, full);
     }
   }
   __device__ __forceinline__ void store(uint32_t to) const
   {
 #pragma unroll
-    for (int i = 0; i < turns; i++) moved.finish(i, to + place + i * step * stage::pitch, g.dtype);
+    for (int i = 0; i < turns && there(i); i++)
+      moved.finish(i, to + place + i * step * stage::pitch, g.dtype);
   }
 };
 
@@ -359,13 +370,14 @@ static __device__ __noinline__ float planes_sum_again(const planes &g, const pla
     const planes_tap tap = of.tap(g, t);
     if (~mask & tap.need) continue;
     for (int c = 0; c < g.channels; c++)
-      sum = fmaf(load(g.gathered, from + at + tap.at + c * g.gathered_stride[1]), load(g.other, other + tap.other + c * g.other_stride[1]), sum);
+      sum = fmaf(load(g.gathered, from + at + tap.at + c * g.gathered_stride[1]),
+                 load(g.other, other + tap.other + c * g.other_stride[1]), sum);
   }
   return sum;
 }
 
 /* Grid: tiles, columns fastest; partial sums; residues, of each group. Shared memory: the ring, places of a tile's rows, the table. */
-template <class P, bool half, bool filter>
+template <class P, bool half, int each, bool filter>
 __global__ void __launch_bounds__(P::threads, P::resident) conv_planes(const __grid_constant__ planes g)
 {
   extern __shared__ __align__(16) unsigned char shared[];
@@ -379,8 +391,8 @@ __global__ void __launch_bounds__(P::threads, P::resident) conv_planes(const __g
   if (m0 >= m) return;                    /* this class has fewer pixels than others */
   P p(threadIdx.x);
   if constexpr (filter) {
-    planes_windows<P, half> a(g, of, m0);
-    planes_gradient<P, half> b(g, of, n0);
+    planes_windows<P, half, each> a(g, of, m0);
+    planes_gradient<P, half, each> b(g, of, n0);
     tiled_sum(p, a, b, ring, k, k_end);
   } else {
     int less = 0;                         /* which divisor */
@@ -394,7 +406,7 @@ __global__ void __launch_bounds__(P::threads, P::resident) conv_planes(const __g
     __syncthreads();
     if (taps) {
       const cuda_divisor by = g.by[g.last ? 0 : less];
-      planes_pixels<P, half> a(g, of, by, table, m0);
+      planes_pixels<P, half, each> a(g, of, by, table, m0);
       planes_filters<P, half> b(g, of, by, table, n0);
       tiled_sum(p, a, b, ring, 0, k_end);
     }
@@ -425,13 +437,20 @@ __global__ void __launch_bounds__(P::threads, P::resident) conv_planes(const __g
 /* ---- host ------------------------------------------------------------------------------------------------------------ */
 
 /* rate: multiply-adds a cycle and SM, for estimates */
-struct planes_kernel { int32_t bm, bn, threads, resident, rate[2], shared[2]; const void *function[2]; };        /* [filter] */
+struct planes_kernel {
+  int32_t bm, bn, bk, threads, resident, rate[2], shared[2];             /* [filter] */
+  const void *function[2][2];             /* [filter][by fours] */
+};
 /* Of P<rows_a, split>. */
 #define KERNEL(P, split, half, rate, rate_filter) \
-  { P<true, split>::BM, P<true, split>::BN, P<true, split>::threads, P<true, split>::resident, { rate, rate_filter }, \
+  { P<true, split>::BM, P<true, split>::BN, P<true, split>::BK, P<true, split>::threads, P<true, split>::resident, { rate, rate_filter }, \
     { tiled_shape<P<true, split>>::shared + P<true, split>::BM * 4, tiled_shape<P<false, split>>::shared }, \
-    { (const void *)conv_planes<P<true, split>, half, false>, (const void *)conv_planes<P<false, split>, half, true> } }
+    { { (const void *)conv_planes<P<true, split>, half, 1, false>, (const void *)conv_planes<P<true, split>, half, 4, false> }, \
+      { (const void *)conv_planes<P<false, split>, half, 1, true>, (const void *)conv_planes<P<false, split>, half, 4, true> } } }
 template <bool rows_a, bool split> using large = mma_product<mma_tf32, 4, 2, 2, 2, 64, 4, 2, 4, rows_a, false, true, split>;
+template <bool rows_a, bool split> using wide = mma_product<mma_tf32, 2, 4, 4, 2, 64, 4, 2, 4, rows_a, false, true, split>;
+template <bool rows_a, bool split> using deep = mma_product<mma_tf32, 4, 2, 2, 2, 128, 3, 2, 4, rows_a, false, true, split>;
+template <bool rows_a, bool split> using deep_32 = mma_product<mma_tf32, 4, 1, 2, 2, 128, 3, 3, 4, rows_a, false, true, split>;
 template <bool rows_a, bool split> using small = mma_product<mma_tf32, 2, 2, 2, 2, 64, 4, 3, 4, rows_a, false, true, split>;
 template <bool rows_a, bool split> using of_48 = mma_product<mma_tf32, 4, 1, 2, 3, 64, 4, 3, 4, rows_a, false, true, split>;
 template <bool rows_a, bool split> using of_32 = mma_product<mma_tf32, 4, 1, 2, 2, 64, 4, 3, 4, rows_a, false, true, split>;
@@ -443,17 +462,21 @@ static const planes_kernel kernels[][KINDS] = {
   { KERNEL(of_48, false, false, 180, 160), KERNEL(of_48, true, false, 90, 90), KERNEL(of_48, false, true, 140, 120) },
   { KERNEL(of_32, false, false, 150, 120), KERNEL(of_32, true, false, 80, 80), KERNEL(of_32, false, true, 120, 100) },
   { KERNEL(of_16, false, false, 90, 70), KERNEL(of_16, true, false, 60, 50), KERNEL(of_16, false, true, 70, 60) },
+  { KERNEL(wide, false, false, 220, 220), {}, KERNEL(wide, false, true, 180, 180) },
+  { KERNEL(deep, false, false, 190, 190), KERNEL(deep, true, false, 92, 92), KERNEL(deep, false, true, 150, 150) },
+  { KERNEL(deep_32, false, false, 140, 110), KERNEL(deep_32, true, false, 79, 79), KERNEL(deep_32, false, true, 110, 90) },
 };
-static const char *const names[] = { "128x64", "64x64", "128x48", "128x32", "128x16", nullptr };
+static const char *const names[] = { "128x64", "64x64", "128x48", "128x32", "128x16", "128x128", "128x64k32", "128x32k32", nullptr };
 enum { SIZES = sizeof kernels / sizeof *kernels };
 
-/* Nanoseconds of so many tiles of so many stages of 16 k. */
+/* Nanoseconds of so many tiles of so many stages of k. */
 static double cost(const planes_kernel *k, bool filter, double tiles, double steps, double bytes, int units)
 {
-  const double each = (double)k->bm * k->bn * 16 / k->rate[filter], room = (double)units * k->resident;
+  const double each = (double)k->bm * k->bn * k->bk / k->rate[filter], room = (double)units * k->resident;
   double cycles = 0;
   for (double left = tiles; left > 0; left -= room) {       /* full waves, then the remainder */
-    const double rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1, deep = left < room ? qn_max_i64(1, (int64_t)(left / units)) : k->resident;
+    const double rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
+    const double deep = left < room ? (double)qn_max_i64(1, (int64_t)(left / units)) : k->resident;
     const double stage = each * deep;
     cycles += rounds * ((steps + 3) * (stage > 450 ? stage : 450) + 1500 + 12.0 * k->bm * k->bn / k->threads * deep);
     left -= (rounds - 1) * room;
@@ -465,6 +488,15 @@ static double cost(const planes_kernel *k, bool filter, double tiles, double ste
 static void narrow_strides(int32_t (&to)[5], const int64_t (&from)[5])
 {
   for (int i = 0; i < 5; i++) to[i] = (int32_t)from[i];
+}
+
+/* Are the pixels of all images in units of four that lie side by side, and aligned? */
+static bool by_fours(const qn_value *v)
+{
+  int64_t pixels = 1;
+  bool fits = v->align >= 4 * (uint32_t)qn_kit_bytes(v->dtype) && (v->dim[1] == 1 || v->stride[1] % 4 == 0);
+  for (int d = v->rank - 1; d >= 2; d--) fits = fits && (v->dim[d] == 1 || v->stride[d] == pixels), pixels *= v->dim[d];
+  return fits && pixels % 4 == 0 && (v->dim[0] == 1 || v->stride[0] % 4 == 0);
 }
 
 static qn_status check(const qn_request *r, const cuda_conv_problem *c, qn_prepared *out)
@@ -509,7 +541,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   if (fields > BITS)
     return qn_refuse(out, "bits of a word for taps that padding may hide", "w", "filters of fewer taps", "%lld", (long long)fields);
-  const int64_t table = filter ? 0 : taps * (int64_t)sizeof(planes_tap), m = filter ? channels * taps : pixels, k = filter ? pixels : channels * taps;
+  const int64_t table = filter ? 0 : taps * (int64_t)sizeof(planes_tap);
+  const int64_t m = filter ? channels * taps : pixels, k = filter ? pixels : channels * taps;
   if (qn_max_i64(m, k) > INT32_MAX - 512) return qn_refuse(out, "rows and sums that 31 bits count", "x", "fewer", "%s", "more");
   if (!filter) {
     qn_request alone = *r;
@@ -520,6 +553,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
       return qn_refuse(out, "tensors that 31 bits address", "y", "fewer than 2^31 elements", "%s", "more");
     p.steps = chain.steps;
   }
+  bool fours = taps == 1 && classes == 1 && by_fours(gathered) && (!filter || by_fours(c.y));
+  for (int d = 0; d < 3; d++) fours = fours && c.size[d] == 1 && c.stride[d] == 1 && p.field[d] < 0;
   int64_t stride[5];
   cuda_conv_strides(stride, gathered);
   narrow_strides(p.gathered_stride, stride);
@@ -544,7 +579,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.by_dhw = cuda_divide_by((int64_t)p.extent[0] * p.extent[1] * p.extent[2]);
   if (classes * c.groups > 65535) return qn_refuse(out, "a grid of blocks", "x", "at most 65535 groups, of each of the stride's remainders",
                                                    "%lld", (long long)(classes * c.groups));
-  const double bytes = (double)qn_kit_bytes(gathered->dtype) * ((double)qn_elements(c.x) + (double)qn_elements(c.y) + (double)qn_elements(c.w));
+  const double bytes =
+    (double)qn_kit_bytes(gathered->dtype) * ((double)qn_elements(c.x) + (double)qn_elements(c.y) + (double)qn_elements(c.w));
   const double sum = filter ? (double)k : (double)channels * (double)(c.size[0] * c.size[1] * c.size[2]) / (double)classes;
   const bool one_order = r->demands->determinism >= QN_DET_BATCH && !filter;
   double least = 0;
@@ -552,14 +588,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int best = -1;
   for (int i = 0; i < SIZES && !(one_order && best >= 0); i++) {
     const planes_kernel *kernel = &kernels[i][kind];
-    if ((r->variant && strcmp(r->variant, names[i])) || kernel->shared[filter] + table > (int64_t)r->device->shared_per_block)
-      continue;
-    const int64_t tiles = qn_ceil_div(m, kernel->bm) * qn_ceil_div(columns, kernel->bn), room = (int64_t)r->device->units * kernel->resident;
+    if (!kernel->threads || (r->variant && strcmp(r->variant, names[i]))) continue;
+    if (kernel->shared[filter] + table > (int64_t)r->device->shared_per_block) continue;
+    const int64_t tiles = qn_ceil_div(m, kernel->bm) * qn_ceil_div(columns, kernel->bn);
+    const int64_t room = (int64_t)r->device->units * kernel->resident;
     for (int rounds = 1; rounds <= (filter ? 3 : 1); rounds++) {
       int64_t parts = 1;
       if (filter) parts = qn_max_i64(qn_min_i64(rounds * room / (tiles * c.groups), k / 128), qn_ceil_div(k, SUM));
       if (parts > 1 && (uint64_t)(parts * p.elements * 4) > r->demands->workspace_limit) continue;
-      double t = cost(kernel, filter, (double)(tiles * classes * c.groups * parts), sum / (double)parts / 16, bytes, (int)r->device->units);
+      const double units = (double)(tiles * classes * c.groups * parts);
+      double t = cost(kernel, filter, units, sum / (double)parts / kernel->bk, bytes, (int)r->device->units);
       if (parts > 1) t += 2000 + (double)(parts * p.elements * 4) / 2000;
       if (best < 0 || t < least) best = i, least = t, best_parts = parts;
     }
@@ -572,11 +610,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "", "", "%lld", (long long)tiles);
   p.tiles_n = (int32_t)tiles_n;
   p.dtype = gathered->dtype, p.out_dtype = written->dtype;
-  p.share = (int32_t)qn_round_up(qn_ceil_div(k, best_parts), 16);
+  p.share = (int32_t)qn_round_up(qn_ceil_div(k, best_parts), kernel->bk);
   const int64_t parts = filter ? qn_ceil_div(k, p.share) : 1;
   if (parts > 1) p.out_dtype = QN_F32;
   if (parts > 65535) return qn_refuse(out, "a grid of blocks", "x", "fewer pixels", "%lld", (long long)k);
-  cuda_conv_kernel *launch = cuda_conv_kernel_begin(out, kernel->function[filter], &p, sizeof p);
+  cuda_conv_kernel *launch = cuda_conv_kernel_begin(out, kernel->function[filter][fours], &p, sizeof p);
   if (!launch) return QN_NO_MEMORY;
   launch->grid[0] = (uint32_t)tiles, launch->grid[1] = (uint32_t)parts, launch->grid[2] = (uint32_t)(classes * c.groups);
   launch->threads = (uint32_t)kernel->threads;
