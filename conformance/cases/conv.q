@@ -231,3 +231,8 @@ conv_forward x=f32/1x24x13x7/nhwc w=f32/24x8x3x3/nhwc stride=2 pad=1 groups=3 ; 
 conv_forward x=f32/2x36x5x19/nhwc w=f32/36x2x3x5/nhwc pad=1,2 dilation=1,2 groups=18
 conv_forward x=f32/1x37x8x21/nhwc w=f32/3x37x3x3/nhwc pad=1 bias=f32/3
 conv_forward x=f32/2x96x1x17/nhwc w=f32/80x48x1x3/nhwc pad=0,1 groups=2
+# windows gathered from planes: groups of 24, a tap alone by fours, few channels of volumes, long filters, infinity beside padding
+conv_forward x=f32/3x72x7x9 w=f32/48x24x3x3 bias=f32/48 pad=1 groups=3 ; as=f16
+conv_forward x=f32/3x20x6x6 w=f32/50x10x1x1 bias=f32/50 groups=2 ; as=bf16
+conv_forward x=f16/1x2x7x9x10 w=f16/70x2x3x3x2 pad=1 dilation=2,1,1
+conv_forward x=f32/2x5x40 w=f32/33x5x25 pad=12 ; fill=int x.fill=special

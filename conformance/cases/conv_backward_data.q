@@ -182,3 +182,9 @@ conv_backward_data dy=e5m2/2x8x4x4 w=e4m3/8x3x4x4 dx=bf16/2x3x16x16 stride=4
 conv_backward_data dy=f32/2x37x10x9/nhwc w=f32/37x3x3x3/nhwc dx=f32/2x3x20x18/nhwc stride=2 pad=1
 conv_backward_data dy=f32/1x40x9x11/nhwc w=f32/40x4x3x3/nhwc pad=1 groups=10
 conv_backward_data dy=f32/2x24x7x4/nhwc w=f32/24x8x3x3/nhwc dx=f32/2x24x13x7/nhwc stride=2 pad=1 groups=3 ; fill=int dy.fill=special
+# more planes than are computed at a time, of all remainders of the stride
+conv_backward_data dy=f32/2x11x31x33 w=f32/11x1x3x3 dx=f32/2x11x62x65 stride=2 pad=1 groups=11
+# windows gathered from planes: strides with dilation, groups of 24, a tap alone by fours
+conv_backward_data dy=f32/1x8x7x7 w=f32/8x6x3x3 dx=f32/1x6x21x21 stride=3 dilation=2 pad=1 ; as=bf16
+conv_backward_data dy=f32/3x48x7x9 w=f32/48x24x3x3 pad=1 groups=2 ; as=f16
+conv_backward_data dy=f32/3x50x6x6 w=f32/50x10x1x1 groups=2 ; as=bf16 fill=int dy.fill=special

@@ -185,3 +185,7 @@ conv_backward_filter x=f32/3x3x22x31/nhwc dy=f32/3x37x11x16/nhwc dw=f32/37x3x7x7
 conv_backward_filter x=f32/2x33x21x18/nhwc dy=f32/2x33x21x18/nhwc dw=f32/33x1x5x3/nhwc pad=2,1 groups=33
 # and by planes: rows of dy beside infinite x
 conv_backward_filter x=f32/2x6x14x19 dy=f32/2x12x14x19 dw=f32/12x1x3x3 pad=1 groups=6 ; fill=int x.fill=special
+# windows gathered from planes: sums in parts, a tap alone by fours, few channels of volumes
+conv_backward_filter x=f32/9x20x16x18 dy=f32/9x96x16x18 groups=2 ; as=f16
+conv_backward_filter x=f16/3x3x9x20x21 dy=f16/3x5x9x20x21 pad=1
+conv_backward_filter x=f32/3x48x7x9 dy=f32/3x48x4x5 dw=f32/48x24x3x3 pad=1 stride=2 groups=2 ; as=bf16 fill=int x.fill=special

@@ -21,6 +21,7 @@
 #define STRIP_FLOATS 12288                /* of copied source: with its sums it fits a first- or second-level cache */
 #define VECTORS 4                         /* accumulators in flight */
 #define BLOCK (VECTORS * CPU_LANES)
+#define PLANES_BYTES 131072               /* of dx, all of whose phases are computed while it is in a cache */
 #define SLACK (VECTORS * LANES_MAX)
 #define LANES_MAX 16                      /* of any instruction set's copy: prepare is common to all */
 
@@ -30,7 +31,7 @@ typedef struct depthwise {
   int64_t  shift[3];                      /* the least source position that a tap of the first pixel reads, on each axis */
   int64_t  lines, line;                   /* by planes: source lines of a strip; floats between lines of the same remainder */
   int64_t  rows;                          /* of a strip's output */
-  int64_t  per_thread;                    /* floats of workspace */
+  int64_t  per_thread, most;              /* floats of workspace: of this phase, of any */
   cpu_follow follow;
 } depthwise;
 
@@ -262,6 +263,34 @@ static void run_planes(const depthwise *d, int threads, float *workspace)
   }
 }
 
+/* All phases of some planes before the next planes: each phase writes a part of every line of dx. */
+static void run_phases(const depthwise *problem, int threads, void *const *ptr, float *workspace)
+{
+  const qn_value *dx = &problem->conv.y_is;
+  const int64_t channels = dx->dim[1], planes = dx->dim[0] * channels, bytes = qn_elements(dx) / planes * qn_kit_bytes(dx->dtype);
+  const int64_t block = qn_max_i64(1, qn_min_i64(PLANES_BYTES / bytes, planes / threads));
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+  for (int64_t first = 0; first < planes; first += block) {
+#ifdef _OPENMP
+    float *const work = workspace + omp_get_thread_num() * problem->most;
+#else
+    float *const work = workspace;
+#endif
+    depthwise d = *problem;
+    for (int64_t phase = 0; phase < d.conv.phases; phase++) {
+      cpu_conv_phase(&d.conv, phase);
+      const cpu_window *w = &d.conv.window;
+      if (w->pixels == 0) continue;
+      size_up(&d);
+      cpu_conv_bind(&d.conv, ptr);
+      for (int64_t plane = first; plane < qn_min_i64(planes, first + block); plane++)
+        for (int64_t z = 0; z < w->axis[0].n; z++)
+          for (int64_t y0 = 0; y0 < w->axis[1].n; y0 += d.rows)
+            strip(&d, plane / channels, plane % channels, z, y0, qn_min_i64(d.rows, w->axis[1].n - y0), work);
+    }
+  }
+}
+
 static void run_channels(const depthwise *d, int threads, float *laid)
 {
   const cpu_conv *conv = &d->conv;
@@ -336,6 +365,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     cpu_conv_phase(&d.conv, phase);
     const uint64_t bytes = (uint64_t)size_up(&d) * sizeof(float);
     if (bytes > p->workspace) p->workspace = bytes;
+    if (d.per_thread > d.most) d.most = d.per_thread;
   }
   d.conv.flat = flat;
   p->n_ops = 1 + (uint32_t)d.follow.taken;
@@ -353,6 +383,11 @@ qn_status CPU_NAME(cpu_conv_depthwise_run)(const qn_prepared *p, const qn_launch
   depthwise d = *(const depthwise *)p->state;
   if (d.follow.taken) cpu_follow_bind(&d.follow, &d.conv.epilogue, launch->ptr);
   const int64_t planes = d.conv.y_is.dim[0] * d.conv.y_is.dim[1];
+  if (d.conv.phases > 1 && !d.by_channels) {
+    const int64_t work = qn_elements(&d.conv.y_is) + d.conv.window.taps * qn_elements(&d.conv.source_is);
+    if (work) run_phases(&d, (int)qn_min_i64(cpu_threads(launch, work), d.conv.threads), launch->ptr, launch->workspace);
+    return QN_OK;
+  }
   for (int64_t phase = 0; phase < d.conv.phases; phase++) {
     if (d.conv.phases > 1) {
       cpu_conv_phase(&d.conv, phase);

@@ -30,8 +30,8 @@ typedef struct cuda_conv_mma {
 typedef struct cuda_conv_mma_kernel { int32_t bm, bn, bk, threads, resident, rate, shared; const void *function; } cuda_conv_mma_kernel;
 
 /* The compiled tiles. (A kernel's rate: multiply-adds a cycle and SM, for estimates.) */
-#define CUDA_CONV_MMA_TILES(X) X(128, 128) X(64, 64)
-enum { CUDA_CONV_MMA_SIZES = 2 };
+#define CUDA_CONV_MMA_TILES(X) X(128, 128) X(64, 64) X(128, 32) X(32, 128)
+enum { CUDA_CONV_MMA_SIZES = 4 };
 
 #ifdef __cplusplus
 extern "C" {

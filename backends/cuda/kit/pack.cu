@@ -60,33 +60,46 @@ __device__ __forceinline__ void pack_operand(const cuda_pack &p, uint32_t *to, c
   constexpr int per_word = 4 / sizeof(T), words = PACK_K / per_word, width = PACK_K + per_word;
   T *tile = (T *)shared;                                    /* PACK_ROWS by width */
   int64_t pitch = p.pitch / per_word, end = p.split ? p.pitch / 2 : p.pitch;          /* pitch in words, end in elements */
-  int64_t k0 = blockIdx.x * (int64_t)PACK_K, bands = (p.rows + PACK_ROWS - 1) / PACK_ROWS;
-  bool along_rows = p.row_stride < p.k_stride && p.rows > 1;
+  int64_t k0 = blockIdx.x * (int64_t)PACK_K;
+  const uint32_t bands = (uint32_t)((p.rows + PACK_ROWS - 1) / PACK_ROWS), all = bands * (uint32_t)(p.batch[0] * p.batch[1]);
+  const bool along_rows = p.row_stride < p.k_stride && p.rows > 1;
   if (k0 >= end) return;
-  for (int64_t i = blockIdx.y; i < bands * p.batch[0] * p.batch[1]; i += gridDim.y) {
-    int64_t row0 = i % bands * PACK_ROWS, batch = i / bands, b1 = batch / p.batch[0], b0 = batch - b1 * p.batch[0];
+  constexpr int turns = PACK_ROWS * PACK_K / PACK_THREADS;
+  /* this thread's first element to be read, and the step to its next; its first word to be written */
+  const int r = along_rows ? threadIdx.x % PACK_ROWS : threadIdx.x / PACK_K;
+  const int k = along_rows ? threadIdx.x / PACK_ROWS : threadIdx.x % PACK_K;
+  const int down = along_rows ? 0 : PACK_THREADS / PACK_K, across = along_rows ? PACK_THREADS / PACK_ROWS : 0;
+  const int64_t step = down * p.row_stride + across * p.k_stride;
+  constexpr int lines = PACK_THREADS / words;
+  const int line = threadIdx.x / words, w = threadIdx.x % words;
+  for (uint32_t i = blockIdx.y; i < all; i += gridDim.y) {
+    const uint32_t batch = i / bands, b1 = batch / (uint32_t)p.batch[0], b0 = batch - b1 * (uint32_t)p.batch[0];
+    const int64_t row0 = (i - batch * bands) * (int64_t)PACK_ROWS;
     const From *base = from + b0 * p.batch_stride[0] + b1 * p.batch_stride[1];
     if (p.k_stride == 1 && !p.split && p.pitch * sizeof(T) % 16 == 0) {
       pack_rows(p, (T *)to + (batch * p.rows + row0) * p.pitch, base + row0 * p.row_stride, row0, k0);
       continue;
     }
+    const From *at = base + (row0 + r) * p.row_stride + (k0 + k) * p.k_stride;
+    const int rows_left = (int)min(p.rows - row0, (int64_t)PACK_ROWS) - r, k_left = (int)min(p.k - k0, (int64_t)PACK_K) - k;
+    T v[turns];                           /* all are under way before the first is needed */
 #pragma unroll
-    for (int j = 0; j < PACK_ROWS * PACK_K / PACK_THREADS; j++) {
-      int at = threadIdx.x + j * PACK_THREADS, r = along_rows ? at % PACK_ROWS : at / PACK_K, k = along_rows ? at / PACK_ROWS : at % PACK_K;
-      T v = 0;
-      if (row0 + r < p.rows && k0 + k < p.k) v = pack_element<T>(p, base[(row0 + r) * p.row_stride + (k0 + k) * p.k_stride]);
-      tile[r * width + k] = v;
+    for (int j = 0; j < turns; j++) {
+      v[j] = 0;
+      if (j * down < rows_left && j * across < k_left) v[j] = pack_element<T>(p, at[j * step]);
     }
+#pragma unroll
+    for (int j = 0; j < turns; j++) tile[(r + j * down) * width + k + j * across] = v[j];
     __syncthreads();
+    uint32_t *row = to + (batch * p.rows + row0 + line) * pitch + k0 / per_word + w;
+    if (k0 + w * per_word < end)
 #pragma unroll
-    for (int at = threadIdx.x; at < PACK_ROWS * words; at += PACK_THREADS) {
-      int r = at / words, w = at % words;
-      if (row0 + r >= p.rows || k0 + w * per_word >= end) continue;
-      uint32_t *row = to + (batch * p.rows + row0 + r) * pitch + k0 / per_word + w,
-               word = *(const uint32_t *)&tile[r * width + w * per_word];
-      if (sizeof(T) == 4 && p.split) mma_split(__uint_as_float(word), row[0], row[end]);
-      else row[0] = word;
-    }
+      for (int j = 0; j < PACK_ROWS / lines; j++, row += lines * pitch) {
+        if (row0 + line + j * lines >= p.rows) break;
+        const uint32_t word = *(const uint32_t *)&tile[(line + j * lines) * width + w * per_word];
+        if (sizeof(T) == 4 && p.split) mma_split(__uint_as_float(word), row[0], row[end]);
+        else row[0] = word;
+      }
     __syncthreads();
   }
 }
