@@ -167,6 +167,18 @@ attention_backward dy=f16/1x2x300x64 q=f16/1x2x300x64 k=f16/1x1x270x64 v=f16/1x1
 attention_backward dy=bf16/1x1x3x8 q=bf16/1x1x3x8 k=bf16/1x1x0x8 v=bf16/1x1x0x8 y=bf16/1x1x3x8 lse=f32/1x1x3 dv=?
 attention_backward dy=bf16/1x1x0x8 q=bf16/1x1x0x8 k=bf16/1x1x5x8 v=bf16/1x1x5x8 y=bf16/1x1x0x8 lse=f32/1x1x0 dv=?
 
+# ragged: an empty sequence, tokens of none, lengths; queries or keys alone
+attention_backward dy=bf16/1x2x150x16 q=bf16/1x2x150x16 k=bf16/1x1x170x16 v=bf16/1x1x170x16 y=bf16/1x2x150x16 lse=f32/1x2x150 q_starts=i32/4 kv_starts=i64/4 dv=? right=0 scale=0.02 ; q_starts.is=0,70,70,150 kv_starts.is=0,100,105,170 lse.is=3 as=f16,f32
+attention_backward dy=bf16/1x2x140x72 q=bf16/1x2x140x104 k=bf16/1x2x90x104 v=bf16/1x2x90x72 y=bf16/1x2x140x72 lse=f32/1x2x140 dlse=f32/1x2x140 q_starts=i64/3 kv_starts=i32/3 q_lengths=i32/2 kv_lengths=i32/2 bias=f32/2x1x140x1 mask=bool/1x2x1x90 blocks=u8/2x1x4x1 block_q=40 block_kv=16 slopes=f32/2 sink=f32/2 dsink=? dv=? left=60 right=20 dropout=0.3 seed=5 scale=0.02 ; q_starts.is=5,75,140 kv_starts.is=2,2,85 q_lengths.is=60,65 kv_lengths.is=0,70 lse.is=3 slopes.fill=pos blocks.fill=bits
+attention_backward dy=bf16/1x2x100x8 q=bf16/1x2x100x8 k=bf16/2x1x70x8 v=bf16/2x1x70x8 y=bf16/1x2x100x8 lse=f32/1x2x100 q_starts=i32/3 dv=? right=0 align=top_left scale=0.02 ; q_starts.is=0,64,100 lse.is=3
+attention_backward dy=bf16/2x2x70x8 q=bf16/2x2x70x8 k=bf16/1x1x100x8 y=bf16/2x2x70x8 lse=f32/2x2x70 kv_starts=i32/3 value_size=8 scale=0.02 ; kv_starts.is=0,33,99 lse.is=3
+# the gradient of a bias, of one spread over sequences, heads, queries, keys, all of them; of rows that see nothing
+attention_backward dy=bf16/2x4x70x16 q=bf16/2x4x70x16 k=bf16/2x2x99x16 v=bf16/2x2x99x16 y=bf16/2x4x70x16 lse=f32/2x4x70 bias=f32/1x4x70x99 dbias=? dv=? right=0 softcap=4 scale=0.2 ; lse.is=4 as=f16,f32
+attention_backward dy=bf16/2x2x70x136 q=bf16/2x2x70x136 k=bf16/2x1x99x136 v=bf16/2x1x99x136 y=bf16/2x2x70x136 lse=f32/2x2x70 bias=bf16/2x1x1x99 dbias=? dv=? kv_lengths=i32/2 scale=0.02 ; lse.is=4 kv_lengths.is=99,40
+attention_backward dy=f32/2x2x70x24 q=f32/2x2x70x40 k=f32/2x2x99x40 v=f32/2x2x99x24 y=f32/2x2x70x24 lse=f32/2x2x70 bias=f16/1x2x70x1 mask=bool/1x1x70x99 dbias=f32/1x2x70x1 dv=? dropout=0.3 seed=3 left=30 scale=0.02 ; lse.is=4 as=bf16
+attention_backward dy=bf16/3x2x70x16 q=bf16/3x2x70x16 k=bf16/3x2x99x16 v=bf16/3x2x99x16 y=bf16/3x2x70x16 lse=f32/3x2x70 bias=f32/1x1x1x1 dbias=? dv=? q_lengths=i32/3 scale=0.02 ; lse.is=4 q_lengths.is=70,0,65
+attention_backward dy=bf16/1x2x70x16 q=bf16/1x2x70x16 k=bf16/1x2x99x16 v=bf16/1x2x99x16 y=bf16/1x2x70x16 lse=f32/1x2x70 bias=f32/1x1x70x99 dbias=? dv=? scale=0.02 ; lse.is=-inf,3
+
 # merge: shares, an empty part on either side and on both, which is not read; in place
 attention_merge y1=f32/3x1 lse1=f32/3 y2=f32/3x1 lse2=f32/3 lse=? ; y1.is=2,nan,4 lse1.is=0,-inf,1 y2.is=4,5,nan lse2.is=0,3,-inf y.is=3,5,4 lse.is=0.69314718,3,1 lse.within=1e-6
 attention_merge y1=f32/2x1 lse1=f32/2 y2=f32/2x1 lse2=f32/2 lse=? ; y1.is=nan,1 lse1.is=-inf,nan y2.is=nan,1 lse2.is=-inf,0 y.is=0,nan lse.is=-inf,nan

@@ -11,23 +11,10 @@ static const struct { uint32_t role; size_t at; } pointer[CUDA_ATTENTION_POINTER
 #define POINTER(NAME, field) { ROLE(NAME), offsetof(cuda_attention_gradient, field) }
   POINTER(LSE, lse), POINTER(DLSE, dlse), POINTER(SINK, sink), POINTER(DSINK, dsink), POINTER(Q_LENGTHS, q_lengths),
   POINTER(KV_LENGTHS, kv_lengths), POINTER(BIAS, bias), POINTER(MASK, mask), POINTER(BLOCKS, blocks),
-  POINTER(SLOPES, slopes),
+  POINTER(SLOPES, slopes), POINTER(Q_STARTS, q_starts), POINTER(KV_STARTS, kv_starts), POINTER(DBIAS, dbias),
 };
 
 static int32_t role(const qn_request *r, uint32_t which) { return qn_role(&r->op[0], which); }
-
-static bool simple(const qn_request *r, qn_prepared *out)
-{
-  static const struct { uint32_t role; const char *name; } not_taken[] = {
-    { ROLE(Q_STARTS), "q_starts" }, { ROLE(KV_STARTS), "kv_starts" }, { ROLE(DBIAS), "dbias" },
-  };
-  for (size_t i = 0; i < sizeof not_taken / sizeof *not_taken; i++)
-    if (role(r, not_taken[i].role) >= 0) {
-      qn_refuse(out, "neither ragged tensors nor the gradient of a bias", not_taken[i].name, "none", "%s", "one");
-      return false;
-    }
-  return true;
-}
 
 /* 16 bytes a load: elements side by side, other strides of whole pieces. */
 static bool loadable(const qn_value *v, const char *name, uint32_t dtype, bool wide, qn_prepared *out)
@@ -82,12 +69,16 @@ static void read_key(const qn_request *r, uint32_t which, int32_t *at, bool *hos
 static void read_scores(const qn_request *r, const qn_attention *attr, cuda_attention_gradient_request *to)
 {
   cuda_attention_gradient *a = &to->a;
-  const qn_value *bias = cuda_value(r, ROLE(BIAS)), *slopes = cuda_value(r, ROLE(SLOPES));
+  const qn_value *bias = cuda_value(r, ROLE(BIAS)), *dbias = cuda_value(r, ROLE(DBIAS)), *slopes = cuda_value(r, ROLE(SLOPES));
   strides_of(a->bias_stride, bias, 4), strides_of(a->mask_stride, cuda_value(r, ROLE(MASK)), 4);
   strides_of(a->blocks_stride, cuda_value(r, ROLE(BLOCKS)), 4);
   a->block_q = (int32_t)qn_min_i64(attr->block_q, 1 << 29), a->block_kv = (int32_t)qn_min_i64(attr->block_kv, 1 << 29);
   if (slopes) strides_of(a->slopes_stride + (slopes->rank == 1), slopes, slopes->rank);
   if (bias) a->bias_dtype = bias->dtype;
+  if (dbias) {
+    strides_of(a->dbias_stride, dbias, 4), a->dbias_dtype = dbias->dtype;
+    for (int i = 0; i < 4; i++) a->dbias_dim[i] = (int32_t)dbias->dim[i];
+  }
   a->softcap = (float)attr->softcap, a->threshold = (uint32_t)(attr->dropout * 65536 + 0.5);
   a->kept = a->threshold < 65536 ? (float)(65536.0 / (65536 - a->threshold)) : 0;
   to->changed = bias || slopes || role(r, ROLE(MASK)) >= 0 || role(r, ROLE(BLOCKS)) >= 0 || a->softcap > 0 || a->threshold;
@@ -101,7 +92,6 @@ qn_status cuda_attention_gradient_read(const qn_request *r, int64_t most, int64_
   const int64_t d = q->dim[3], dv = v ? v->dim[3] : attr->value_size, rows = 1 << 29;
   if (q->dtype != QN_BF16 && q->dtype != QN_F16 && q->dtype != QN_F32)
     return qn_refuse(out, "operands of 16 bits or f32", "q", "bf16, f16 or f32", "%s", qn_kit_name(q->dtype));
-  if (!simple(r, out)) return QN_UNSUPPORTED;
   if (d > most || dv > most) {
     char needed[24];
     snprintf(needed, sizeof needed, "%d", (int)most);
@@ -113,18 +103,22 @@ qn_status cuda_attention_gradient_read(const qn_request *r, int64_t most, int64_
   read_key(r, ROLE(OFFSET), &to->offset, &to->offset_host, &to->offset_dtype);
 
   cuda_attention_gradient *a = &to->a;
-  const int64_t heads[2] = { q->dim[1], k->dim[1] }, extent[2] = { q->dim[2], k->dim[2] };
-  a->batch = (int32_t)q->dim[0], a->heads = (int32_t)heads[0], a->group = a->share = heads[1] ? (int32_t)(heads[0] / heads[1]) : 1;
+  const qn_value *starts[2] = { cuda_value(r, ROLE(Q_STARTS)), cuda_value(r, ROLE(KV_STARTS)) };
+  const int64_t heads[2] = { q->dim[1], k->dim[1] }, extent[2] = { q->dim[2], k->dim[2] },
+                batch = starts[0] ? starts[0]->dim[0] - 1 : starts[1] ? starts[1]->dim[0] - 1 : q->dim[0];
+  if (batch < 1 && (starts[0] || starts[1]))
+    return qn_refuse(out, "at least one sequence", starts[0] ? "q_starts" : "kv_starts", "2 elements", "%lld", (long long)batch + 1);
+  a->batch = (int32_t)batch, a->heads = (int32_t)heads[0], a->group = a->share = heads[1] ? (int32_t)(heads[0] / heads[1]) : 1;
   a->queries = (int32_t)extent[0], a->keys = (int32_t)extent[1];
-  a->padded = (int32_t)qn_round_up(extent[0], tile);
+  a->padded = (int32_t)(starts[0] ? (extent[0] / tile + batch) * tile : qn_round_up(extent[0], tile));
   for (int i = 0; i < 2; i++) {
-    const int64_t tiles = qn_ceil_div(extent[i], i ? keys : tile) * q->dim[0] * heads[i];
-    if (extent[i] >= rows || q->dim[0] * heads[0] * a->padded / 8 > INT32_MAX || tiles > INT32_MAX)
+    const int64_t tiles = (starts[i] ? extent[i] / (i ? keys : tile) + batch : qn_ceil_div(extent[i], i ? keys : tile) * batch) * heads[i];
+    if (extent[i] >= rows || batch * heads[0] * a->padded / 8 > INT32_MAX || tiles > INT32_MAX)
       return qn_refuse(out, "fewer than 2^29 queries and keys, 2^31 tiles, 2^34 rows of q", i ? "k" : "q", "fewer", "%lld",
                        (long long)qn_max_i64(tiles, extent[i]));
     /* A head's other side, and those that share it, within 32 MB. */
     const int64_t bytes = qn_max_i64(1, extent[!i] * (i ? a->group : 1) * (d + dv) * 2);
-    a->section[!i] = (int32_t)qn_min_i64(qn_max_i64(1, q->dim[0] * heads[i]), qn_max_i64(1, (32 << 20) / bytes) * (i ? 1 : a->group));
+    a->section[!i] = (int32_t)qn_min_i64(qn_max_i64(1, batch * heads[i]), qn_max_i64(1, (32 << 20) / bytes) * (i ? 1 : a->group));
   }
   a->left = attr->left < 0 || attr->left >= rows ? -1 : (int32_t)attr->left;
   a->right = attr->right < 0 || attr->right >= rows ? -1 : (int32_t)attr->right;
@@ -135,18 +129,29 @@ qn_status cuda_attention_gradient_read(const qn_request *r, int64_t most, int64_
   const qn_value *ql = cuda_value(r, ROLE(Q_LENGTHS)), *kl = cuda_value(r, ROLE(KV_LENGTHS));
   strides_of(&a->q_lengths_stride, ql, 1), a->q_lengths_i64 = ql && ql->dtype == QN_I64;
   strides_of(&a->kv_lengths_stride, kl, 1), a->kv_lengths_i64 = kl && kl->dtype == QN_I64;
+  strides_of(&a->q_starts_stride, starts[0], 1), a->q_starts_i64 = starts[0] && starts[0]->dtype == QN_I64;
+  strides_of(&a->kv_starts_stride, starts[1], 1), a->kv_starts_i64 = starts[1] && starts[1]->dtype == QN_I64;
+  to->ragged[0] = starts[0], to->ragged[1] = starts[1];
   read_scores(r, attr, to);
   return QN_OK;
 }
 
-int64_t cuda_attention_gradient_tiles(const cuda_attention_gradient *a, int which, int64_t tile)
+int64_t cuda_attention_gradient_statistics(const cuda_attention_gradient_request *of)
 {
-  return qn_ceil_div(which ? a->keys : a->queries, tile) * a->batch * (which ? a->heads / a->group : a->heads);
+  return (int64_t)(of->ragged[0] ? 1 : of->a.batch) * of->a.heads * of->a.padded;
 }
 
-double cuda_attention_gradient_visits(const cuda_attention_gradient *a, int which)
+int64_t cuda_attention_gradient_tiles(const cuda_attention_gradient_request *of, int which, int64_t tile)
 {
-  const double other = which ? a->queries : a->keys,
+  const cuda_attention_gradient *a = &of->a;
+  const int64_t rows = which ? a->keys : a->queries;
+  return (of->ragged[which] ? rows / tile + a->batch : qn_ceil_div(rows, tile) * a->batch) * (which ? a->heads / a->group : a->heads);
+}
+
+double cuda_attention_gradient_visits(const cuda_attention_gradient_request *of, int which)
+{
+  const cuda_attention_gradient *a = &of->a;
+  const double other = (double)(which ? a->queries : a->keys) / (of->ragged[!which] ? (double)qn_max_i64(1, a->batch) : 1),
                near = a->left < 0 || a->right < 0 ? other : (double)a->left + a->right + CUDA_ATTENTION_BLOCK;
   return (near < other ? near : a->left < 0 && a->right < 0 ? other : 0.5 * other) + CUDA_ATTENTION_BLOCK / 2;
 }

@@ -29,7 +29,36 @@ template <int kind> __device__ __forceinline__ void attention_eight(float (&x)[8
   for (int i = 0; i < 8; i++) x[i] = attention_value<kind>((uint16_t)(w[i / 2] >> 16 * (i % 2)));
 }
 
-/* Of row i of q: lse log2 e and D. */
+/* Sequence b of ragged rows: the first of them; n: in, of all, out, of the sequence; tile: of a head's tiles of BLOCK rows its first, where
+ * each sequence begins a tile, since (x + y) / BLOCK + 1 >= x / BLOCK + (y + BLOCK - 1) / BLOCK. */
+template <int BLOCK>
+__device__ __forceinline__ int attention_start(const void *starts, int64_t stride, int i64, int b, int &n, int &tile)
+{
+  const int64_t all = n;
+  auto at = [&](int of) {
+    const int64_t x = i64 ? ((const int64_t *)starts)[of * stride] : ((const int32_t *)starts)[of * stride];
+    return (int)(x < 0 ? 0 : x > all ? all : x);
+  };
+  const int first = at(b);
+  n = max(0, at(b + 1) - first), tile = first / BLOCK + b;
+  return first;
+}
+/* The sequence of a head's tile, which it may have no rows in. */
+template <int BLOCK>
+__device__ __forceinline__ int attention_sequence_of(const void *starts, int64_t stride, int i64, int sequences, int all, int tile)
+{
+  int low = 0, high = sequences - 1;
+  while (low < high) {
+    const int middle = (low + high + 1) / 2;
+    int n = all, first;
+    attention_start<BLOCK>(starts, stride, i64, middle, n, first);
+    if (first <= tile) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/* Of row i of q, counted from its sequence's or, if ragged, its head's first: lse log2 e and D. */
 __device__ __forceinline__ float *attention_statistics_at(const cuda_attention_gradient &a, int b, int h, int i)
 {
   const int in = i % CUDA_ATTENTION_BLOCK;
@@ -45,10 +74,19 @@ __device__ __forceinline__ float2 attention_statistics_of(const cuda_attention_g
 template <int kind> __global__ void __launch_bounds__(128) attention_statistics(const __grid_constant__ cuda_attention_gradient a)
 {
   const int64_t row = blockIdx.x * (int64_t)8 + threadIdx.x / 16;
-  const int head = (int)(row / a.padded), i = (int)(row % a.padded), b = head / a.heads, h = head % a.heads, lane = threadIdx.x % 16;
+  const int head = (int)(row / a.padded), place = (int)(row % a.padded), b = head / a.heads, h = head % a.heads, lane = threadIdx.x % 16;
+  int i = place, has = a.queries, first = 0, sequence = b;
+  if (a.q_starts) {
+    sequence = attention_sequence_of<CUDA_ATTENTION_BLOCK>(a.q_starts, a.q_starts_stride, a.q_starts_i64, a.batch, has,
+                                                           place / CUDA_ATTENTION_BLOCK);
+    int tile;
+    first = attention_start<CUDA_ATTENTION_BLOCK>(a.q_starts, a.q_starts_stride, a.q_starts_i64, sequence, has, tile);
+    i = place - tile * CUDA_ATTENTION_BLOCK;
+  }
   float lse = -INFINITY, sum = 0;
-  if (i < attention_length(a.q_lengths, b * a.q_lengths_stride, a.q_lengths_i64, a.queries))
-    lse = a.lse[b * a.lse_stride[0] + h * a.lse_stride[1] + i * a.lse_stride[2]];
+  if (i >= 0 && i < attention_length(a.q_lengths, sequence * a.q_lengths_stride, a.q_lengths_i64, has))
+    lse = a.lse[b * a.lse_stride[0] + h * a.lse_stride[1] + (first + i) * a.lse_stride[2]];
+  i += first;
   for (int c = lane * 8; c < a.y.size && lse != -INFINITY; c += 128) {
     float dy[8], y[8];
     attention_eight<kind>(dy, a.dy, b * a.dy.stride[0] + h * a.dy.stride[1] + i * a.dy.stride[2] + c);
@@ -61,7 +99,7 @@ template <int kind> __global__ void __launch_bounds__(128) attention_statistics(
   if (lane) return;
   if (a.turns && row < a.n_turns) a.turns[row] = 0;
   if (a.dlse && lse != -INFINITY) sum -= a.dlse[b * a.dlse_stride[0] + h * a.dlse_stride[1] + i * a.dlse_stride[2]];
-  float *to = attention_statistics_at(a, b, h, i);
+  float *to = attention_statistics_at(a, b, h, place);
   to[0] = lse == -INFINITY ? ATTENTION_UNSEEN : lse * 1.44269504f, to[CUDA_ATTENTION_BLOCK] = sum;
 }
 
@@ -72,7 +110,7 @@ template <int kind> __global__ void __launch_bounds__(1024) attention_sink_gradi
   const int h = blockIdx.x;
   const float sink = a.sink[h * a.sink_stride] * 1.44269504f;
   float sum = 0;
-  for (int b = 0; b < a.batch; b++) {
+  for (int b = 0; b < (a.q_starts ? 1 : a.batch); b++) {
     for (int i = threadIdx.x; i < a.padded; i += 1024) {
       const float2 of = attention_statistics_of(a, b, h, i);
       if (of.x != ATTENTION_UNSEEN) sum = fmaf(-fn_exp2(sink - of.x), of.y, sum);
@@ -82,45 +120,84 @@ template <int kind> __global__ void __launch_bounds__(1024) attention_sink_gradi
   if (threadIdx.x == 0) a.dsink[h * a.dsink_stride] = sum;
 }
 
+/* Zeros: gradients of ragged rows, of which some may be no sequence's. 16 lanes a row. */
+template <int kind> __global__ void __launch_bounds__(128) attention_gradient_clear(const __grid_constant__ cuda_attention_gradient a)
+{
+  auto clear = [&](const cuda_attention_rows &r, int heads, int rows) {
+    for (int64_t row = blockIdx.x * (int64_t)8 + threadIdx.x / 16; row < (int64_t)heads * rows; row += gridDim.x * (int64_t)8)
+      for (int c = threadIdx.x % 16 * 8; c < r.size; c += 128) {
+        const int64_t at = row / rows * r.stride[1] + row % rows * r.stride[2] + c;
+        const bool wide = r.f32 || kind == MMA_3XTF32;
+        uint4 *to = (uint4 *)((char *)r.p + at * (wide ? 4 : 2));
+        to[0] = make_uint4(0, 0, 0, 0);
+        if (wide) to[1] = make_uint4(0, 0, 0, 0);
+      }
+  };
+  if (a.q_starts) clear(a.dq, a.heads, a.queries);
+  if (!a.kv_starts) return;
+  clear(a.dk, a.heads / a.group, a.keys);
+  if (a.dv.p) clear(a.dv, a.heads / a.group, a.keys);
+}
+
 /* ---- tiles --------------------------------------------------------------------------------------------------------- */
 
 /* A tile of own rows, and which of the other side's they see: row r those from r + shift - before to r + shift + after. */
 struct attention_own {
   int b, h, row0, own, other, shift, before, after;         /* own, other: how many rows the sequence has */
+  int rows, own_b, own0, other_b, other0, first, statistics;          /* rows: whose results are stored; where those of the sequence lie */
   __device__ __forceinline__ int low(int r) const { return before < 0 ? 0 : max(0, r + shift - before); }
   __device__ __forceinline__ int high(int r) const { return r >= own ? -1 : after < 0 ? other - 1 : min(other - 1, r + shift + after); }
 };
-template <bool KEYS> __device__ __forceinline__ attention_own attention_own_of(const cuda_attention_gradient &a, int b, int h, int row0)
+template <bool KEYS, bool RAGGED = false>
+__device__ __forceinline__ attention_own attention_own_of(const cuda_attention_gradient &a, int b, int h, int row0)
 {
   attention_own t = { b, h, row0 };
-  const int queries = attention_length(a.q_lengths, b * a.q_lengths_stride, a.q_lengths_i64, a.queries),
-            keys = attention_length(a.kv_lengths, b * a.kv_lengths_stride, a.kv_lengths_i64, a.keys),
-            shift = a.top_left ? 0 : keys - queries;
+  int queries = a.queries, keys = a.keys, q0 = 0, k0 = 0, q_tile = 0, k_tile;
+  if (RAGGED && a.q_starts)
+    q0 = attention_start<CUDA_ATTENTION_BLOCK>(a.q_starts, a.q_starts_stride, a.q_starts_i64, b, queries, q_tile);
+  if (RAGGED && a.kv_starts)
+    k0 = attention_start<CUDA_ATTENTION_BLOCK>(a.kv_starts, a.kv_starts_stride, a.kv_starts_i64, b, keys, k_tile);
+  queries = attention_length(a.q_lengths, b * a.q_lengths_stride, a.q_lengths_i64, queries);
+  keys = attention_length(a.kv_lengths, b * a.kv_lengths_stride, a.kv_lengths_i64, keys);
+  const int shift = a.top_left ? 0 : keys - queries, q_b = RAGGED && a.q_starts ? 0 : b, k_b = RAGGED && a.kv_starts ? 0 : b;
   t.own = KEYS ? keys : queries, t.other = KEYS ? queries : keys, t.shift = KEYS ? -shift : shift;
   t.before = KEYS ? a.right : a.left, t.after = KEYS ? a.left : a.right;
+  t.own_b = KEYS ? k_b : q_b, t.other_b = KEYS ? q_b : k_b, t.own0 = KEYS ? k0 : q0, t.other0 = KEYS ? q0 : k0;
+  t.first = q_tile * CUDA_ATTENTION_BLOCK, t.statistics = q_b;
+  t.rows = RAGGED && (KEYS ? a.kv_starts : a.q_starts) ? t.own : KEYS ? a.keys : a.queries;
   return t;
 }
-template <bool KEYS, int BLOCK = CUDA_ATTENTION_BLOCK>
+template <bool KEYS, int BLOCK = CUDA_ATTENTION_BLOCK, bool RAGGED = false>
 __device__ __forceinline__ attention_own attention_own_at(const cuda_attention_gradient &a, uint32_t block)
 {
+  if (RAGGED && (KEYS ? a.kv_starts : a.q_starts)) {
+    const void *starts = KEYS ? a.kv_starts : a.q_starts;
+    const int64_t stride = KEYS ? a.kv_starts_stride : a.q_starts_stride;
+    const int i64 = KEYS ? a.kv_starts_i64 : a.q_starts_i64, all = KEYS ? a.keys : a.queries, tiles = all / BLOCK + a.batch,
+              h = block / tiles, tile = block % tiles, b = attention_sequence_of<BLOCK>(starts, stride, i64, a.batch, all, tile);
+    int n = all, begin;
+    attention_start<BLOCK>(starts, stride, i64, b, n, begin);
+    return attention_own_of<KEYS, RAGGED>(a, b, h, tile < begin ? n : (tile - begin) * BLOCK);      /* n: none of it */
+  }
   const int heads = KEYS ? a.heads / a.share : a.heads, tiles = ((KEYS ? a.keys : a.queries) + BLOCK - 1) / BLOCK;
   const uint32_t n = (uint32_t)a.section[!KEYS] * tiles, first = block / n * a.section[!KEYS], in = block % n,
                  together = min((uint32_t)a.section[!KEYS], (uint32_t)(a.batch * heads) - first), head = first + in % together,
                  m = in / together;
   /* Under a causal mask the first keys and the last queries see the most: they begin. */
-  return attention_own_of<KEYS>(a, head / heads, head % heads, (KEYS || a.right < 0 ? m : tiles - 1 - m) * BLOCK);
+  return attention_own_of<KEYS, RAGGED>(a, head / heads, head % heads, (KEYS || a.right < 0 ? m : tiles - 1 - m) * BLOCK);
 }
 
 /* ---- one pair of query i and key j ------------------------------------------------------------------------------------ */
 
 struct attention_head {                   /* of queries */
-  int b, h, shift;
+  int b, h, shift, q0, k0;
   float slope;
 };
 template <bool KEYS>
 __device__ __forceinline__ attention_head attention_head_of(const cuda_attention_gradient &a, const attention_own &t, int h)
 {
-  return { t.b, h, KEYS ? -t.shift : t.shift, a.slopes ? a.slopes[t.b * a.slopes_stride[0] + h * a.slopes_stride[1]] : 0 };
+  const float slope = a.slopes ? a.slopes[t.b * a.slopes_stride[0] + h * a.slopes_stride[1]] : 0;
+  return { t.b, h, KEYS ? -t.shift : t.shift, KEYS ? t.other0 : t.own0, KEYS ? t.own0 : t.other0, slope };
 }
 
 __device__ __forceinline__ int64_t attention_spread_at(const int64_t (&stride)[4], const attention_head &of, int i, int j)
@@ -142,8 +219,8 @@ static __device__ __noinline__ float attention_keep(const cuda_attention_gradien
   return (word >> 16 * (j & 1) & 0xffff) < a.threshold ? 0 : a.kept;
 }
 
-/* From q k' and dy v' to the weight and dS; false: a mask hides the key. */
-template <bool CHANGED>
+/* From q k' and dy v' to the weight and dS, that of the score before softcap or, for BIAS, after it; false: a mask hides the key. */
+template <bool CHANGED, bool BIAS = false>
 __device__ __forceinline__ bool attention_pair(const cuda_attention_gradient &a, const attention_head &of, int i, int j, float2 st,
                                                float &s, float &g)
 {
@@ -151,7 +228,7 @@ __device__ __forceinline__ bool attention_pair(const cuda_attention_gradient &a,
     s = fn_exp2(fmaf(s, a.scale_log2, -st.x)), g = s * (g - st.y);
     return true;
   }
-  if ((a.mask && !a.mask[attention_spread_at(a.mask_stride, of, i, j)]) || (a.blocks && attention_blocked(a, of, i, j))) {
+  if ((a.mask && !a.mask[attention_spread_at(a.mask_stride, of, of.q0 + i, of.k0 + j)]) || (a.blocks && attention_blocked(a, of, i, j))) {
     s = g = 0;
     return false;
   }
@@ -160,10 +237,10 @@ __device__ __forceinline__ bool attention_pair(const cuda_attention_gradient &a,
     const float t = tanhf(x / a.softcap);
     x = a.softcap * t, slope = 1 - t * t;
   }
-  if (a.bias) x += element_load<float>(a.bias, attention_spread_at(a.bias_stride, of, i, j), dtype3(a.bias_dtype));
+  if (a.bias) x += element_load<float>(a.bias, attention_spread_at(a.bias_stride, of, of.q0 + i, of.k0 + j), dtype3(a.bias_dtype));
   x -= of.slope * (float)abs(i + of.shift - j);
   const float p = fn_exp2(fmaf(x, 1.44269504f, -st.x)), kept = a.threshold ? attention_keep(a, of, i, j) : 1;
-  g = p * ((kept > 0 ? kept * g : 0) - st.y) * slope, s = kept * p;
+  g = p * ((kept > 0 ? kept * g : 0) - st.y) * (BIAS ? 1 : slope), s = kept * p;
   return true;
 }
 
@@ -183,13 +260,13 @@ template <class T> __device__ __noinline__ void attention_gradient_again(const c
   constexpr int N = (T::D1 > T::D2 ? T::D1 : T::D2) / 32;
   const int lane = threadIdx.x % 32, low = t.low(row), high = t.high(row);
   const cuda_attention_rows &x1 = T::KEYS ? a.k : a.q, &x2 = T::KEYS ? a.v : a.dy, &y1 = T::KEYS ? a.q : a.k, &y2 = T::KEYS ? a.dy : a.v;
-  auto load = [&](float (&x)[N], const cuda_attention_rows &r, int h, int at) {
-    const auto *p = (const typename attention_operand<T::kind>::element *)r.p + attention_at(r, t.b, h, at);
+  auto load = [&](float (&x)[N], const cuda_attention_rows &r, int b, int h, int at) {
+    const auto *p = (const typename attention_operand<T::kind>::element *)r.p + attention_at(r, b, h, at);
 #pragma unroll
     for (int i = 0; i < N; i++) x[i] = lane + 32 * i < r.size ? attention_value<T::kind>(p[lane + 32 * i]) : 0;
   };
   float sum1[N] = {}, sum2[N] = {}, own1[N], own2[N], other1[N], other2[N];
-  load(own1, x1, t.h, row), load(own2, x2, t.h, row);
+  load(own1, x1, t.own_b, t.h, t.own0 + row), load(own2, x2, t.own_b, t.h, t.own0 + row);
 #pragma unroll 1
   for (int n = 0; n < (T::KEYS ? a.group : 1); n++) {
     const int h = T::KEYS ? t.h * a.group + n : t.h, of_other = T::KEYS ? h : h / a.group;
@@ -197,8 +274,8 @@ template <class T> __device__ __noinline__ void attention_gradient_again(const c
 #pragma unroll 1
     for (int c = low; c <= high; c++) {
       const int i = T::KEYS ? c : row, j = T::KEYS ? row : c;
-      const float2 st = attention_statistics_of(a, t.b, h, i);
-      load(other1, y1, of_other, c), load(other2, y2, of_other, c);
+      const float2 st = attention_statistics_of(a, t.statistics, h, t.first + i);
+      load(other1, y1, t.other_b, of_other, t.other0 + c), load(other2, y2, t.other_b, of_other, t.other0 + c);
       float s = 0, g = 0;
 #pragma unroll
       for (int e = 0; e < N; e++) s = fmaf(own1[e], other1[e], s), g = fmaf(own2[e], other2[e], g);
@@ -213,7 +290,7 @@ template <class T> __device__ __noinline__ void attention_gradient_again(const c
 #pragma unroll
     for (int i = 0; i < N; i++)
       if (lane + 32 * i < to.size)
-        attention_store(attention_result_in(to), attention_at(to, t.b, t.h, row), lane + 32 * i, x[i], T::kind == MMA_BF16);
+        attention_store(attention_result_in(to), attention_at(to, t.own_b, t.h, t.own0 + row), lane + 32 * i, x[i], T::kind == MMA_BF16);
   };
 #pragma unroll
   for (int i = 0; i < N; i++) sum1[i] = fmaf(sum1[i], a.scale, T::KEYS && !a.dv.p ? sum2[i] : 0);
@@ -237,7 +314,7 @@ __device__ __forceinline__ void attention_gradient_end(const cuda_attention_grad
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int at = row0 + lane / 4 + 8 * h;
-    const bool there = at < (T::KEYS ? a.keys : a.queries);
+    const bool there = at < t.rows;
     float probe = 0;
 #pragma unroll
     for (int j = 0; j < N1 / 4; j++) probe = fmaf(sum1[4 * j + 2 * h], 0.f, fmaf(sum1[4 * j + 2 * h + 1], 0.f, probe));
@@ -248,9 +325,10 @@ __device__ __forceinline__ void attention_gradient_end(const cuda_attention_grad
     again[h] = __ballot_sync(~0u, bad && lane % 4 == 0);
     const cuda_attention_rows &to = T::KEYS ? a.dk : a.dq;
     if constexpr (T::SUM1)
-      attention_put<T::kind, T::D1>(attention_result_in(to), attention_at(to, t.b, t.h, at), sum1, h, 1, there && !bad);
+      attention_put<T::kind, T::D1>(attention_result_in(to), attention_at(to, t.own_b, t.h, t.own0 + at), sum1, h, 1, there && !bad);
     if constexpr (T::SUM2)
-      if (a.dv.p) attention_put<T::kind, T::D2>(attention_result_in(a.dv), attention_at(a.dv, t.b, t.h, at), sum2, h, 1, there && !bad);
+      if (a.dv.p) attention_put<T::kind, T::D2>(attention_result_in(a.dv), attention_at(a.dv, t.own_b, t.h, t.own0 + at), sum2, h, 1,
+                                        there && !bad);
   }
 #pragma unroll 1
   for (int i = 0; i < 16; i++)

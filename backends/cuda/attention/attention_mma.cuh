@@ -71,6 +71,22 @@ struct attention_line {
   }
 };
 
+/* Blocks of BN keys that any of rows row0 to end - 1 may see: the part `split` of them. first > last: none. */
+template <int BN>
+__device__ __forceinline__ void attention_blocks(const cuda_attention_many &a, const attention_sequence &s, int row0, int end, int split,
+                                                 int &first, int &last)
+{
+  first = 0, last = -1;
+  if (row0 < end) {
+    const attention_line upper(a, s, row0), lower(a, s, end - 1);
+    if (lower.high >= upper.low) first = upper.low / BN, last = lower.high / BN;
+  }
+  if (a.splits > 1) {
+    const int each = (last - first + a.splits) / a.splits;  /* of last - first + 1, rounded up */
+    first += split * each, last = min(last, first + each - 1);
+  }
+}
+
 /* Where key j lies; false: on no page that exists. */
 __device__ __forceinline__ bool attention_key(const cuda_attention_many &a, const attention_sequence &s, int j, const int64_t (&stride)[3],
                                               int64_t &at)
@@ -256,16 +272,8 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
   const int row0 = m * ROWS, end = min(row0 + ROWS, s.queries * a.group),
             rows = (a.q_starts ? s.queries : a.queries) * a.group;
 
-  /* Blocks of keys that any row may see; this block's share of them. */
-  int first = 0, last = -1;
-  if (row0 < end) {
-    const attention_line upper(a, s, row0), lower(a, s, end - 1);
-    if (lower.high >= upper.low) first = upper.low / BN, last = lower.high / BN;
-  }
-  if (a.splits > 1) {
-    const int each = (last - first + a.splits) / a.splits;  /* of last - first + 1, rounded up */
-    first += split * each, last = min(last, first + each - 1);
-  }
+  int first, last;
+  attention_blocks<BN>(a, s, row0, end, split, first, last);
 
   auto load = [&](uint32_t to, const void *of, int64_t at, bool is, int width, int r, int c) {
     const element *from = (const element *)of;

@@ -2,14 +2,15 @@
  *
  * bf16 and f16 from compute capability 8.0 on, up to 256 elements of a key and of a value, and f32, by 3xTF32, up to 128 (zeros fill up to
  * the next shape), any number of queries, keys and heads, groups of query heads, causal masks and windows, lengths, bias, mask, blocks,
- * slopes, softcap, dropout, a sink and its gradient. Not taken here: the gradient of a bias, ragged tensors. */
+ * slopes, softcap, dropout, a sink and its gradient, the gradient of a bias, ragged tensors. Not taken here: a bias' gradient of ragged
+ * tensors. */
 #include "attention_mma_backward.h"
 #include "engines.h"
 
 typedef struct state {
   cuda_attention_gradient_request request;
   const cuda_attention_backward_kernels *kernels;
-  uint32_t grid[2];                       /* tiles of queries, of keys */
+  uint32_t grid[2], bias_grid;            /* tiles of queries, of keys; of dbias */
 } state;
 enum { PASSES = 3 };
 
@@ -30,9 +31,19 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "four tiles and their next in shared memory", "", "more of it", "%lld bytes", (long long)cuda_room(r));
   if (st.kernels->pass[2].shared && st.request.rows[CUDA_ATTENTION_DV] < 0)
     return qn_refuse(out, "values of more than 128 elements apart from keys", "v", "a tensor", "%s", "none");
-  for (int i = 0; i < 2; i++) st.grid[i] = (uint32_t)cuda_attention_gradient_tiles(a, i, CUDA_ATTENTION_BLOCK);
+  if (a->dbias_dim[0] && (st.request.ragged[0] || st.request.ragged[1]))
+    return qn_refuse(out, "a bias' gradient, or ragged tensors, not both", "dbias", "none", "%s", "one");
+  /* Where a dim of bias is spread, one block walks over it. */
+  const int64_t bias_tiles = (int64_t)a->dbias_dim[0] * a->dbias_dim[1] * qn_ceil_div(a->dbias_dim[2], CUDA_ATTENTION_BLOCK)
+                           * qn_ceil_div(a->dbias_dim[3], st.kernels->bias_keys),
+                all_tiles = (int64_t)a->batch * a->heads * qn_ceil_div(a->queries, CUDA_ATTENTION_BLOCK)
+                          * qn_ceil_div(a->keys, st.kernels->bias_keys);
+  if (bias_tiles > INT32_MAX)
+    return qn_refuse(out, "fewer than 2^31 tiles", "dbias", "fewer", "%lld", (long long)bias_tiles);
+  st.bias_grid = (uint32_t)bias_tiles;
+  for (int i = 0; i < 2; i++) st.grid[i] = (uint32_t)cuda_attention_gradient_tiles(&st.request, i, CUDA_ATTENTION_BLOCK);
 
-  out->workspace = (uint64_t)a->batch * (uint64_t)a->heads * (uint64_t)a->padded * 8;
+  out->workspace = (uint64_t)cuda_attention_gradient_statistics(&st.request) * 8;
   out->numerics = (qn_numerics){ .accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC, .store = f32 ? 0 : dtype };
   out->math = f32 ? QN_MATH_F32 : QN_MATH_STRICT;
   /* Two blocks a unit, together about 1900 operations a ns (250 TFLOP/s of an H100), one where there is no room for two; 3 products for
@@ -40,9 +51,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int resident = st.kernels->d > 192 ? 1 : 2, products[2] = { 6, st.kernels->pass[2].shared ? 10 : 8 };
   out->estimate = 8000;
   for (int i = 0; i < 2; i++)
-    out->estimate += (double)qn_ceil_div(st.grid[i], resident * r->device->units) * cuda_attention_gradient_visits(a, i)
+    out->estimate += (double)qn_ceil_div(st.grid[i], resident * r->device->units) * cuda_attention_gradient_visits(&st.request, i)
                    * (i ? a->group : 1) * products[i] * CUDA_ATTENTION_BLOCK * (st.kernels->d + st.kernels->dv) / 2
                    / (f32 ? 150 : st.request.changed ? 400 : 950);
+  if (bias_tiles)
+    out->estimate += (double)qn_ceil_div(bias_tiles, resident * r->device->units) * (double)(all_tiles / bias_tiles) * 4
+                   * CUDA_ATTENTION_BLOCK * st.kernels->bias_keys * (st.kernels->d + st.kernels->dv) / 2 / (f32 ? 75 : 200);
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -54,6 +68,9 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < PASSES && !s && st->kernels->pass[i].shared; i++)
     s = cuda_check(cudaFuncSetAttribute(st->kernels->pass[i].kernel[st->request.changed], cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         st->kernels->pass[i].shared), "cudaFuncSetAttribute");
+  if (!s && st->bias_grid)
+    s = cuda_check(cudaFuncSetAttribute(st->kernels->bias, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernels->bias_shared),
+                   "cudaFuncSetAttribute");
   return s;
 }
 
@@ -63,11 +80,16 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cuda_attention_gradient a;
   cuda_attention_gradient_addresses(&st->request, launch, &a);
   a.statistics = launch->workspace;
-  const uint32_t rows = (uint32_t)((int64_t)a.batch * a.heads * a.padded / 8);
+  const uint32_t rows = (uint32_t)(cuda_attention_gradient_statistics(&st->request) / 8);
   qn_status s = cuda_attention_gradient_launch(st->kernels->statistics, rows, 128, 0, &a, launch->stream);
+  if ((a.q_starts || a.kv_starts) && !s)
+    s = cuda_attention_gradient_launch(st->kernels->clear, (uint32_t)qn_min_i64(65536, qn_ceil_div((int64_t)a.heads
+                                         * qn_max_i64(a.queries, a.keys), 8)), 128, 0, &a, launch->stream);
   for (int i = 0; i < PASSES && !s && st->kernels->pass[i].shared; i++)
     s = cuda_attention_gradient_launch(st->kernels->pass[i].kernel[st->request.changed], st->grid[st->kernels->pass[i].keys], 128,
                                        st->kernels->pass[i].shared, &a, launch->stream);
+  if (a.dbias && !s)
+    s = cuda_attention_gradient_launch(st->kernels->bias, st->bias_grid, 128, st->kernels->bias_shared, &a, launch->stream);
   if (a.dsink && !s) s = cuda_attention_gradient_launch(st->kernels->sink, (uint32_t)a.heads, 1024, 0, &a, launch->stream);
   return s;
 }

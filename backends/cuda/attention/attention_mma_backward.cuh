@@ -7,7 +7,10 @@
  * dy: for dq) and walks over the tiles of the other side that these rows see, in the case of keys over all heads of their group, loaded by
  * cp.async in two stages. A warp owns 16 rows: both products over the head's dim give it S and dP of 16 x 64 pairs (for keys transposed),
  * whose registers, made P and dS, are the left operands of the products that add to its gradients. So a gradient is the sum of one
- * warp in one order, without atomics; in return S and dP are made twice (7 products in all instead of 5).
+ * warp in one order, without atomics; in return S and dP are made twice (7 products in all instead of 5), and once more for dbias.
+ *
+ * dbias, the sum of dS over what bias is spread over: a block owns 64 queries by OTHER keys of bias, or all of what it is spread over, and
+ * walks over all tiles of all sequences and heads that add to it, in one order.
  *
  * A weight of 0 times NaN or Inf is NaN: what a row must not see could reach its gradient. So each row is looked at before it is
  * stored, and if it is not finite, computed again by one warp that reads only what the row sees. */
@@ -27,47 +30,89 @@ template <int kind_, int D1_, int D2_, bool KEYS_, bool SUM1_, bool CHANGED_> st
   static constexpr int shared = own + 2 * stage + (KEYS ? 2 * statistics : 0);
 };
 
-/* ---- the kernel ---------------------------------------------------------------------------------------------------- */
+/* ---- S and dP ------------------------------------------------------------------------------------------------------- */
 
-template <int n> struct attention_number { static constexpr int value = n; };
+/* Rows of D elements, n of them, to shared memory, 16 bytes a copy; there the pieces of a row change places by the row's number, against
+ * bank conflicts. row0 and `rows`: of the sequence, which begins at `begin`. */
+template <class T, int D, int n>
+__device__ __forceinline__ void attention_copy(uint32_t to, const cuda_attention_rows &r, int b, int h, int begin, int row0, int rows)
+{
+  typedef typename attention_operand<T::kind>::element element;
+  constexpr int CHUNK = T::CHUNK;
+  const element *p = (const element *)r.p + b * r.stride[0] + h * r.stride[1] + begin * r.stride[2];
+#pragma unroll
+  for (int i = 0; i < n * D / CHUNK / 128; i++) {
+    const int at = i * 128 + threadIdx.x, row = at / (D / CHUNK), piece = at % (D / CHUNK);
+    const bool in = row0 + row < rows && piece * CHUNK < r.size;
+    const element *from = in ? p + (row0 + row) * r.stride[2] + piece * CHUNK : (const element *)r.p;
+    copy_async<16>(to + row * D * T::size + ((piece ^ row & 7) << 4), from, in ? 16 : 0);
+  }
+}
+template <int kind> __device__ __forceinline__ void attention_multiply(float *sum, const uint32_t *x, const uint32_t (&y)[4])
+{
+  attention_product<kind>(sum, x, y[0], y[1]), attention_product<kind>(sum + 4, x, y[2], y[3]);      /* 16 columns */
+}
+/* This warp's 16 rows by COLUMNS of the other side: s = q k', g = dy v'. */
+template <class T>
+__device__ __forceinline__ void attention_pairs(uint32_t own1, uint32_t own2, uint32_t other1, uint32_t other2, float (&s)[T::COLUMNS / 2],
+                                                float (&g)[T::COLUMNS / 2])
+{
+  constexpr int D1 = T::D1, D2 = T::D2, COLUMNS = T::COLUMNS, CHUNK = T::CHUNK, pitch1 = D1 * T::size, pitch2 = D2 * T::size;
+  /* Where this lane's row of a fragment is: of a left operand; of a right one. The row's number modulo 8 is the lane's in each. */
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, turned = lane & 7, left = warp * 16 + lane % 16,
+                 right = lane % 8 + lane / 16 * 8;
+  auto piece = [&](uint32_t n) { return (n ^ turned) << 4; };
+#pragma unroll
+  for (int i = 0; i < COLUMNS / 2; i++) s[i] = g[i] = 0;
+#pragma unroll
+  for (int k = 0; k < (D1 > D2 ? D1 : D2) / CHUNK; k += 2) {
+    uint32_t x[4], y[4];
+    if (k < D1 / CHUNK) {
+      load_matrices<false>(x, own1 + left * pitch1 + piece(k + lane / 16));
+#pragma unroll
+      for (int j = 0; j < COLUMNS; j += 16) {
+        load_matrices<false>(y, other1 + (right + j) * pitch1 + piece(k + lane / 8 % 2));
+        attention_multiply<T::kind>(s + j / 2, x, y);
+      }
+    }
+    if (k < D2 / CHUNK && T::SUM1) {
+      load_matrices<false>(x, own2 + left * pitch2 + piece(k + lane / 16));
+#pragma unroll
+      for (int j = 0; j < COLUMNS; j += 16) {
+        load_matrices<false>(y, other2 + (right + j) * pitch2 + piece(k + lane / 8 % 2));
+        attention_multiply<T::kind>(g + j / 2, x, y);
+      }
+    }
+  }
+}
+
+/* ---- dq, dk, dv ------------------------------------------------------------------------------------------------------ */
 
 template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_gradient(const __grid_constant__ cuda_attention_gradient a)
 {
-  constexpr int D1 = T::D1, D2 = T::D2, BLOCK = CUDA_ATTENTION_BLOCK, OTHER = T::OTHER, COLUMNS = T::COLUMNS, CHUNK = T::CHUNK,
+  constexpr int D1 = T::D1, D2 = T::D2, BLOCK = CUDA_ATTENTION_BLOCK, OTHER = T::OTHER, COLUMNS = T::COLUMNS,
                 K = attention_operand<T::kind>::K, pitch1 = D1 * T::size, pitch2 = D2 * T::size;
-  typedef typename attention_operand<T::kind>::element element;
   extern __shared__ __align__(128) unsigned char shared[];
   const uint32_t own1 = shared_address(shared), own2 = own1 + BLOCK * pitch1, other0 = own1 + T::own,
                  statistics0 = other0 + 2 * T::stage;
   const float *stage_statistics = (const float *)(shared + T::own + 2 * T::stage);
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const attention_own t = attention_own_at<T::KEYS>(a, blockIdx.x);
+  __shared__ attention_own t;             /* there it takes no registers */
+  if (threadIdx.x == 0) t = attention_own_at<T::KEYS, BLOCK, true>(a, blockIdx.x);
+  __syncthreads();
   const int end = min(t.row0 + BLOCK, t.own) - 1, top = end < t.row0 ? -1 : t.high(end), bottom = t.low(t.row0), first = bottom / OTHER,
             each = top < bottom ? 0 : top / OTHER - first + 1, total = each * (T::KEYS ? a.group : 1);
   auto head = [&](int turn) { return T::KEYS ? t.h * a.group + turn / each : t.h; };
 
-  /* 16 bytes a copy; in shared memory the pieces of a row change places by the row's number, against bank conflicts. */
-  auto load = [&](auto size, auto count, uint32_t to, const cuda_attention_rows &r, int h, int row0, int rows) {
-    constexpr int D = decltype(size)::value, n = decltype(count)::value;
-    const element *p = (const element *)r.p + t.b * r.stride[0] + h * r.stride[1];
-#pragma unroll
-    for (int i = 0; i < n * D / CHUNK / 128; i++) {
-      const int at = i * 128 + threadIdx.x, row = at / (D / CHUNK), piece = at % (D / CHUNK);
-      const bool in = row0 + row < rows && piece * CHUNK < r.size;
-      const element *from = in ? p + (row0 + row) * r.stride[2] + piece * CHUNK : (const element *)r.p;
-      copy_async<16>(to + row * D * T::size + ((piece ^ row & 7) << 4), from, in ? 16 : 0);
-    }
-  };
   auto load_turn = [&](int turn) {
     const uint32_t to = other0 + turn % 2 * T::stage;
     const int h = head(turn), row0 = (first + turn % each) * OTHER;
-    load(attention_number<D1>(), attention_number<OTHER>(), to, T::KEYS ? a.q : a.k, T::KEYS ? h : h / a.group, row0, t.other);
-    load(attention_number<D2>(), attention_number<OTHER>(), to + OTHER * pitch1, T::KEYS ? a.dy : a.v, T::KEYS ? h : h / a.group, row0,
-         t.other);
+    attention_copy<T, D1, OTHER>(to, T::KEYS ? a.q : a.k, t.other_b, T::KEYS ? h : h / a.group, t.other0, row0, t.other);
+    attention_copy<T, D2, OTHER>(to + OTHER * pitch1, T::KEYS ? a.dy : a.v, t.other_b, T::KEYS ? h : h / a.group, t.other0, row0, t.other);
     if (T::KEYS && threadIdx.x < OTHER / 2) {
       const int half = threadIdx.x / (OTHER / 4), piece = threadIdx.x % (OTHER / 4);
       copy_async<16>(statistics0 + turn % 2 * T::statistics + threadIdx.x * 16,
-                     attention_statistics_at(a, t.b, h, row0) + half * BLOCK + piece * 4, 16);
+                     attention_statistics_at(a, t.statistics, h, t.first + row0) + half * BLOCK + piece * 4, 16);
     }
   };
 
@@ -76,26 +121,16 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
   for (int i = 0; i < (T::SUM1 ? D1 / 2 : 1); i++) sum1[i] = 0;
 #pragma unroll
   for (int i = 0; i < (T::SUM2 ? D2 / 2 : 1); i++) sum2[i] = 0;
-  /* This thread's rows, and the columns of a tile that each sees, counted from its first. */
   const int row = t.row0 + warp * 16 + lane / 4, column = lane % 4 * 2;
-  const int high[2] = { t.high(row) - column, t.high(row + 8) - column }, low[2] = { t.low(row) - column, t.low(row + 8) - column };
   const int whole_high = t.row0 + BLOCK > t.own ? -1 : t.high(t.row0), whole_low = t.low(t.row0 + BLOCK - 1);
   float2 own_statistics[2] = {};
   if (!T::KEYS) {
-    own_statistics[0] = attention_statistics_of(a, t.b, t.h, row);                                           /* padded to whole tiles */
-    own_statistics[1] = attention_statistics_of(a, t.b, t.h, row + 8);
+    own_statistics[0] = attention_statistics_of(a, t.statistics, t.h, t.first + row);                        /* padded to whole tiles */
+    own_statistics[1] = attention_statistics_of(a, t.statistics, t.h, t.first + row + 8);
   }
-  /* Where this lane's row of a fragment is: of a left operand; of a right one whose rows are columns of S; of one whose rows are summed
-   * over. The row's number modulo 8 is the lane's in each. */
-  const uint32_t turned = lane & 7, left = warp * 16 + lane % 16, right = lane % 8 + lane / 16 * 8;
-  auto piece = [&](uint32_t n) { return (n ^ turned) << 4; };
-  auto multiply = [](float *sum, const uint32_t *x, const uint32_t (&y)[4]) {                 /* 16 columns */
-    attention_product<T::kind>(sum, x, y[0], y[1]), attention_product<T::kind>(sum + 4, x, y[2], y[3]);
-  };
-
   if (total) {
-    load(attention_number<D1>(), attention_number<BLOCK>(), own1, T::KEYS ? a.k : a.q, t.h, t.row0, t.own);
-    if (T::SUM1) load(attention_number<D2>(), attention_number<BLOCK>(), own2, T::KEYS ? a.v : a.dy, t.h, t.row0, t.own);
+    attention_copy<T, D1, BLOCK>(own1, T::KEYS ? a.k : a.q, t.own_b, t.h, t.own0, t.row0, t.own);
+    if (T::SUM1) attention_copy<T, D2, BLOCK>(own2, T::KEYS ? a.v : a.dy, t.own_b, t.h, t.own0, t.row0, t.own);
     load_turn(0);
     copy_async_commit();
   }
@@ -110,30 +145,10 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
       const int column0 = (first + turn % each) * OTHER + part;
       const uint32_t stage = other0 + turn % 2 * T::stage, other1 = stage + part * pitch1, other2 = stage + OTHER * pitch1 + part * pitch2;
       float s[COLUMNS / 2], g[COLUMNS / 2];
-#pragma unroll
-      for (int i = 0; i < COLUMNS / 2; i++) s[i] = g[i] = 0;
-#pragma unroll
-      for (int k = 0; k < (D1 > D2 ? D1 : D2) / CHUNK; k += 2) {
-        uint32_t x[4], y[4];
-        if (k < D1 / CHUNK) {
-          load_matrices<false>(x, own1 + left * pitch1 + piece(k + lane / 16));
-#pragma unroll
-          for (int j = 0; j < COLUMNS; j += 16) {
-            load_matrices<false>(y, other1 + (right + j) * pitch1 + piece(k + lane / 8 % 2));
-            multiply(s + j / 2, x, y);
-          }
-        }
-        if (k < D2 / CHUNK && T::SUM1) {
-          load_matrices<false>(x, own2 + left * pitch2 + piece(k + lane / 16));
-#pragma unroll
-          for (int j = 0; j < COLUMNS; j += 16) {
-            load_matrices<false>(y, other2 + (right + j) * pitch2 + piece(k + lane / 8 % 2));
-            multiply(g + j / 2, x, y);
-          }
-        }
-      }
-
-      const int up[2] = { high[0] - column0, high[1] - column0 }, down[2] = { low[0] - column0, low[1] - column0 };
+      attention_pairs<T>(own1, own2, other1, other2, s, g);
+      /* The columns that this thread's rows see, counted from its first. */
+      const int from = column0 + column, up[2] = { t.high(row) - from, t.high(row + 8) - from },
+                down[2] = { t.low(row) - from, t.low(row + 8) - from };
       if (!T::CHANGED && (column0 + COLUMNS - 1 > whole_high || column0 < whole_low)) attention_mask(s, down, up);
       const attention_head its = attention_head_of<T::KEYS>(a, t, head(turn));
 #pragma unroll
@@ -155,13 +170,13 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
           if constexpr (T::SUM1) {
             if (j < D1) {
               attention_summed<T::kind>(y, other1 + k * pitch1, pitch1, j);
-              multiply(sum1 + j / 2, ds + k / K * 4, y);
+              attention_multiply<T::kind>(sum1 + j / 2, ds + k / K * 4, y);
             }
           }
           if constexpr (T::SUM2) {
             if (j < D2) {
               attention_summed<T::kind>(y, other2 + k * pitch2, pitch2, j);
-              multiply(sum2 + j / 2, p + k / K * 4, y);
+              attention_multiply<T::kind>(sum2 + j / 2, p + k / K * 4, y);
             }
           }
         }
@@ -172,10 +187,113 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
   attention_gradient_end<T>(a, t, t.row0 + warp * 16, sum1, sum2);
 }
 
+/* ---- dbias ----------------------------------------------------------------------------------------------------------- */
+
+template <class T> __global__ void __launch_bounds__(128, T::blocks)
+    attention_bias_gradient(const __grid_constant__ cuda_attention_gradient a)
+{
+  constexpr int D1 = T::D1, D2 = T::D2, BLOCK = CUDA_ATTENTION_BLOCK, OTHER = T::OTHER, pitch1 = D1 * T::size;
+  extern __shared__ __align__(128) unsigned char shared[];
+  const uint32_t own1 = shared_address(shared), own2 = own1 + BLOCK * pitch1, other1 = own1 + T::own, other2 = other1 + OTHER * pitch1;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, in_tile = warp * 16 + lane / 4, column = lane % 4 * 2,
+            tiles_m = (a.queries + BLOCK - 1) / BLOCK, tiles_n = (a.keys + OTHER - 1) / OTHER;
+  /* What this block owns, of each dim: from..to - 1, all of it where bias is spread. */
+  int from[4], to[4];
+  const int all[4] = { a.batch, a.heads, tiles_m, tiles_n };
+  int rest = blockIdx.x;
+#pragma unroll
+  for (int d = 3; d >= 0; d--) {
+    const int n = a.dbias_dim[d] == 1 ? 1 : all[d];
+    from[d] = rest % n, to[d] = a.dbias_dim[d] == 1 ? all[d] : from[d] + 1, rest /= n;
+  }
+  float sum[OTHER / 2];
+#pragma unroll
+  for (int i = 0; i < OTHER / 2; i++) sum[i] = 0;
+#pragma unroll 1
+  for (int b = from[0]; b < to[0]; b++)
+#pragma unroll 1
+    for (int h = from[1]; h < to[1]; h++)
+#pragma unroll 1
+      for (int m = from[2]; m < to[2]; m++) {
+        const attention_own t = attention_own_of<false>(a, b, h, m * BLOCK);
+        const attention_head its = attention_head_of<false>(a, t, h);
+        const int end = min(t.row0 + BLOCK, t.own) - 1, row = t.row0 + in_tile;
+        if (end < t.row0) break;
+#pragma unroll 1
+        for (int n = max(from[3], t.low(t.row0) / OTHER); n < to[3] && n * OTHER <= t.high(end); n++) {
+          const int column0 = n * OTHER + column;
+          __syncthreads();                  /* the tiles are free */
+          attention_copy<T, D1, BLOCK>(own1, a.q, b, h, 0, t.row0, t.own), attention_copy<T, D2, BLOCK>(own2, a.dy, b, h, 0, t.row0, t.own);
+          attention_copy<T, D1, OTHER>(other1, a.k, b, h / a.group, 0, n * OTHER, t.other);
+          attention_copy<T, D2, OTHER>(other2, a.v, b, h / a.group, 0, n * OTHER, t.other);
+          copy_async_commit(), copy_async_wait<0>();
+          __syncthreads();
+          float s[OTHER / 2], g[OTHER / 2];
+          attention_pairs<T>(own1, own2, other1, other2, s, g);
+          const float2 st[2] = { attention_statistics_of(a, b, h, row), attention_statistics_of(a, b, h, row + 8) };
+          const int low[2] = { t.low(row), t.low(row + 8) }, high[2] = { t.high(row), t.high(row + 8) };
+#pragma unroll
+          for (int i = 0; i < OTHER / 2; i++) {
+            const int j = column0 + i / 4 * 8 + i % 2, half = i / 2 % 2;
+            if (j < low[half] || j > high[half] || st[half].x == ATTENTION_UNSEEN) continue;
+            attention_pair<true, true>(a, its, row + 8 * half, j, st[half], s[i], g[i]);
+            sum[i] += g[i];
+          }
+        }
+      }
+
+  /* Over the tile's rows: of the warp, then of the four; over its columns. */
+  auto store = [&](int i, int j, float x) {
+    const int64_t at = from[0] * a.dbias_stride[0] + from[1] * a.dbias_stride[1] + i * a.dbias_stride[2] + j * a.dbias_stride[3];
+    element_store(a.dbias, at, dtype3(a.dbias_dtype), x);
+  };
+  const bool over_rows = a.dbias_dim[2] == 1, over_columns = a.dbias_dim[3] == 1;
+  float *part = (float *)shared;            /* [4 warps][OTHER] */
+  __syncthreads();
+  if (over_rows) {
+#pragma unroll
+    for (int i = 0; i < OTHER / 2; i++) {
+      if (i / 2 % 2) continue;
+      float x = sum[i] + sum[i + 2];
+      for (int o = 4; o < 32; o *= 2) x += __shfl_xor_sync(~0u, x, o);
+      if (lane < 4) part[warp * OTHER + column + i / 4 * 8 + i % 2] = x;
+    }
+    __syncthreads();
+    if (warp) return;
+    float all_columns = 0;
+    for (int c = lane; c < OTHER; c += 32) {
+      const float x = part[c] + part[OTHER + c] + part[2 * OTHER + c] + part[3 * OTHER + c];
+      all_columns += x;
+      if (!over_columns && from[3] * OTHER + c < a.keys) store(0, from[3] * OTHER + c, x);
+    }
+    all_columns = warp_sum(all_columns);
+    if (over_columns && lane == 0) store(0, 0, all_columns);
+    return;
+  }
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    const int row = from[2] * BLOCK + in_tile + 8 * half;
+    float all_columns = 0;
+#pragma unroll
+    for (int i = 0; i < OTHER / 2; i++) {
+      if (i / 2 % 2 != half) continue;
+      const int j = from[3] * OTHER + column + i / 4 * 8 + i % 2;
+      all_columns += sum[i];
+      if (!over_columns && row < a.queries && j < a.keys) store(row, j, sum[i]);
+    }
+    all_columns += __shfl_xor_sync(~0u, all_columns, 1), all_columns += __shfl_xor_sync(~0u, all_columns, 2);
+    if (over_columns && lane % 4 == 0 && row < a.queries) store(row, 0, all_columns);
+  }
+}
+
 #define ATTENTION_PASS(kind, d, dv, keys, sum1)                                                                              \
   { keys, attention_gradient_shape<kind, d, dv, keys, sum1, false>::shared,                                                 \
     { (const void *)attention_gradient<attention_gradient_shape<kind, d, dv, keys, sum1, false>>,                           \
       (const void *)attention_gradient<attention_gradient_shape<kind, d, dv, keys, sum1, true>> } },
 #define ATTENTION_BACKWARD_KERNELS(kind, d, dv, ...)                                                                         \
   { d, dv, (const void *)attention_statistics<kind>, (const void *)attention_sink_gradient<kind>,                           \
+    (const void *)attention_gradient_clear<kind>,                                                                           \
+    (const void *)attention_bias_gradient<attention_gradient_shape<kind, d, dv, false, true, true>>,                        \
+    attention_gradient_shape<kind, d, dv, false, true, true>::OTHER,                                                        \
+    attention_gradient_shape<kind, d, dv, false, true, true>::own + attention_gradient_shape<kind, d, dv, false, true, true>::stage, \
     { ATTENTION_PASS(kind, d, dv, true, true) __VA_ARGS__ ATTENTION_PASS(kind, d, dv, false, true) } },

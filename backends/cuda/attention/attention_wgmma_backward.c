@@ -76,6 +76,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (s) return s;
   if (st.request.changed)
     return qn_refuse(out, "neither masks of single scores, bias, slopes, softcap nor dropout", "", "none", "%s", "one");
+  if (st.request.ragged[0] || st.request.ragged[1])
+    return qn_refuse(out, "tensors that are not ragged", st.request.ragged[0] ? "q_starts" : "kv_starts", "none", "%s", "one");
   cuda_attention_gradient *a = &st.request.a;
   if (!a->keys || !a->queries) return qn_refuse(out, "tensor maps have no empty dims", a->keys ? "q" : "k", "at least one row", "%s", "0");
   for (int i = 0; i < N_MAPS; i++) {
@@ -87,10 +89,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
         return qn_refuse(out, "strides of tensor maps, which are positive", name[i], "at least 8", "%lld",
                          (long long)st.tensor[i].stride[d]);
   }
-  const int64_t blocks = cuda_attention_gradient_tiles(a, 1, kernels->bn);
+  const int64_t blocks = cuda_attention_gradient_tiles(&st.request, 1, kernels->bn);
   a->share = share_of(a, blocks, r->device->units, st.ordered);
   st.grid = (uint32_t)(blocks * (a->group / a->share));
-  st.tiles = (uint32_t)cuda_attention_gradient_tiles(a, 0, kernels->bm);
+  st.tiles = (uint32_t)cuda_attention_gradient_tiles(&st.request, 0, kernels->bm);
   a->section[0] = section_of((int64_t)a->batch * (a->heads / a->group), (24 << 20) / ((int64_t)a->padded * kernels->d * 8))
                 * (a->group / a->share);
   a->sums_row = kernels->d, a->n_turns = (int32_t)(1 + 2 * (int64_t)st.tiles);
@@ -105,7 +107,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
    * and read in memory. */
   out->estimate = 12000 + ((double)rows * kernels->d * 14 + (double)parts * 2) / 2500
                 + (double)qn_ceil_div(st.grid, r->device->units)
-                  * (4000 + cuda_attention_gradient_visits(a, 1) * a->share * 10 * kernels->bn * kernels->d / (st.ordered ? 4000 : 4200));
+                  * (4000 + cuda_attention_gradient_visits(&st.request, 1) * a->share * 10 * kernels->bn * kernels->d
+                            / (st.ordered ? 4000 : 4200));
   return cuda_keep(out, &st, sizeof st);
 }
 

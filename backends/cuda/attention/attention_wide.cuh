@@ -46,16 +46,8 @@ template <class T> __global__ void __launch_bounds__(ATTENTION_WIDE_THREADS, 1)
   const int row0 = m * ROWS, end = min(row0 + ROWS, s.queries * a.group),
             rows = (a.q_starts ? s.queries : a.queries) * a.group;
 
-  /* Blocks of keys that any row may see; this block's share of them. */
-  int first = 0, last = -1;
-  if (row0 < end) {
-    const attention_line upper(a, s, row0), lower(a, s, end - 1);
-    if (lower.high >= upper.low) first = upper.low / BN, last = lower.high / BN;
-  }
-  if (a.splits > 1) {
-    const int each = (last - first + a.splits) / a.splits;  /* of last - first + 1, rounded up */
-    first += split * each, last = min(last, first + each - 1);
-  }
+  int first, last;
+  attention_blocks<BN>(a, s, row0, end, split, first, last);
 
   /* Eight threads copy a row, each its 16 bytes of every chunk. */
   auto load_row = [&](uint32_t to, int of_rows, int chunks, const void *of, int64_t at, bool is, int width, int r) {
