@@ -28,7 +28,11 @@ extern const qn_host *peer_host;          /* backend.c */
   X(cudnnCreateLRNDescriptor) X(cudnnDestroyLRNDescriptor) X(cudnnSetLRNDescriptor) X(cudnnLRNCrossChannelForward) X(cudnnLRNCrossChannelBackward) \
   X(cudnnDivisiveNormalizationForward) X(cudnnDivisiveNormalizationBackward) \
   X(cudnnCreateSpatialTransformerDescriptor) X(cudnnDestroySpatialTransformerDescriptor) X(cudnnSetSpatialTransformerNdDescriptor) \
-  X(cudnnSpatialTfGridGeneratorForward) X(cudnnSpatialTfGridGeneratorBackward) X(cudnnSpatialTfSamplerForward) X(cudnnSpatialTfSamplerBackward)
+  X(cudnnSpatialTfGridGeneratorForward) X(cudnnSpatialTfGridGeneratorBackward) X(cudnnSpatialTfSamplerForward) X(cudnnSpatialTfSamplerBackward) \
+  X(cudnnCreateDropoutDescriptor) X(cudnnDestroyDropoutDescriptor) X(cudnnSetDropoutDescriptor) X(cudnnCreateRNNDescriptor) \
+  X(cudnnDestroyRNNDescriptor) X(cudnnSetRNNDescriptor_v8) X(cudnnRNNSetClip_v9) X(cudnnCreateRNNDataDescriptor) \
+  X(cudnnDestroyRNNDataDescriptor) X(cudnnSetRNNDataDescriptor) X(cudnnGetRNNWeightSpaceSize) X(cudnnGetRNNTempSpaceSizes) \
+  X(cudnnGetRNNWeightParams) X(cudnnRNNForward) X(cudnnAdvVersionCheck)
 typedef struct peer_calls {
 #define X(name) __typeof__(name) *name;
   CUDNN_CALLS(X)
@@ -151,5 +155,5 @@ void      peer_graph_release(qn_prepared *p);
 extern const char *const peer_variants[];
 
 extern const qn_engine_list peer_conv, peer_matmul, peer_norm, peer_batch_norm, peer_softmax, peer_pool, peer_reduce, peer_pointwise,
-    peer_lrn, peer_sampling;
+    peer_lrn, peer_sampling, peer_rnn;
 #endif
