@@ -7,8 +7,8 @@
  *
  * Not offered: the gradient, because what cuDNN's forward leaves to its backward is an opaque buffer and not the tensors gates, cells and
  * inner; lengths, which cuDNN reads on the host when tensors are described (those on the device are ignored); dropout, whose random
- * numbers are cuDNN's; the backward direction alone. In 16 bits, what lies between products and gates is rounded to the dtype; f32 in
- * tf32 makes NaN of Inf: math fast. f32 otherwise is computed as such. */
+ * numbers are cuDNN's; the backward direction alone. In 16 bits, what lies between products and gates is rounded to the dtype, and the
+ * standard algorithm's sums are as far off as sums in f16; f32 in tf32 makes NaN of Inf: math fast. f32 otherwise is computed as such. */
 #include <cuda_runtime_api.h>
 #include <math.h>
 #include "peer.h"
@@ -206,11 +206,11 @@ static int wanted(const char *variant)
   return 0;
 }
 
-static void declare(const qn_request *r, qn_prepared *p, uint32_t dtype)
+static void declare(const qn_request *r, qn_prepared *p, uint32_t dtype, cudnnRNNAlgo_t algo)
 {
-  const bool half = qn_kit_bytes(dtype) == 2;
+  const bool half = qn_kit_bytes(dtype) == 2, sums_in_f16 = dtype == QN_F16 && algo == CUDNN_RNN_ALGO_STANDARD;
   if (!half && !rounds(r, dtype)) return;
-  p->numerics.accumulator = half ? QN_ACC_F32_TC : QN_ACC_TF32;
+  p->numerics.accumulator = sums_in_f16 ? QN_ACC_F16 : half ? QN_ACC_F32_TC : QN_ACC_TF32;
   if (half) p->numerics.store = dtype;
   p->traits |= QN_TRAIT_TENSOR_CORES | (half ? QN_TRAIT_REDUCED : QN_TRAIT_FINITE_ONLY);
   p->math = QN_MATH_FAST;
@@ -246,7 +246,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
   n->scratch_at = (n->weights + 255) & ~(size_t)255;
   p->workspace = n->scratch_at + n->scratch;
   p->variant = variants[at];
-  declare(r, p, x->dtype);
+  declare(r, p, x->dtype, algorithm[at]);
   return QN_OK;
 }
 
