@@ -201,7 +201,7 @@ struct qc_value   *qc_role(const struct qc_node *node, const char *role);      /
 /* Fills inputs and computes every y. */
 bool               qc_problem_fill(struct qc_problem *p, const char *settings, const char *how, uint64_t seed,
                                    char *why, size_t bytes);
-bool               qc_is_moderate(const struct qc_problem *p);     /* are the inputs what an engine with FINITE_ONLY vouches for? */
+bool               qc_is_vouched_for(const struct qc_problem *p, uint64_t traits);     /* are the inputs what such an engine vouches for? */
 
 /* ---- bound*.c ------------------------------------------------------------------------------ */
 

@@ -100,6 +100,16 @@ attention_forward q=f16/1x2x200x72 k=f16/1x1x330x72 v=f16/1x1x330x72 bias=f32/1x
 attention_forward q=bf16/2x4x3x64 k=bf16/9x2x64x64 v=bf16/9x2x64x64 pages=i32/2x5 kv_lengths=i32/2 lse=? right=0 ; pages.is=3,1,8,0,5,7,7,-1,2,6 kv_lengths.is=300,270
 attention_forward q=bf16/2x2x210x128 k=bf16/2x2x260x128 v=bf16/2x2x260x128 q_lengths=i32/2 kv_lengths=i32/2 sink=f32/2 lse=? right=0 ; q_lengths.is=210,131 kv_lengths.is=77,260
 
+# lengths beyond the extent and below 0 where rows are whole 16 bytes; masks that leave queries at the first and at the last end with no key
+attention_forward q=bf16/3x4x70x64 k=bf16/3x2x90x64 v=bf16/3x2x90x64 q_lengths=i32/3 kv_lengths=i32/3 lse=? ; q_lengths.is=70,-2,99 kv_lengths.is=999,90,40 as=f16
+attention_forward q=bf16/3x4x70x64 k=bf16/3x2x90x64 v=bf16/3x2x90x64 q_lengths=i32/3 kv_lengths=i32/3 lse=? right=0 ; q_lengths.is=70,1,30 kv_lengths.is=90,0,17
+attention_forward q=bf16/2x4x70x64 k=bf16/2x4x150x64 v=bf16/2x4x150x64 lse=? right=0 align=top_left ; as=f16
+attention_forward q=bf16/2x4x70x128 k=bf16/2x1x150x128 v=bf16/2x1x150x128 lse=? left=20 right=7
+attention_forward q=bf16/2x4x150x64 k=bf16/2x4x70x64 v=bf16/2x4x70x64 lse=? left=20 right=7 align=top_left
+attention_backward dy=bf16/2x4x70x64 q=bf16/2x4x70x64 k=bf16/2x2x90x64 v=bf16/2x2x90x64 y=bf16/2x4x70x64 lse=f32/2x4x70 dv=? q_lengths=i32/2 kv_lengths=i32/2 ; q_lengths.is=30,99 kv_lengths.is=999,40 lse.is=4
+attention_backward dy=bf16/2x4x70x64 q=bf16/2x4x70x64 k=bf16/2x2x150x64 v=bf16/2x2x150x64 y=bf16/2x4x70x64 lse=f32/2x4x70 dv=? left=20 right=7 ; lse.is=4 as=f16
+attention_backward dy=bf16/2x4x70x64 q=bf16/2x4x70x64 k=bf16/2x4x150x64 v=bf16/2x4x150x64 y=bf16/2x4x70x64 lse=f32/2x4x70 dv=? right=0 align=top_left ; lse.is=4
+
 # ragged sequences, some empty; with lengths; tokens of none
 attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i32/5 kv_starts=i32/5 lse=? right=0 ; q_starts.is=0,7,7,8,20 kv_starts.is=0,9,14,14,30 as=bf16
 attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i64/4 kv_starts=i32/4 q_lengths=i32/3 kv_lengths=i32/3 lse=? max=? left=3 ; q_starts.is=2,7,12,18 kv_starts.is=1,9,19,30 q_lengths.is=3,9,6 kv_lengths.is=8,5,0

@@ -390,14 +390,16 @@ bool qc_problem_fill(struct qc_problem *p, const char *settings, const char *how
   return check_stated(p, settings, why, bytes);
 }
 
-bool qc_is_moderate(const struct qc_problem *p)
+bool qc_is_vouched_for(const struct qc_problem *p, uint64_t traits)
 {
-  bool moderate = !p->special;
-  for (uint32_t i = 0; i < p->view->n_values; i++) {
+  const bool finite = traits & QN_TRAIT_FINITE_ONLY, flushes = traits & QN_TRAIT_FLUSHES;
+  bool vouched = !(finite && p->special);
+  for (uint32_t i = 0; i < p->view->n_values && (finite || flushes); i++) {
     const struct qc_value *v = &p->value[i];
-    const double most = v->q.dtype == QN_F64 ? 0x1p340 : 0x1p40;
-    for (int64_t k = 0; k < v->n && moderate && v->is_input && v->y; k++)
-      moderate = fabs(v->y[k]) < most;
+    const bool wide = v->q.dtype == QN_F64;
+    const double most = !finite ? INFINITY : wide ? 0x1p340 : 0x1p40, least = !flushes ? 0 : wide ? 0x1p-900 : 0x1p-100;
+    for (int64_t k = 0; k < v->n && vouched && v->is_input && v->y; k++)
+      vouched = v->y[k] == 0 || !(fabs(v->y[k]) >= most || fabs(v->y[k]) < least);
   }
-  return moderate;
+  return vouched;
 }

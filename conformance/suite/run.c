@@ -100,7 +100,8 @@ static void answer_key(const qn_plan *plan, char *key, size_t bytes)
 static void check_declarations(struct trial *t)
 {
   t->n_parts = qn_plan_parts(t->plan);
-  t->traits = t->n_parts ? ~(uint64_t)QN_TRAIT_FINITE_ONLY : 0;         /* finite_only: if any part has it; no parts, no claim */
+  const uint64_t any = QN_TRAIT_FINITE_ONLY | QN_TRAIT_FLUSHES;         /* these: if any part has them; no parts, no claim */
+  t->traits = t->n_parts ? ~any : 0;
   for (int i = 0; i < t->n_parts; i++) {
     const qn_prepared *a = qn_plan_part(t->plan, i, NULL);
     const qn_numerics *d = &a->numerics;
@@ -112,14 +113,14 @@ static void check_declarations(struct trial *t)
       least = QN_MATH_F32;
     if (d->accumulator == QN_ACC_TF32)
       least = QN_MATH_TF32;
-    if (reduced || a->traits & QN_TRAIT_FINITE_ONLY)
+    if (reduced || a->traits & any)
       least = QN_MATH_FAST;
     if (a->math < least)
       fail(t, "declaration", "its numerics are not within the level of math that it asks for");
     if (reduced && !(a->traits & QN_TRAIT_REDUCED))
       fail(t, "declaration", "it sums in less than f32 without the trait that says so");
     t->numerics[i] = *d;
-    t->traits = (t->traits & (a->traits | QN_TRAIT_FINITE_ONLY)) | (a->traits & QN_TRAIT_FINITE_ONLY);
+    t->traits = (t->traits & (a->traits | any)) | (a->traits & any);
   }
 }
 
@@ -272,7 +273,7 @@ static void run_plan(struct trial *t, bool first_fill)
 {
   void *one[QC_MAX_POINTERS], *two[QC_MAX_POINTERS];
   check_declarations(t);
-  if (t->failed || (t->traits & QN_TRAIT_FINITE_ONLY && !qc_is_moderate(t->p)))
+  if (t->failed || !qc_is_vouched_for(t->p, t->traits))
     return;
   qc_bound(t->p, t->numerics, t->n_parts);
   qc_results_make(t->p, one);

@@ -33,7 +33,7 @@ static qn_status demanded(const qn_demands *d, qn_prepared *a, bool *fewer)
                                    QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE };
   static const char *const name[] = { "", "deterministic 1", "deterministic batch", "deterministic portable" };
   char seen[64], needed[64];
-  uint32_t least = a->traits & (QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY) ? QN_MATH_FAST : a->math;
+  uint32_t least = a->traits & (QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY | QN_TRAIT_FLUSHES) ? QN_MATH_FAST : a->math;
   if (least > QN_MATH_FAST) least = QN_MATH_FAST;
   if (least > d->math) return forbid(&a->refusal, "the math in force does not allow it", math[d->math], math[least]);
   if (rung[d->determinism] & ~a->traits)

@@ -395,7 +395,8 @@ size_t qn_part_line(const qn_plan *plan, int i, char *text, size_t bytes)
 
 static const char *const class_name[] = { "tuned", "generic", "host" };
 static const char *const accumulator_name[] = { "native", "f32_tc", "tf32", "f16", "f8_fast", "3xtf32", "bf16x3", "double" };
-static const char *const trait_name[] = { "deterministic", "batch_invariant", "portable", "tensor_cores", "reduced", "finite_only" };
+static const char *const trait_name[] = { "deterministic", "batch_invariant", "portable", "tensor_cores", "reduced", "finite_only",
+                                          "flushes" };
 
 static void print_step(qn_text *t, const qn_plan *plan, uint32_t s)
 {
@@ -409,7 +410,7 @@ static void print_step(qn_text *t, const qn_plan *plan, uint32_t s)
   if (a->numerics.method == QN_METHOD_WINOGRAD) qn__text_add(t, " winograd=%d,%d", a->numerics.tile, a->numerics.filter);
   if (a->numerics.method == QN_METHOD_FFT) qn__text_add(t, " fft");
   qn__text_add(t, " traits=");
-  for (int i = 0; i < 6; i++)
+  for (int i = 0; i < (int)(sizeof trait_name / sizeof *trait_name); i++)
     if (a->traits >> i & 1) {
       qn__text_add(t, "%s%s", sep, trait_name[i]);
       sep = ",";

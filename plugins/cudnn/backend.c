@@ -19,7 +19,8 @@ static qn_status open_handle(const qn_open *with, void **instance)
 static void close_handle(void *instance) { peer.cudnnDestroy(instance); }
 
 static const qn_engine_list *const lists[] = { &peer_conv, &peer_matmul, &peer_norm, &peer_batch_norm, &peer_softmax, &peer_pool,
-                                               &peer_reduce, &peer_pointwise, &peer_lrn, &peer_sampling, NULL };
+                                               &peer_reduce, &peer_pointwise, &peer_lrn, &peer_sampling,
+                                               &peer_rnn, &peer_attention, NULL };
 
 static const char *const variables[] = {
   "QUERN_CUDNN", "path of the cuDNN to open; unset: the one in the process, then of LD_LIBRARY_PATH, of those built with, of the system",

@@ -51,45 +51,76 @@ void peer_finalize(peer_graph *g, cudnnBackendDescriptor_t d)
   if (!g->status) g->status = peer.cudnnBackendFinalize(d);
 }
 
-cudnnBackendDescriptor_t peer_tensor(peer_graph *g, const qn_request *r, int32_t value, uint32_t dtype, const peer_shape *s)
+/* id: of a tensor in memory or passed at launch, from 1; 0: never in memory. */
+static cudnnBackendDescriptor_t describe(peer_graph *g, cudnnDataType_t type, const peer_shape *s, int64_t id, int64_t align, bool by_value)
 {
+  const bool is_virtual = !id;
   cudnnBackendDescriptor_t d = peer_make(g, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  cudnnDataType_t type = peer_type(value >= 0 ? dtype : dtype == QN_F64 ? QN_F64 : QN_F32);
-  int64_t align = value >= 0 ? r->value[value].align : 16, id = value >= 0 ? g->n_tensors + 1 : 100 + g->n_parts;
-  bool is_virtual = value < 0;
-  if (value >= 0) g->value[g->n_tensors++] = value;
+  if (is_virtual) id = 1000 + g->n_parts;
   peer_set(g, d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
   peer_set(g, d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, s->rank, s->dim);
   peer_set(g, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, s->rank, s->stride);
   peer_set(g, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &align);
   peer_set(g, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
   peer_set(g, d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual);
+  if (by_value) peer_set(g, d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &by_value);
   peer_finalize(g, d);
   return d;
 }
 
+/* The next tensor that a launch gives an address; its index. */
+static int next(peer_graph *g, int32_t value)
+{
+  if (g->n_tensors == PEER_TENSORS) {
+    g->status = g->status ? g->status : CUDNN_STATUS_INTERNAL_ERROR;
+    return PEER_TENSORS - 1;
+  }
+  g->value[g->n_tensors] = value;
+  return g->n_tensors++;
+}
+
+cudnnBackendDescriptor_t peer_between(peer_graph *g, cudnnDataType_t type, const peer_shape *s)
+{
+  return describe(g, type, s, 0, 16, false);
+}
+
+cudnnBackendDescriptor_t peer_tensor(peer_graph *g, const qn_request *r, int32_t value, uint32_t dtype, const peer_shape *s)
+{
+  if (value < 0) return peer_between(g, peer_type(dtype == QN_F64 ? QN_F64 : QN_F32), s);
+  return describe(g, peer_type(dtype), s, next(g, value) + 1, r->value[value].align, false);
+}
+
+cudnnBackendDescriptor_t peer_scratch(peer_graph *g, const peer_shape *s)
+{
+  const int i = next(g, PEER_SCRATCH);
+  size_t bytes = sizeof(float);
+  for (int d = 0; d < s->rank; d++) bytes *= (size_t)s->dim[d];
+  g->number[i].place = g->scratch;
+  g->scratch += (bytes + 255) & ~(size_t)255;
+  return describe(g, CUDNN_DATA_FLOAT, s, i + 1, 16, false);
+}
+
+static const peer_shape one_element = { 4, { 1, 1, 1, 1 }, { 1, 1, 1, 1 } };
+
 cudnnBackendDescriptor_t peer_given(peer_graph *g, float number)
 {
-  cudnnBackendDescriptor_t d = peer_make(g, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  const cudnnDataType_t type = CUDNN_DATA_FLOAT;
-  const int64_t one[4] = { 1, 1, 1, 1 }, align = sizeof number, id = g->n_tensors + 1;
-  const bool by_value = true;
-  g->number[g->n_tensors] = number;
-  g->value[g->n_tensors++] = -1;
-  peer_set(g, d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
-  peer_set(g, d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, one);
-  peer_set(g, d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, one);
-  peer_set(g, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &align);
-  peer_set(g, d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
-  peer_set(g, d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &by_value);
-  peer_finalize(g, d);
-  return d;
+  const int i = next(g, PEER_NUMBER);
+  g->number[i].f = number;
+  return describe(g, CUDNN_DATA_FLOAT, &one_element, i + 1, sizeof number, true);
+}
+
+cudnnBackendDescriptor_t peer_given_int(peer_graph *g, int32_t number)
+{
+  const int i = next(g, PEER_NUMBER);
+  g->number[i].i = number;
+  return describe(g, CUDNN_DATA_INT32, &one_element, i + 1, sizeof number, true);
 }
 
 void peer_add(peer_graph *g, cudnnBackendDescriptor_t op)
 {
   peer_finalize(g, op);
-  g->op[g->n_ops++] = op;
+  if (g->n_ops == PEER_OPS) g->status = g->status ? g->status : CUDNN_STATUS_INTERNAL_ERROR;
+  else g->op[g->n_ops++] = op;
 }
 
 void peer_add_bias(peer_graph *g, uint32_t dtype, cudnnBackendDescriptor_t a, cudnnBackendDescriptor_t b, cudnnBackendDescriptor_t y)
@@ -110,6 +141,14 @@ void peer_add_bias(peer_graph *g, uint32_t dtype, cudnnBackendDescriptor_t a, cu
 
 /* ---- choosing ------------------------------------------------------------------------------------- */
 
+static void say_last_error(const char *when)
+{
+  char detail[300] = "", said[400];
+  peer.cudnnGetLastErrorString(detail, sizeof detail);
+  snprintf(said, sizeof said, "cudnn: %s: %s", when, detail);
+  peer_host->log(QN_LOG_DEBUG, said);
+}
+
 /* The heuristics' list, followed by the fallbacks'. */
 typedef struct configs { int n; cudnnBackendDescriptor_t at[MOST_CONFIGS]; } configs;
 
@@ -125,6 +164,7 @@ static void list_configs(configs *c, cudnnBackendDescriptor_t graph, cudnnBacken
       peer.cudnnBackendFinalize(heuristics) ||
       peer.cudnnBackendGetAttribute(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, made, &n, found))
     n = 0;
+  if (!n) say_last_error("no engines");
   if (n > made) n = made;
   for (int i = 0; i < made; i++) {
     if (i < n) c->at[c->n++] = found[i];
@@ -178,7 +218,7 @@ static bool declare(qn_prepared *p, int64_t number, uint32_t notes, const peer_t
   p->numerics = (qn_numerics){ .accumulator = half ? QN_ACC_F32_TC : single && (tensor || hidden) ? QN_ACC_TF32 : QN_ACC_NATIVE };
   p->math = p->numerics.accumulator == QN_ACC_TF32 ? QN_MATH_TF32 : fft || winograd ? QN_MATH_F32 : QN_MATH_STRICT;
   p->traits = p->engine->traits | (tensor ? QN_TRAIT_TENSOR_CORES : 0);
-  if (!noted(notes, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) p->traits |= QN_TRAIT_DETERMINISTIC;
+  if (!noted(notes, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) && !t->any_order) p->traits |= QN_TRAIT_DETERMINISTIC;
   if (fft || hidden) p->numerics.method = QN_METHOD_FFT;
   else if (winograd) {
     p->numerics.method = QN_METHOD_WINOGRAD;
@@ -210,6 +250,7 @@ static cudnnBackendDescriptor_t make_plan(cudnnHandle_t handle, cudnnBackendDesc
       !peer.cudnnBackendFinalize(plan) &&
       !peer.cudnnBackendGetAttribute(plan, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &n, workspace) && n == 1)
     return plan;
+  say_last_error("no plan");
   peer.cudnnBackendDestroyDescriptor(plan);
   return NULL;
 }
@@ -226,7 +267,7 @@ static bool take(peer_graph *g, const qn_request *r, qn_prepared *p, const peer_
   peer_host->log(QN_LOG_DEBUG, said);
   if (notes == UINT32_MAX || !declare(p, number, notes, t) || !demands_allow(r->demands, p)) return false;
   g->plan = make_plan(handle, c->at[i], &workspace);
-  p->workspace = (uint64_t)workspace;
+  p->workspace = g->scratch + (uint64_t)workspace;
   if (g->plan && demands_allow(r->demands, p)) return true;
   if (g->plan) peer.cudnnBackendDestroyDescriptor(g->plan);
   g->plan = NULL;
@@ -247,7 +288,8 @@ qn_status peer_graph_choose(peer_graph *g, const qn_request *r, qn_prepared *p, 
   peer_set(g, graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, g->n_ops, g->op);
   peer_set(g, graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
   peer_finalize(g, graph);
-  if (!g->status) {
+  if (g->status) say_last_error("describing");
+  else {
     list_configs(&list, graph, CUDNN_HEUR_MODE_A);
     list_configs(&list, graph, CUDNN_HEUR_MODE_FALLBACK);
   }
@@ -270,10 +312,11 @@ qn_status peer_graph_run(const qn_prepared *p, const qn_launch *launch)
   const peer_graph *g = p->state;
   cudnnBackendDescriptor_t pack = NULL;
   int64_t id[PEER_TENSORS];
-  void *pointer[PEER_TENSORS], *workspace = launch->workspace;
+  void *pointer[PEER_TENSORS], *workspace = (char *)launch->workspace + g->scratch;
   for (int i = 0; i < g->n_tensors; i++) {
     id[i] = i + 1;
-    pointer[i] = g->value[i] >= 0 ? launch->ptr[g->value[i]] : (void *)&g->number[i];
+    pointer[i] = g->value[i] >= 0 ? launch->ptr[g->value[i]] : g->value[i] == PEER_NUMBER ? (void *)&g->number[i]
+        : (char *)launch->workspace + g->number[i].place;
   }
   cudnnStatus_t e = peer.cudnnSetStream(launch->instance, launch->stream);
   if (!e) e = peer.cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);

@@ -41,10 +41,10 @@ bool peer_find(char version[32], const char **why)
 
 static qn_status load_parts(void)
 {
-  static const char *const part[] = { "graph", "ops", "cnn", "engines_precompiled", "engines_runtime_compiled", "heuristic" };
+  static const char *const part[] = { "graph", "ops", "cnn", "adv", "engines_precompiled", "engines_runtime_compiled", "heuristic" };
   static const struct { const char *name; cudnnStatus_t (**check)(void); } check[] = {
     { "cudnnGraphVersionCheck", &peer.cudnnGraphVersionCheck }, { "cudnnOpsVersionCheck", &peer.cudnnOpsVersionCheck },
-    { "cudnnCnnVersionCheck", &peer.cudnnCnnVersionCheck } };
+    { "cudnnCnnVersionCheck", &peer.cudnnCnnVersionCheck }, { "cudnnAdvVersionCheck", &peer.cudnnAdvVersionCheck } };
   for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
     char path[sizeof library.path];
     qn_library one = { 0 };

@@ -20,11 +20,13 @@ plugins_cudnn_quern_cudnn_la_SOURCES = \
   plugins/cudnn/reduce.c \
   plugins/cudnn/pointwise.c \
   plugins/cudnn/lrn.c \
-  plugins/cudnn/sampling.c
+  plugins/cudnn/sampling.c \
+  plugins/cudnn/rnn.c \
+  plugins/cudnn/attention.c
 plugins_cudnn_quern_cudnn_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/plugins/cudnn $(CUDA_CPPFLAGS) $(CUDNN_CPPFLAGS)
 plugins_cudnn_quern_cudnn_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS) -Wno-deprecated-declarations
 plugins_cudnn_quern_cudnn_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_cudnn_quern_cudnn_la_LIBADD = $(CUDA_LIBS)
+plugins_cudnn_quern_cudnn_la_LIBADD = $(CUDA_LIBS) $(LIBM)
 QUERN_TEST_PLUGINS += $(abs_top_builddir)/plugins/cudnn/.libs
 TESTS += plugins/cudnn/cudnn.tap
 endif

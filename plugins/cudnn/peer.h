@@ -28,7 +28,11 @@ extern const qn_host *peer_host;          /* backend.c */
   X(cudnnCreateLRNDescriptor) X(cudnnDestroyLRNDescriptor) X(cudnnSetLRNDescriptor) X(cudnnLRNCrossChannelForward) X(cudnnLRNCrossChannelBackward) \
   X(cudnnDivisiveNormalizationForward) X(cudnnDivisiveNormalizationBackward) \
   X(cudnnCreateSpatialTransformerDescriptor) X(cudnnDestroySpatialTransformerDescriptor) X(cudnnSetSpatialTransformerNdDescriptor) \
-  X(cudnnSpatialTfGridGeneratorForward) X(cudnnSpatialTfGridGeneratorBackward) X(cudnnSpatialTfSamplerForward) X(cudnnSpatialTfSamplerBackward)
+  X(cudnnSpatialTfGridGeneratorForward) X(cudnnSpatialTfGridGeneratorBackward) X(cudnnSpatialTfSamplerForward) X(cudnnSpatialTfSamplerBackward) \
+  X(cudnnCreateDropoutDescriptor) X(cudnnDestroyDropoutDescriptor) X(cudnnSetDropoutDescriptor) X(cudnnCreateRNNDescriptor) \
+  X(cudnnDestroyRNNDescriptor) X(cudnnSetRNNDescriptor_v8) X(cudnnRNNSetClip_v9) X(cudnnCreateRNNDataDescriptor) \
+  X(cudnnDestroyRNNDataDescriptor) X(cudnnSetRNNDataDescriptor) X(cudnnGetRNNWeightSpaceSize) X(cudnnGetRNNTempSpaceSizes) \
+  X(cudnnGetRNNWeightParams) X(cudnnRNNForward) X(cudnnAdvVersionCheck)
 typedef struct peer_calls {
 #define X(name) __typeof__(name) *name;
   CUDNN_CALLS(X)
@@ -55,7 +59,7 @@ qn_status peer_live(const qn_request *r, qn_prepared *p);
 
 typedef struct peer_shape { int rank; int64_t dim[QN_MAX_RANK], stride[QN_MAX_RANK]; } peer_shape;
 
-cudnnDataType_t peer_type(uint32_t dtype);            /* floats only */
+cudnnDataType_t peer_type(uint32_t dtype);            /* floats and i32 */
 bool peer_is_float(const qn_value *v);                /* f64, f32, f16, bf16 */
 bool peer_countable(qn_prepared *p, const qn_value *v, const char *role);     /* false, with a refusal: too many elements */
 /* N, C and at least two spatial dims; dims of 1 also get the layout's stride. */
@@ -108,13 +112,15 @@ void       peer_call_release(qn_prepared *p);
 
 /* ---- graph.c ---------------------------------------------------------------------------------------- */
 
-enum { PEER_PARTS = 24, PEER_TENSORS = 10 };
+enum { PEER_PARTS = 160, PEER_OPS = 48, PEER_TENSORS = 24 };
+enum { PEER_NUMBER = -1, PEER_SCRATCH = -2 };       /* in place of a value */
 typedef struct peer_graph {
   cudnnStatus_t status;                   /* the first failure; after it nothing more is done */
   int           n_parts, n_ops, n_tensors;
-  cudnnBackendDescriptor_t part[PEER_PARTS], op[4], plan;
+  cudnnBackendDescriptor_t part[PEER_PARTS], op[PEER_OPS], plan;
   int32_t       value[PEER_TENSORS];      /* values of the request, for tensors in memory; their ids start at 1 */
-  float         number[PEER_TENSORS];     /* where value is -1: passed at launch */
+  union { float f; int32_t i; size_t place; } number[PEER_TENSORS];     /* PEER_NUMBER: passed at launch; PEER_SCRATCH: in workspace */
+  size_t        scratch;                  /* bytes of workspace for tensors, before cuDNN's own */
 } peer_graph;
 
 /* NULL: refused or no memory (*status); else the graph, also stored in p->state. */
@@ -124,9 +130,12 @@ void peer_set(peer_graph *g, cudnnBackendDescriptor_t d, cudnnBackendAttributeNa
               const void *v);
 void peer_set_part(peer_graph *g, cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t part);
 void peer_finalize(peer_graph *g, cudnnBackendDescriptor_t d);
-/* value -1: an intermediate in f32 (f64 for f64) that is never in memory. */
+/* value -1: an intermediate in f32 (f64 for f64) that is never in memory; peer_between: of any type. */
 cudnnBackendDescriptor_t peer_tensor(peer_graph *g, const qn_request *r, int32_t value, uint32_t dtype, const peer_shape *s);
+cudnnBackendDescriptor_t peer_between(peer_graph *g, cudnnDataType_t type, const peer_shape *s);
+cudnnBackendDescriptor_t peer_scratch(peer_graph *g, const peer_shape *s);      /* f32, packed, in workspace */
 cudnnBackendDescriptor_t peer_given(peer_graph *g, float number);       /* a tensor of one element, known now */
+cudnnBackendDescriptor_t peer_given_int(peer_graph *g, int32_t number);
 void peer_add(peer_graph *g, cudnnBackendDescriptor_t op);             /* finalizes it */
 /* y = a + b in f32 (f64): a bias after a contraction. */
 void peer_add_bias(peer_graph *g, uint32_t dtype, cudnnBackendDescriptor_t a, cudnnBackendDescriptor_t b, cudnnBackendDescriptor_t y);
@@ -141,6 +150,7 @@ typedef struct peer_terms {
   bool     reduces;                       /* partial sums in the output's dtype, and lost Inf, are not noted */
   /* NULL, or numbers, ended by -1, of cuDNN engines that violate any bound, or do what `reduces` says */
   const int64_t *broken, *reduced;
+  bool     any_order;                     /* sums from run to run in another order, noted or not */
   bool     loses;                         /* Inf and NaN are lost, or spread where they are multiplied by 0 */
 } peer_terms;
 /* Ends a prepare: picks the variant's engine, or the first in the heuristics' order that the demands allow. Unless the result is
@@ -151,5 +161,5 @@ void      peer_graph_release(qn_prepared *p);
 extern const char *const peer_variants[];
 
 extern const qn_engine_list peer_conv, peer_matmul, peer_norm, peer_batch_norm, peer_softmax, peer_pool, peer_reduce, peer_pointwise,
-    peer_lrn, peer_sampling;
+    peer_lrn, peer_sampling, peer_rnn, peer_attention;
 #endif

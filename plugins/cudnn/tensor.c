@@ -4,7 +4,7 @@
 cudnnDataType_t peer_type(uint32_t dtype)
 {
   return dtype == QN_F64 ? CUDNN_DATA_DOUBLE : dtype == QN_F16 ? CUDNN_DATA_HALF : dtype == QN_BF16 ? CUDNN_DATA_BFLOAT16
-      : CUDNN_DATA_FLOAT;
+      : dtype == QN_I32 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
 }
 
 bool peer_is_float(const qn_value *v)
