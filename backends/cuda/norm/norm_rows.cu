@@ -295,8 +295,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   bool wide;
   if (!norm_word_rows(r, &p, a.step, &wide) || p.groups > INT32_MAX)
-    return qn_refuse(out, "contiguous rows of one dtype, in 16-byte words, at one step; parameters of one dtype, alike for all", "x", "", "%s",
-                     "another layout");
+    return qn_refuse(out, "contiguous rows of one dtype, in 16-byte words, at one step; parameters of one dtype, alike for all", "x", "",
+                     "%s", "another layout");
   if (p.length * p.bytes > MOST * K * 16)
     return qn_refuse(out, "rows that a block's registers hold", "x", "at most 16384 elements (f32: 8192)", "%lld", (long long)p.length);
   memcpy(s.number, p.number, sizeof s.number);
