@@ -148,7 +148,8 @@ __global__ void __launch_bounds__(THREADS, one || !stream ? 2 : 1) norm_bands(co
       wait_for_chunk<stream>(c);
       const int there = (m.count + CHUNKS - 1) / CHUNKS;
       if (c == 0 && a.centred)
-        take_from<whole>(from, a.joins, m.lane, [&](int k) { return m.count ? words[min(k, there - 1) * m.active + t] : make_uint4(0, 0, 0, 0); });
+        take_from<whole>(from, a.joins, m.lane,
+                         [&](int k) { return m.count ? words[min(k, there - 1) * m.active + t] : make_uint4(0, 0, 0, 0); });
       over_chunk<stream, 4>(m, c, [&](int k) { add_word<whole, true>(words[k * m.active + t], from, s1, s2); });
     }
     tell_moments<whole>(a, m, b.told, b.count, from, s1, s2);
@@ -411,8 +412,8 @@ static const form *choose(bands_state *s, const qn_device *device, bool stream, 
 
 template <int whole, bool stream> static const void *kernel_of(bool backward, bool one)
 {
-  if (backward) return one ? (const void *)norm_bands_gradient<whole, true, stream> : (const void *)norm_bands_gradient<whole, false, stream>;
-  return one ? (const void *)norm_bands<whole, true, stream> : (const void *)norm_bands<whole, false, stream>;
+  return one ? backward ? (const void *)norm_bands_gradient<whole, true, stream> : (const void *)norm_bands<whole, true, stream>
+             : backward ? (const void *)norm_bands_gradient<whole, false, stream> : (const void *)norm_bands<whole, false, stream>;
 }
 template <bool stream> static const void *kernel_of(const norm_problem &p, bool one)
 {

@@ -50,7 +50,8 @@ struct bands {
   __device__ __forceinline__ void leave(int item, int g, const far_statistics &of) const
   {
     if (leaves)
-      norm_leave(momentum, of.mean, of.rstd, of.unbiased, [&](int t) { return get(t, item, g); }, [&](int t, float v) { put(t, item, g, v); });
+      norm_leave(momentum, of.mean, of.rstd, of.unbiased, [&](int t) { return get(t, item, g); },
+                 [&](int t, float v) { put(t, item, g, v); });
   }
   /* The statistics of the item's group g from its moments; one thread. */
   __device__ __forceinline__ far_statistics statistics(int item, int g, const moments &all) const

@@ -1,6 +1,6 @@
-/* norm_follow.cuh -- pointwise ops fused after a normalization. activation: the one activation that kernels short of registers apply. tail: a
- * second tensor of y's layout is added and relu applied inline; any other steps run in an out-of-line function, because their code is
- * long; only where y is in whole vectors. */
+/* norm_follow.cuh -- pointwise ops fused after a normalization. activation: the one that kernels short of registers apply. tail: a second
+ * tensor of y's layout is added and relu applied inline; any other steps run in an out-of-line function, because their code is long; only
+ * where y is in whole vectors. */
 #pragma once
 #include <type_traits>
 #include "program/chain.h"

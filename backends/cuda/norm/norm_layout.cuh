@@ -110,8 +110,8 @@ static inline bool norm_rows(const norm_problem *p)
   }
   return rows;
 }
-/* The same at one step, in whole 16-byte words of one dtype; scale and shift of that too, or (*wide) of f32. step: from row to row, x, y and
- * dy in words, others in elements. */
+/* The same at one step, in whole 16-byte words of one dtype; scale and shift of that too, or (*wide) of f32. step: from row to row, x, y
+ * and dy in words, others in elements. */
 static inline bool norm_word_rows(const qn_request *r, const norm_problem *p, int64_t (&step)[TENSORS], bool *wide)
 {
   const int64_t E = 16 / p->bytes;
@@ -205,7 +205,7 @@ template <class G, class P> __device__ __forceinline__ void norm_leave(float mom
   put(NEW_VAR, (1 - momentum) * get(RUNNING_VAR) + momentum * unbiased);
 }
 
-/* ---- launching ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- launching ------------------------------------------------------------------------------------------------------------- */
 
 static inline void norm_pointers(void *(&p)[TENSORS], const int32_t (&number)[TENSORS], const qn_launch *launch)
 {

@@ -334,9 +334,11 @@ static const char *read_layout(const qn_request *r, state *s)
   if ((run & (run - 1)) || run > 32) return "runs of 1, 2, 4, 8, 16 or 32 elements";
   if (g > 0 && (outer.stride[X][0] <= 0 || outer.stride[Y][0] <= 0)) return "images at a step from one another";
   for (int t = SCALE; t < PARAMETERS_END; t++)
-    if (p.number[t] >= 0 && (in.stride[t][0] || (last == 1 && in.stride[t][1] != 1) || outer.stride[t][g] != run || (g > 0 && outer.stride[t][0])))
+    if (p.number[t] >= 0 &&
+        (in.stride[t][0] || (last == 1 && in.stride[t][1] != 1) || outer.stride[t][g] != run || (g > 0 && outer.stride[t][0])))
       return "parameters have an element for each of a line's";
-  if (in.dim[0] * in.stride[Y][0] > INT32_MAX / 2 || p.groups > INT32_MAX / 1024) return "fewer than 2^30 elements in an image, and 2^21 groups";
+  if (in.dim[0] * in.stride[Y][0] > INT32_MAX / 2 || p.groups > INT32_MAX / 1024)
+    return "fewer than 2^30 elements in an image, and 2^21 groups";
   a.lines = (int32_t)in.dim[0], a.run = (int32_t)run;
   a.line_step = in.stride[Y][0], a.image_step = g > 0 ? outer.stride[Y][0] : 0;
   a.x_step[0] = in.stride[X][0], a.x_step[1] = g > 0 ? outer.stride[X][0] : 0;
@@ -358,7 +360,8 @@ static bool share_out(state *s, const qn_device *device, int64_t E, int lanes, i
   a.boxes = (int32_t)qn_max_i64(qn_ceil_div(a.share, 256), a.share < 64 ? 1 : 2);
   a.box = (int32_t)qn_round_up(qn_ceil_div(a.share, a.boxes), LANES / lanes);   /* a multiple of 128 bytes */
   /* words, and of_warps */
-  const int64_t slot = (int64_t)a.box * a.boxes * lanes * (s->of.backward ? 32 : 16) + WARPS * lanes * 8 * (!s->of.backward && a.run >= E ? 1 : E);
+  const int64_t slot = (int64_t)a.box * a.boxes * lanes * (s->of.backward ? 32 : 16) +
+                       WARPS * lanes * 8 * (!s->of.backward && a.run >= E ? 1 : E);
   a.slots = (int32_t)qn_min_i64(SLOTS, ((int64_t)device->shared_per_block - (int64_t)sizeof(news)) / slot);
   if (a.slots < least) return false;
   const int32_t together = (int32_t)qn_ceil_div(a.boxes, SEGMENTS / a.slots);

@@ -144,7 +144,8 @@ template <int whole> struct held_vectors {
 #pragma unroll
     for (int w = 0; w < words; w++) {
       uint4 &r = q.word[w];
-      asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w) : "r"(place(v, from + w)) : "memory");
+      asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w) : "r"(place(v, from + w)) : "memory");
     }
     return q;
   }
@@ -191,7 +192,8 @@ template <int whole> __global__ void __launch_bounds__(THREADS, 2) norm_planes_g
   const team_member team(g.team, (ulonglong2 *)shared);
   uint4 *const slots = shared + cuda_team_shared(&g.team) / 16;
   const H held = { shared_address(slots), g.share };
-  float2 *const sum = (float2 *)(slots + (int64_t)2 * words * g.share), *const heard = sum + a.channels * g.pieces;  /* [channels, pieces]; [parts] */
+  /* sum: [channels, pieces]; heard: [parts] */
+  float2 *const sum = (float2 *)(slots + (int64_t)2 * words * g.share), *const heard = sum + a.channels * g.pieces;
   float *const scales = (float *)(heard + g.team.parts);    /* [2, channels]: other threads may still read the last group's */
   const int t = threadIdx.x, threads = blockDim.x, unit = (uint32_t)t / (uint32_t)g.unit, lane = t - unit * g.unit,
             units = (uint32_t)threads / (uint32_t)g.unit, from = team.rank * g.share, to = min(from + g.share, g.vectors), mine = to - from;
@@ -375,8 +377,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.g.vectors = (int32_t)(p.length / V);
   a.eps = p.eps, a.centred = p.centred, s.backward = p.backward;
   if (!(p.backward ? share_out(r->device, &s) : place_groups(r->device, &s)))
-    return qn_refuse(out, p.backward ? "a group must fit into the shared memory of the device" : "two groups must fit into that of a multiprocessor",
-                     "x", "", "%lld elements", (long long)p.length);
+    return qn_refuse(out, "a gradient's group fits into the device's shared memory, two groups into a multiprocessor's", "x", "",
+                     "%lld elements", (long long)p.length);
   const uint32_t dtype = p.dtype[X];
   if (p.backward)
     s.kernel = norm_of_dtype(dtype, (const void *)norm_planes_gradient<QN_F32>, (const void *)norm_planes_gradient<QN_BF16>,

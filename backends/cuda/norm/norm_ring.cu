@@ -77,7 +77,9 @@ __device__ __forceinline__ void work(const rings &a, news &n, const team_member 
       add_word<dtype, centred>(*kept(to_measure, k), from, s1, s2);
     }
     if (++to_measure == STAGES) to_measure = 0;
-    const moments warp = centred ? warp_join_lanes(moments_about(from[0], s1[0], s2[0], mine, true), all) : moments{ 0, warp_sum(s2[0]), all };
+    moments warp = { 0, 0, 0 };
+    if (centred) warp = warp_join_lanes(moments_about(from[0], s1[0], s2[0], mine, true), all);
+    else warp.squares = warp_sum(s2[0]);
     if (threadIdx.x % 32) return;
     n.of_warp[i % TURNS][threadIdx.x / 32] = make_float2(warp.mean, warp.squares);
     barrier_arrive(turn_barrier(n.measured, i));

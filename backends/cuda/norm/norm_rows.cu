@@ -295,10 +295,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   bool wide;
   if (!norm_word_rows(r, &p, a.step, &wide) || p.groups > INT32_MAX)
-    return qn_refuse(out, "rows of one dtype, contiguous, in 16-byte words, at one step; parameters of one dtype, alike for all rows", "x", "",
+    return qn_refuse(out, "contiguous rows of one dtype, in 16-byte words, at one step; parameters of one dtype, alike for all", "x", "",
                      "%s", "another layout");
   if (p.length * p.bytes > MOST * K * 16)
-    return qn_refuse(out, "rows that the registers of a block hold", "x", "at most 16384 elements (f32: 8192)", "%lld", (long long)p.length);
+    return qn_refuse(out, "rows that a block's registers hold", "x", "at most 16384 elements (f32: 8192)", "%lld", (long long)p.length);
   memcpy(s.number, p.number, sizeof s.number);
   s.second = s.sum = -1;
   const int where = wide ? WIDE : read_second(r, &s, out);
@@ -360,9 +360,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
                     "norm_rows");
 }
 
-#define ROW(name, op, prepare) \
-  { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare, nullptr, run, \
-    cuda_release }
+#define ROW(name, op, prepare) { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
+                                 nullptr, nullptr, prepare, nullptr, run, cuda_release }
 static const qn_engine row[] = {
   ROW("rows", QN_OP_LAYER_NORM, prepare),         ROW("rows", QN_OP_RMS_NORM, prepare),
   ROW("two_pass", QN_OP_LAYER_NORM, prepare_any), ROW("two_pass", QN_OP_RMS_NORM, prepare_any),

@@ -1,5 +1,6 @@
 /* norm_rows_backward.cu -- gradients of layer_norm and rms_norm by contiguous rows, f16, bf16, f32, which the registers of a warp, a block
- * or (sm_90) a cluster hold: each element is read once and written once (rows). Rows of other alignment or of several dtypes are read twice (two_pass).
+ * or (sm_90) a cluster hold: each element is read once and written once (rows). Rows of other alignment or of several dtypes are read
+ * twice (two_pass).
  *
  *   with h = (x - mean) rstd, g = dy scale:  dx = rstd (g - mean g - h mean(g h))        rms_norm: without mean g
  *   dscale = sum dy h, dshift = sum dy:      per block in registers, then added up over the blocks (norm_parameters.cuh)
@@ -41,8 +42,8 @@ template <bool cluster> __device__ __forceinline__ int row_enter(int parts, int 
   return blockIdx.x;
 }
 
-/* A row's sums (of along alone, unless both) over its warps, in all its blocks. turn: 0 and 1 alternate. A row within a block uses a named barrier. begun: the cluster
- * has already synchronised since row_enter. */
+/* A row's sums (of along alone, unless both) over its warps, in all its blocks. turn: 0 and 1 alternate. A row within a block uses a named
+ * barrier. begun: the cluster has already synchronised since row_enter. */
 template <int threads, bool cluster, bool both>
 __device__ __forceinline__ float2 row_sums(float sum, float along, int parts, int rank, bool begun, int turn)
 {
@@ -135,7 +136,8 @@ __global__ void __launch_bounds__(BLOCK, 1) by_words(const __grid_constant__ row
 #pragma unroll
       for (int k = 0; k < K; k++)
         if (k * threads < mine) next.x[k] = x[k * threads], next.dy[k] = dy[k * threads];
-      next.mean = centred ? ((const float *)a.p[MEAN])[ahead * a.step[MEAN]] : 0, next.rstd = ((const float *)a.p[RSTD])[ahead * a.step[RSTD]];
+      next.mean = centred ? ((const float *)a.p[MEAN])[ahead * a.step[MEAN]] : 0;
+      next.rstd = ((const float *)a.p[RSTD])[ahead * a.step[RSTD]];
       x += a.hop[X], dy += a.hop[DY];
     }
     ahead += step;
@@ -292,8 +294,8 @@ template <bool words> static qn_status prepare(const qn_request *r, qn_prepared 
   const int64_t share = BLOCK * EACH * (words ? 1 : 2);
   for (a.parts = 1; a.parts < MAX_PARTS && p.length > share * a.parts;) a.parts *= 2;
   if (p.length > share * a.parts || (a.parts > 1 && !cuda_has_clusters(r->device)))
-    return qn_refuse(out, "a row must fit into the registers of a block, on Hopper of a cluster", "x", words ? "at most 8192 or 65536 elements" : "at most 16384 or 131072 elements", "%lld",
-                     (long long)p.length);
+    return qn_refuse(out, "a row must fit into the registers of a block, on Hopper of a cluster", "x",
+                     words ? "at most 8192 or 65536 elements" : "at most 16384 or 131072 elements", "%lld", (long long)p.length);
   if (p.groups > INT32_MAX / MAX_PARTS) return qn_refuse(out, "fewer than 2^28 rows", "x", "", "%lld", (long long)p.groups);
   memcpy(s.number, p.number, sizeof s.number);
   memcpy(a.dtype, p.dtype, sizeof a.dtype);

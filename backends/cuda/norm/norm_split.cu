@@ -505,7 +505,7 @@ static void choose_kernels(state *st, bool whole, bool tailed, bool given)
   st->measure = whole ? norm_of_dtype(dtype, measure_kernel<QN_F32>, measure_kernel<QN_BF16>, measure_kernel<QN_F16>)(s.columns, s.backward)
                       : measure_kernel<0>(s.columns, s.backward);
   if (!whole)
-    st->apply = given ? apply_kernel<GIVEN, 0>(s.columns) : s.backward ? apply_kernel<BACKWARD, 0>(s.columns) : apply_kernel<FORWARD, 0>(s.columns);
+    st->apply = (given ? apply_kernel<GIVEN, 0> : s.backward ? apply_kernel<BACKWARD, 0> : apply_kernel<FORWARD, 0>)(s.columns);
   else if (given && !tailed) st->apply = apply_of_dtype<GIVEN>(dtype, s.columns);
   else if (s.backward) st->apply = apply_of_dtype<BACKWARD>(dtype, s.columns);
   else st->apply = tailed ? apply_of_dtype<FOLLOWED>(dtype, s.columns) : apply_of_dtype<FORWARD>(dtype, s.columns);
@@ -612,6 +612,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 static const qn_engine row[] = {
   ROW(QN_OP_BATCH_NORM), ROW(QN_OP_BATCH_NORM_BACKWARD),
   ROW(QN_OP_LAYER_NORM), ROW(QN_OP_LAYER_NORM_BACKWARD), ROW(QN_OP_RMS_NORM), ROW(QN_OP_RMS_NORM_BACKWARD),
-  { "inference", QN_OP_BATCH_NORM_INFERENCE, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, variants, nullptr, prepare, nullptr, run, cuda_release },
+  { "inference", QN_OP_BATCH_NORM_INFERENCE, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC,
+    variants, nullptr, prepare, nullptr, run, cuda_release },
 };
 CUDA_ENGINES(norm_split) = { row, sizeof row / sizeof *row };
