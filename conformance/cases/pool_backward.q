@@ -200,3 +200,11 @@ pool_max_backward dy=f32/5x7x1x1 x=f32/5x7x1x1 window=1 ; as=bf16
 pool_average_backward dy=f32/5x7x1x1 dx=f32/5x7x1x1 window=3 stride=1 pad=1 ; as=bf16
 # shapes and values at the edges
 pool_max_backward dy=f32/2x3x1 indices=i64/2x3x1 dx=f32/2x3x1 window=3 stride=4 pad=1 ceil_mode=1 ; fill=zero dy.is=1,2,3,4,5,6 indices.is=0 dx.is=1,2,3,4,5,6 plain=1
+
+# windows side by side, channels last and on planes whose rows are no whole words; any windows on planes
+pool_max_backward dy=bf16/2x16x3x2/nhwc indices=i32/2x16x3x2/nhwc dx=bf16/2x16x6x10/nhwc window=2,5 ; as=f32
+pool_max_backward dy=f32/2x8x2x3x2/nhwc indices=u8/2x8x2x3x2/nhwc dx=f32/2x8x4x6x6/nhwc window=2,2,3 ; as=f16
+pool_average_backward dy=bf16/2x16x2x3/nhwc dx=bf16/2x16x14x15/nhwc window=7,5 ; as=f32
+pool_average_backward dy=bf16/3x5x3x5x7 dx=bf16/3x5x6x10x14 window=2 ; as=f32
+pool_average_backward dy=bf16/3x5x7x7 dx=bf16/3x5x14x14 window=5 stride=2 pad=2 ; as=f32,f16
+pool_average_backward dy=f32/2x3x8x7 dx=f32/2x3x30x21 window=7,4 stride=3 pad=0,1 include_pad=0 ; as=bf16

@@ -20,7 +20,7 @@ struct bands : gradient {
   float    weight[16];                    /* [m] is SIZE / taps for a window with m taps missing along a dim (exact in f32); 0: no tap */
 };
 
-enum { BAND_THREADS = 128, BAND_ROWS = 8 };
+enum { BAND_THREADS = 128, BAND_ROWS = 8, BAND_MEMORY = 32 << 10, BAND_MEMORY_MOST = 48 << 10 };
 
 /* The windows that cover a cell of BAND_ROWS rows by COLUMNS, for windows of SIZE with stride STEP and padding BEFORE. Cells begin at
  * multiples of STEP, so which windows cover which places is known at compile time. Window 0 has output coordinate place / STEP + first. */
@@ -171,8 +171,6 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
-
-enum { BAND_MEMORY = 32 << 10, BAND_MEMORY_MOST = 48 << 10 };
 
 /* Bytes of shared memory for n planes, or (n is 1) that many rows; sets the offsets of its parts. */
 static inline int64_t band_memory(bands *p, int64_t n, int64_t rows, bool any)

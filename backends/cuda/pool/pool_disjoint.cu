@@ -51,14 +51,16 @@ template <int dtype, bool flat> __global__ void __launch_bounds__(THREADS) pool_
       for (int i = 0; i < E; i++) v[i] = i < many ? share(window + cuda_quotient(x + i, p.by_wide[0])) : 0;
     }
   } else {
-    const uint32_t row = cuda_quotient(first, p.by_in[0], &x), here = row_of_windows(p, row), next = row_of_windows(p, row + 1),
-                   width = p.by_in[0].by;
+    uint32_t within;
+    const uint32_t row = cuda_quotient(first, p.by_in[0], &x), next = row_of_windows(p, row + 1);
+    uint32_t window = row_of_windows(p, row) + cuda_quotient(x, p.by_wide[0], &within);
 #pragma unroll
-    for (int i = 0; i < E; i++)
-      v[i] = i % 2 ? v[i - 1]
-           : i < many
-               ? share(x + i < width ? here + cuda_quotient(x + i, p.by_wide[0]) : next + cuda_quotient(x + i - width, p.by_wide[0]))
-               : 0;
+    for (int i = 0; i < E; i += 2) {
+      v[i] = v[i + 1] = i < many ? share(window) : 0;
+      x += 2, within += 2;
+      if (within == p.by_wide[0].by) within = 0, window++;
+      if (x == p.by_in[0].by) window = next;
+    }
   }
   if (many == E) vector_store_whole<dtype>(v, p.dx, first);
   else vector_store(v, p.dx, dtype, first, 1, many);

@@ -391,7 +391,8 @@ __global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-enum { IN_FLIGHT = 240, LEAST = 8 };      /* IN_FLIGHT: warps wanted per SM; LEAST: shortest band, in rows, to get them */
+/* IN_FLIGHT: warps wanted per SM; LEAST: shortest band, in rows, to get them; LINE: as a window: 1-D, of 3, stride 2, padding 1 */
+enum { IN_FLIGHT = 240, LEAST = 8, LINE = 1 };
 
 /* What forward and backward refuse: planes that are not packed, windows over several, rows that are not whole lanes. */
 static qn_status read_planes(pool_state<walk> *s, const qn_request *r, qn_prepared *out)
@@ -429,8 +430,6 @@ static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, in
   p->warps = (uint32_t)warps;
   return pool_keep(s, 32 * warps, THREADS, 2600, out);
 }
-
-enum { LINE = 1 };                        /* as a window: 1-D, of 3 with stride 2 and padding 1 */
 
 template <int dtype, int how> static pool_kernel by_index(int window)
 {
