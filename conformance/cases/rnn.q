@@ -198,6 +198,7 @@ rnn_forward x=f32/1x64x16 w=[f32/96x16] r=[f32/96x24] bw=[f32/96] br=[f32/96] h0
 rnn_forward x=f32/1x33x8 w=[f32/48x8] r=[f32/48x16] br=[f32/48] h0=f32/1x33x16 lengths=i32/33/0 gates=? cell=gru ; lengths.is=1 r0.fill=signed:0.25 as=bf16
 
 # few units and more steps: one block, clusters of 2 to 8, units and sequences that do not fill them, weights beyond the registers, lengths
+rnn_forward x=f16/33x9x16 w=[f16/256x16] r=[f16/256x64] bw=[f16/256] br=[f16/256] h0=f16/1x9x64 c0=f16/1x9x64 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.03 w0.fill=signed:0.1 as=bf16
 rnn_forward x=f16/33x9x16 w=[f16/512x16] r=[f16/512x128] bw=[f16/512] br=[f16/512] h0=f16/1x9x128 c0=f16/1x9x128 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.03 w0.fill=signed:0.1 as=bf16
 rnn_forward x=f16/5x3x8 w=[f16/390x8] r=[f16/390x130/t] br=[f16/390] h0=f16/1x3x130 lengths=i32/3 ht=? gates=? cell=gru ; lengths.is=5,0,2 r0.fill=signed:0.08 as=bf16
 rnn_forward x=f16/4x21x8 w=[f16/800x8,f16/800x8] r=[f16/800x200,f16/800x200] bw=[f16/800,f16/800] lengths=i32/21/0 ht=? ct=? cells=? direction=both ; lengths.is=3 r0.fill=signed:0.08 r1.fill=signed:0.08

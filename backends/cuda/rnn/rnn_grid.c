@@ -67,8 +67,8 @@ static double step_cost(const cuda_rnn_problem *p, const cuda_rnn_grid_kernel *k
   const double by_wgmma = k->depth / 16.0 * (16 + k->columns / 4) / 1.7;
   const double outside = (double)(p->directions * q->batch * q->hidden) * (double)(q->gates * 6 + 12) / 2000;
   const double gates = items / CUDA_RNN_GRID_THREADS * 150;
-  if (k->columns) return 1800 + fmax(read, by_wgmma) + 0.3 * fmin(read, by_wgmma) + share * 256 / 55 + gates + outside;
-  return 1500 + (read > product ? read : product) + 0.3 * (read > product ? product : read) + share * k->lines * 8 / 55 +
+  if (k->columns) return 3000 + fmax(read, by_wgmma) + 0.3 * fmin(read, by_wgmma) + share * 256 / 55 + gates + outside;
+  return 3000 + (read > product ? read : product) + 0.3 * (read > product ? product : read) + share * k->lines * 8 / 55 +
          gates + outside;
 }
 
