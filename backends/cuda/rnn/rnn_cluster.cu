@@ -316,7 +316,8 @@ qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cud
     if (out->numerics.accumulator == QN_ACC_NATIVE) out->numerics.accumulator = QN_ACC_F32_TC;
   }
   out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;
-  out->estimate += (double)p->layers * (6000 + best);
+  const double weights = (double)(q->rows * q->hidden) * (double)qn_kit_bytes(q->dtype);       /* each cluster reads all */
+  out->estimate += (double)p->layers * (6000 + (double)(to->blocks / to->parts) * weights / 5000 + best);
   return QN_OK;
 }
 
