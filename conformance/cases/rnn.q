@@ -198,11 +198,12 @@ rnn_forward x=f32/1x64x16 w=[f32/96x16] r=[f32/96x24] bw=[f32/96] br=[f32/96] h0
 rnn_forward x=f32/1x33x8 w=[f32/48x8] r=[f32/48x16] br=[f32/48] h0=f32/1x33x16 lengths=i32/33/0 gates=? cell=gru ; lengths.is=1 r0.fill=signed:0.25 as=bf16
 
 # few units and more steps: one block, clusters of 2 to 8, units and sequences that do not fill them, weights beyond the registers, lengths
+rnn_forward x=f16/33x9x16 w=[f16/256x16] r=[f16/256x64] bw=[f16/256] br=[f16/256] h0=f16/1x9x64 c0=f16/1x9x64 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.03 w0.fill=signed:0.1 as=bf16
 rnn_forward x=f16/33x9x16 w=[f16/512x16] r=[f16/512x128] bw=[f16/512] br=[f16/512] h0=f16/1x9x128 c0=f16/1x9x128 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.03 w0.fill=signed:0.1 as=bf16
 rnn_forward x=f16/5x3x8 w=[f16/390x8] r=[f16/390x130/t] br=[f16/390] h0=f16/1x3x130 lengths=i32/3 ht=? gates=? cell=gru ; lengths.is=5,0,2 r0.fill=signed:0.08 as=bf16
 rnn_forward x=f16/4x21x8 w=[f16/800x8,f16/800x8] r=[f16/800x200,f16/800x200] bw=[f16/800,f16/800] lengths=i32/21/0 ht=? ct=? cells=? direction=both ; lengths.is=3 r0.fill=signed:0.08 r1.fill=signed:0.08
 rnn_forward x=f16/3x2x8 w=[f16/321x8] r=[f16/321x321] ht=? cell=tanh ; r0.fill=signed:0.05 as=bf16
-rnn_forward x=f16/3x9x8 w=[f16/1536x8,f16/1536x512] r=[f16/1536x512,f16/1536x512] bw=[f16/1536,f16/1536] br=[f16/1536,f16/1536] ht=? gates=? inner=? seed=5 cell=gru layers=2 dropout=0.25 ; r0.fill=signed:0.04 r1.fill=signed:0.04 w1.fill=signed:0.04
+rnn_forward x=f16/2x9x8 w=[f16/792x8,f16/792x264] r=[f16/792x264,f16/792x264] bw=[f16/792,f16/792] br=[f16/792,f16/792] ht=? gates=? inner=? seed=5 cell=gru layers=2 dropout=0.25 ; r0.fill=signed:0.06 r1.fill=signed:0.06 w1.fill=signed:0.06
 
 # gradients of weights without a first state: what forward gave, a step apart in either direction; both biases
 rnn_backward dy=f32/5x3x16 x=f32/5x3x8 y=f32/5x3x16 w=[f32/32x8,f32/32x8,f32/32x16,f32/32x16] r=[f32/32x8,f32/32x8,f32/32x8,f32/32x8] gates=f32/4x5x3x32 cells=f32/4x5x3x8 inner=f32/1x5x3x16 dw=? dr=? dbw=? dbr=? layers=2 direction=both ; gates.fill=pos r0.fill=signed:0.3 r1.fill=signed:0.3 r2.fill=signed:0.3 as=f16
@@ -211,4 +212,4 @@ rnn_backward dy=f32/6x1x24 x=f32/6x1x8 y=f32/6x1x24 w=[f32/72x8] r=[f32/72x24] g
 # f32 of few units by a cluster: one block, 3 and 8 of them, rows that do not begin aligned, lengths
 rnn_forward x=f32/33x9x8 w=[f32/128x8] r=[f32/128x32] bw=[f32/128] br=[f32/128] h0=f32/1x9x32 c0=f32/1x9x32 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.15 w0.fill=signed:0.2
 rnn_forward x=f32/5x3x8 w=[f32/249x8,f32/249x8] r=[f32/249x83,f32/249x83] br=[f32/249,f32/249] h0=f32/2x3x83 lengths=i32/3 ht=? gates=? cell=gru direction=both ; lengths.is=5,0,2 r0.fill=signed:0.1 r1.fill=signed:0.1
-rnn_forward x=f32/4x17x8 w=[f32/1024x8,f32/1024x256] r=[f32/1024x256,f32/1024x256] bw=[f32/1024,f32/1024] ht=? ct=? layers=2 ; r0.fill=signed:0.05 r1.fill=signed:0.05 w1.fill=signed:0.05
+rnn_forward x=f32/3x9x8 w=[f32/1000x8] r=[f32/1000x250] bw=[f32/1000] ht=? ct=? ; r0.fill=signed:0.06

@@ -17,10 +17,12 @@
 #include "kit/shared_memory.h"
 #include "kit/sm90.cuh"
 
+enum { WARPS = 8, KEPT = 8, MOST_PARTS = 8 };
+
 /* Numbers from a sequence's h to the next one's: 8 lanes that read two of them at once meet no bank twice. */
 QN_EITHER_SIDE int32_t pitch_of(int32_t depth) { return depth + 32; }
 
-template <bool bf16, int WARPS, int KEPT, int TILES> struct cluster_block {       /* TILES: of 8 sequences */
+template <bool bf16, int TILES> struct cluster_block {       /* TILES: of 8 sequences */
   static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
   static constexpr int share = 8 * TILES, units = 8 * WARPS;
   const cuda_rnn_cluster &p;
@@ -166,11 +168,11 @@ __device__ __forceinline__ void cluster_gates(const cuda_rnn &net, int s, const 
     }
 }
 
-template <bool bf16, int WARPS, int KEPT, int TILES>
+template <bool bf16, int TILES>
 __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid_constant__ cuda_rnn_cluster p)
 {
   extern __shared__ __align__(16) char room[];
-  cluster_block<bf16, WARPS, KEPT, TILES> k(p, room);
+  cluster_block<bf16, TILES> k(p, room);
   const cuda_rnn &net = k.net;
   const int group = blockIdx.x / p.parts, direction = group / p.shares, b0 = group % p.shares * k.share + k.lane % 4 * 2;
   const int steps = (int)net.steps, H = (int)net.hidden, u = k.unit;
@@ -262,8 +264,6 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid
 
 /* ---- host ------------------------------------------------------------------------------------------ */
 
-enum { MOST_PARTS = 8 };
-
 static qn_status refused(const qn_request *r, const cuda_rnn_problem *p, qn_prepared *out)
 {
   const cuda_rnn *q = &p->net;
@@ -282,10 +282,9 @@ static qn_status refused(const qn_request *r, const cuda_rnn_problem *p, qn_prep
   return QN_OK;
 }
 
-template <bool bf16> static const void *kernel_of(bool alone, int tiles)
+template <bool bf16> static const void *kernel_of(int tiles)
 {
-  if (alone) return (const void *)rnn_cluster<bf16, 16, 4, 1>;
-  return tiles == 1 ? (const void *)rnn_cluster<bf16, 8, 8, 1> : (const void *)rnn_cluster<bf16, 8, 8, 2>;
+  return tiles == 1 ? (const void *)rnn_cluster<bf16, 1> : (const void *)rnn_cluster<bf16, 2>;
 }
 
 qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cuda_rnn_problem *p, cuda_rnn_gathering *to)
@@ -293,23 +292,23 @@ qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cud
   const qn_status s = refused(r, p, out);
   if (s) return s;
   const cuda_rnn *q = &p->net;
-  const bool f32 = q->dtype == QN_F32, alone = q->hidden <= 128 && !f32;
-  const int warps = alone ? 16 : 8, kept = alone ? 4 : 8, units = (f32 ? 4 : 8) * warps;
-  to->parts = (int32_t)qn_ceil_div(q->hidden, units), to->threads = 32 * warps, to->depth = to->parts * units;
-  const int64_t depth = to->depth, rest = f32 ? 0 : qn_max_i64(depth / 32 - kept, 0) * 4 * to->threads * 16;
+  const bool f32 = q->dtype == QN_F32;
+  const int units = (f32 ? 4 : 8) * WARPS;
+  to->parts = (int32_t)qn_ceil_div(q->hidden, units), to->threads = 32 * WARPS, to->depth = to->parts * units;
+  const int64_t depth = to->depth, rest = f32 ? 0 : qn_max_i64(depth / 32 - KEPT, 0) * 4 * to->threads * 16;
   double best = 0;
-  for (int tiles = 1; tiles <= (alone || f32 ? 1 : 2); tiles++) {
+  for (int tiles = 1; tiles <= (f32 ? 1 : 2); tiles++) {
     const int64_t share = 8 * tiles, clusters = p->directions * qn_ceil_div(q->batch, share);
-    const int64_t shared = f32 ? CUDA_RNN_CLUSTER_F32_SHARED(depth) : 16 + 2 * share * (8 * warps + 2 * pitch_of((int32_t)depth)) + rest;
+    const int64_t shared = f32 ? CUDA_RNN_CLUSTER_F32_SHARED(depth) : 16 + 2 * share * (8 * WARPS + 2 * pitch_of((int32_t)depth)) + rest;
     const int64_t at_once = qn_max_i64(r->device->units * 7 / (8 * to->parts), 1);
-    const double products = f32 ? (double)qn_min_i64(q->batch, 8) * 250 : (double)tiles * (400 + (double)depth);
-    const double step = (to->parts == 1 ? 600 : 900) + products;
+    const double products = f32 ? (double)qn_min_i64(q->batch, 8) * 350 : (double)tiles * (100 + 3 * (double)depth);
+    const double step = (to->parts == 1 ? 600 : 1000) + products;
     const double cost = (double)(qn_ceil_div(clusters, at_once) * q->steps) * step;
     if (shared > cuda_room(r) || (best > 0 && cost >= best)) continue;
     best = cost;
     to->share = (int32_t)share, to->blocks = (int32_t)(clusters * to->parts), to->shared = (int32_t)shared;
     if (f32) to->kernel = cuda_rnn_cluster_f32;
-    else to->kernel = q->dtype == QN_BF16 ? kernel_of<true>(alone, tiles) : kernel_of<false>(alone, tiles);
+    else to->kernel = q->dtype == QN_BF16 ? kernel_of<true>(tiles) : kernel_of<false>(tiles);
   }
   if (!(best > 0)) return qn_refuse(out, "weights and states in shared memory", "r", "fewer units", "%lld units", (long long)q->hidden);
   if (!f32) {
@@ -317,7 +316,8 @@ qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cud
     if (out->numerics.accumulator == QN_ACC_NATIVE) out->numerics.accumulator = QN_ACC_F32_TC;
   }
   out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;
-  out->estimate += (double)p->layers * (6000 + best);
+  const double weights = (double)(q->rows * q->hidden) * (double)qn_kit_bytes(q->dtype);       /* each cluster reads all */
+  out->estimate += (double)p->layers * (6000 + (double)(to->blocks / to->parts) * weights / 5000 + best);
   return QN_OK;
 }
 

@@ -67,8 +67,8 @@ static double step_cost(const cuda_rnn_problem *p, const cuda_rnn_grid_kernel *k
   const double by_wgmma = k->depth / 16.0 * (16 + k->columns / 4) / 1.7;
   const double outside = (double)(p->directions * q->batch * q->hidden) * (double)(q->gates * 6 + 12) / 2000;
   const double gates = items / CUDA_RNN_GRID_THREADS * 150;
-  if (k->columns) return 1800 + fmax(read, by_wgmma) + 0.3 * fmin(read, by_wgmma) + share * 256 / 55 + gates + outside;
-  return 1500 + (read > product ? read : product) + 0.3 * (read > product ? product : read) + share * k->lines * 8 / 55 +
+  if (k->columns) return 3000 + fmax(read, by_wgmma) + 0.3 * fmin(read, by_wgmma) + share * 256 / 55 + gates + outside;
+  return (k->simt ? 4000 : 3000) + (read > product ? read : product) + 0.3 * (read > product ? product : read) + share * k->lines * 8 / 55 +
          gates + outside;
 }
 
@@ -101,7 +101,8 @@ qn_status cuda_rnn_grid_plan(const qn_request *r, qn_prepared *out, const cuda_r
     if (out->numerics.accumulator == QN_ACC_NATIVE) out->numerics.accumulator = QN_ACC_F32_TC;
   }
   out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);         /* a larger batch may not fit */
-  out->estimate += (double)p->layers * (6000 + (double)q->steps * best);
+  const double weights = (double)(p->directions * q->rows * q->hidden) * (double)qn_kit_bytes(q->dtype);
+  out->estimate += (double)p->layers * (6000 + weights / 2500 + (double)q->steps * best);
   return QN_OK;
 }
 

@@ -37,8 +37,9 @@ struct rnn_lines {
 template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES lines, 256 BLOCKS numbers along the depth */
   typedef uint16_t number;
   static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
-  static constexpr int lines = 16 * TILES, slices = 0, at_once = TILES >= 4 || BLOCKS >= 8 ? 1 : 2, group = 8 * at_once,
-                       pieces = at_once * BLOCKS;
+  static constexpr bool resident = false;
+  static constexpr int lines = 16 * TILES, slices = CUDA_RNN_GRID_THREADS / 32, at_once = TILES >= 4 || BLOCKS >= 8 ? 1 : 2;
+  static constexpr int group = 8 * at_once, pieces = at_once * BLOCKS;
   uint32_t a[TILES][BLOCKS][2][4];
 
   static __device__ __forceinline__ uint16_t pack(float x) { return bf16 ? float_to_bf16(x) : float_to_f16(x); }
@@ -111,6 +112,7 @@ template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES line
 template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, QUADS times 4 numbers of each a thread */
   typedef float number;
   static constexpr uint32_t dtype = QN_F32;
+  static constexpr bool resident = false;
   static constexpr int lines = LINES, slices = 0, group = 8 / QUADS, pieces = 8;
   float4 w[LINES][QUADS];
 
@@ -212,12 +214,16 @@ template <class W> struct rnn_block {
   __device__ __forceinline__ bool there(int i) const { return unit_of(i) < n_units && sequence_of(i) < n_batch; }
   __device__ __forceinline__ float &kept(int field, int i) const { return slot[field * items + i]; }
   __device__ __forceinline__ int64_t time(int b, int s) const { return s < length[b] && net.reversed ? length[b] - 1 - s : s; }
-  /* The sum of line l of sequence b, in the order of the warps. */
+  /* The sum of line l of sequence b, in the order of the warps: as many as share out the depth, which W knows or bounds. */
   __device__ __forceinline__ float total(int l, int b) const
   {
+    constexpr int most = W::slices ? W::slices : CUDA_RNN_GRID_THREADS / 32;
     const float *from = sums + (l / W::lines * slices * W::lines + l % W::lines) * pitch + b;
-    float sum = 0;
-    for (int i = 0; i < slices; i++) sum += from[i * W::lines * pitch];
+    float part[most], sum = 0;
+#pragma unroll
+    for (int i = 0; i < most; i++) part[i] = W::slices || i < slices ? from[i * W::lines * pitch] : 0;
+#pragma unroll
+    for (int i = 0; i < most; i++) sum += part[i];
     return sum;
   }
   __device__ __forceinline__ void send(int buffer, int i, int g, float v) const
@@ -230,7 +236,7 @@ template <class W> struct rnn_block {
   __device__ __forceinline__ void multiply(int buffer)
   {
     const typename W::number *from = exchange + buffer * other;
-    if constexpr (W::slices != 0) w.multiply(p, from, sums);
+    if constexpr (W::resident) w.multiply(p, from, sums);
     else multiply_pieces(from);
     __syncthreads();
   }
@@ -268,45 +274,50 @@ template <class W> __device__ __forceinline__ void rnn_fetch(const rnn_block<W> 
   copy_async_commit();
 }
 
-/* The gates of a step, two items at a time so that their chains overlap; h on its way to the other blocks. */
-template <class W, int cell> __device__ __forceinline__ void rnn_items(const rnn_block<W> &k, int s)
+/* The gates of N items at a step, whose chains overlap; h on its way to the other blocks. */
+template <class W, int cell, int N> __device__ __forceinline__ void rnn_items(const rnn_block<W> &k, int s, int first)
 {
   constexpr int GATES = cell == QN_RNN_LSTM ? 4 : cell == QN_RNN_GRU ? 3 : 1;
   const cuda_rnn &net = k.net;
   const float *br = k.bias + GATES * k.units;
   const bool goes_on = s < (int)net.steps - 1;
-  for (int first = threadIdx.x; first < k.items; first += 2 * CUDA_RNN_GRID_THREADS) {
-    float gate[2][4] = {}, raw[2] = {}, h[2], c[2];
+  float gate[N][4] = {}, raw[N] = {}, h[N], c[N];
 #pragma unroll
-    for (int n = 0; n < 2; n++) {
-      const int next = first + n * CUDA_RNN_GRID_THREADS, i = next < k.items ? next : first, b = k.sequence_of(i), u = k.unit_of(i);
-      h[n] = k.h[i], c[n] = k.c[i];
+  for (int n = 0; n < N; n++) {
+    const int i = first + n * CUDA_RNN_GRID_THREADS, b = k.sequence_of(i), u = k.unit_of(i);
+    h[n] = k.h[i], c[n] = k.c[i];
 #pragma unroll
-      for (int g = 0; g < GATES; g++) {
-        const int l = (g << k.p.unit_shift) + u;
-        const float of_x = k.kept(g, i) + k.bias[l], of_h = k.total(l, b) + br[l];
-        if (cell == QN_RNN_GRU && g == 2) gate[n][2] = of_x, gate[n][3] = of_h;
-        else gate[n][g] = of_x + of_h;
-      }
-    }
-#pragma unroll
-    for (int n = 0; n < 2; n++) {
-      if (cell == QN_RNN_LSTM) h[n] = rnn_lstm(net, gate[n], c[n], raw[n]);
-      else h[n] = cell == QN_RNN_GRU ? rnn_gru(gate[n], h[n]) : rnn_plain(net, gate[n][0]);
-    }
-#pragma unroll
-    for (int n = 0; n < 2; n++) {
-      const int i = first + n * CUDA_RNN_GRID_THREADS;
-      if (i >= k.items) continue;
-      const bool inside = k.there(i) && s < k.length[k.sequence_of(i)];
-      if (inside) {
-        k.h[i] = h[n], k.c[i] = c[n], k.kept(4, i) = raw[n];
-#pragma unroll
-        for (int g = 0; g < (GATES == 1 ? 1 : 4); g++) k.kept(g, i) = gate[n][g];
-      }
-      if (goes_on) k.send(~s & 1, i, 0, inside ? h[n] : k.h[i]);
+    for (int g = 0; g < GATES; g++) {
+      const int l = (g << k.p.unit_shift) + u;
+      const float of_x = k.kept(g, i) + k.bias[l], of_h = k.total(l, b) + br[l];
+      if (cell == QN_RNN_GRU && g == 2) gate[n][2] = of_x, gate[n][3] = of_h;
+      else gate[n][g] = of_x + of_h;
     }
   }
+#pragma unroll
+  for (int n = 0; n < N; n++) {
+    if (cell == QN_RNN_LSTM) h[n] = rnn_lstm(net, gate[n], c[n], raw[n]);
+    else h[n] = cell == QN_RNN_GRU ? rnn_gru(gate[n], h[n]) : rnn_plain(net, gate[n][0]);
+  }
+#pragma unroll
+  for (int n = 0; n < N; n++) {
+    const int i = first + n * CUDA_RNN_GRID_THREADS;
+    const bool inside = k.there(i) && s < k.length[k.sequence_of(i)];
+    if (inside) {
+      k.h[i] = h[n], k.c[i] = c[n], k.kept(4, i) = raw[n];
+#pragma unroll
+      for (int g = 0; g < (GATES == 1 ? 1 : 4); g++) k.kept(g, i) = gate[n][g];
+    }
+    if (goes_on) k.send(~s & 1, i, 0, inside ? h[n] : k.h[i]);
+  }
+}
+
+/* All items, two at a time where a thread has as many. */
+template <class W, int cell> __device__ __forceinline__ void rnn_gates_step(const rnn_block<W> &k, int s)
+{
+  int i = threadIdx.x;
+  for (; i + CUDA_RNN_GRID_THREADS < k.items; i += 2 * CUDA_RNN_GRID_THREADS) rnn_items<W, cell, 2>(k, s, i);
+  if (i < k.items) rnn_items<W, cell, 1>(k, s, i);
 }
 
 /* What a step leaves to others than the next step. */
@@ -349,9 +360,9 @@ __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_forw
   for (int s = 0; s < steps; s++) {
     k.wait();
     k.multiply(s & 1);
-    if (net.cell == QN_RNN_LSTM) rnn_items<W, QN_RNN_LSTM>(k, s);
-    else if (net.cell == QN_RNN_GRU) rnn_items<W, QN_RNN_GRU>(k, s);
-    else rnn_items<W, QN_RNN_TANH>(k, s);
+    if (net.cell == QN_RNN_LSTM) rnn_gates_step<W, QN_RNN_LSTM>(k, s);
+    else if (net.cell == QN_RNN_GRU) rnn_gates_step<W, QN_RNN_GRU>(k, s);
+    else rnn_gates_step<W, QN_RNN_TANH>(k, s);
     if (s < steps - 1) k.arrive();
     rnn_leave(k, s);
     if (s < steps - 1) rnn_fetch(k, s + 1);
@@ -459,47 +470,52 @@ template <class W> __device__ __forceinline__ void rnn_leave_back(const rnn_bloc
   }
 }
 
-/* The slopes of a step, two items at a time; on their way to the other blocks. In h: what reaches h beside r (gru); in c: dc. */
-template <class W, int cell> __device__ __forceinline__ void rnn_slopes_items(const rnn_block<W> &k, int s)
+/* The slopes of N items at a step, on their way to the other blocks. In h: what reaches h beside r (gru); in c: dc. */
+template <class W, int cell, int N> __device__ __forceinline__ void rnn_slopes_items(const rnn_block<W> &k, int s, int first)
 {
   constexpr int GATES = cell == QN_RNN_LSTM ? 4 : cell == QN_RNN_GRU ? 3 : 1, KEPT = GATES == 1 ? 0 : 4;
   const cuda_rnn &net = k.net;
-  const bool first_step = s == (int)net.steps - 1;
-  for (int first = threadIdx.x; first < k.items; first += 2 * CUDA_RNN_GRID_THREADS) {
-    float gate[2][4] = {}, dh[2], dc[2], cell_of[2], old[2], of_h[2] = {};
+  const bool last_step = s == (int)net.steps - 1;
+  float gate[N][4] = {}, dh[N], dc[N], cell_of[N], old[N], of_h[N] = {};
 #pragma unroll
-    for (int n = 0; n < 2; n++) {
-      const int next = first + n * CUDA_RNN_GRID_THREADS, i = next < k.items ? next : first, b = k.sequence_of(i), u = k.unit_of(i);
-      dh[n] = first_step ? 0 : k.total(u, b) + k.h[i];
-      if (s == k.length[b] - 1) dh[n] = k.there(i) ? rnn_get<float>(net.ht, k.b0 + b, k.unit0 + u) : 0;
-      dh[n] += k.kept(SLOT_DY, i);
-      dc[n] = k.c[i], cell_of[n] = k.kept(SLOT_CELL, i), old[n] = k.kept(SLOT_OLD, i);
+  for (int n = 0; n < N; n++) {
+    const int i = first + n * CUDA_RNN_GRID_THREADS, b = k.sequence_of(i), u = k.unit_of(i);
+    dh[n] = last_step ? 0 : k.total(u, b) + k.h[i];
+    if (s == k.length[b] - 1) dh[n] = k.there(i) ? rnn_get<float>(net.ht, k.b0 + b, k.unit0 + u) : 0;
+    dh[n] += k.kept(SLOT_DY, i);
+    dc[n] = k.c[i], cell_of[n] = k.kept(SLOT_CELL, i), old[n] = k.kept(SLOT_OLD, i);
 #pragma unroll
-      for (int g = 0; g < KEPT; g++) gate[n][g] = k.kept(g, i);
+    for (int g = 0; g < KEPT; g++) gate[n][g] = k.kept(g, i);
+  }
+#pragma unroll
+  for (int n = 0; n < N; n++) {
+    if (cell == QN_RNN_LSTM) rnn_lstm_slopes(net, gate[n], cell_of[n], old[n], dh[n], dc[n]);
+    else if (cell == QN_RNN_GRU) rnn_gru_slopes(gate[n], old[n], dh[n], of_h[n]);
+    else gate[n][0] = rnn_plain_slope(net, cell_of[n], dh[n]);
+  }
+#pragma unroll
+  for (int n = 0; n < N; n++) {
+    const int i = first + n * CUDA_RNN_GRID_THREADS;
+    const bool inside = k.there(i) && s < k.length[k.sequence_of(i)];
+    if (inside) {
+      if (cell == QN_RNN_LSTM) k.c[i] = dc[n];
+      if (cell == QN_RNN_GRU) k.h[i] = dh[n];
+      k.kept(4, i) = of_h[n];
     }
 #pragma unroll
-    for (int n = 0; n < 2; n++) {
-      if (cell == QN_RNN_LSTM) rnn_lstm_slopes(net, gate[n], cell_of[n], old[n], dh[n], dc[n]);
-      else if (cell == QN_RNN_GRU) rnn_gru_slopes(gate[n], old[n], dh[n], of_h[n]);
-      else gate[n][0] = rnn_plain_slope(net, cell_of[n], dh[n]);
-    }
-#pragma unroll
-    for (int n = 0; n < 2; n++) {
-      const int i = first + n * CUDA_RNN_GRID_THREADS;
-      if (i >= k.items) continue;
-      const bool inside = k.there(i) && s < k.length[k.sequence_of(i)];
-      if (inside) {
-        if (cell == QN_RNN_LSTM) k.c[i] = dc[n];
-        if (cell == QN_RNN_GRU) k.h[i] = dh[n];
-        k.kept(4, i) = of_h[n];
-      }
-#pragma unroll
-      for (int g = 0; g < GATES; g++) {
-        if (inside) k.kept(g, i) = gate[n][g];
-        k.send(s & 1, i, g, !inside ? 0 : cell == QN_RNN_GRU && g == 2 ? of_h[n] : gate[n][g]);
-      }
+    for (int g = 0; g < GATES; g++) {
+      if (inside) k.kept(g, i) = gate[n][g];
+      k.send(s & 1, i, g, !inside ? 0 : cell == QN_RNN_GRU && g == 2 ? of_h[n] : gate[n][g]);
     }
   }
+}
+
+/* All items, two at a time where a thread has as many. */
+template <class W, int cell> __device__ __forceinline__ void rnn_slopes_step(const rnn_block<W> &k, int s)
+{
+  int i = threadIdx.x;
+  for (; i + CUDA_RNN_GRID_THREADS < k.items; i += 2 * CUDA_RNN_GRID_THREADS) rnn_slopes_items<W, cell, 2>(k, s, i);
+  if (i < k.items) rnn_slopes_items<W, cell, 1>(k, s, i);
 }
 
 template <class W>
@@ -520,9 +536,9 @@ __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_back
       k.wait();
       k.multiply(~s & 1);
     }
-    if (net.cell == QN_RNN_LSTM) rnn_slopes_items<W, QN_RNN_LSTM>(k, s);
-    else if (net.cell == QN_RNN_GRU) rnn_slopes_items<W, QN_RNN_GRU>(k, s);
-    else rnn_slopes_items<W, QN_RNN_TANH>(k, s);
+    if (net.cell == QN_RNN_LSTM) rnn_slopes_step<W, QN_RNN_LSTM>(k, s);
+    else if (net.cell == QN_RNN_GRU) rnn_slopes_step<W, QN_RNN_GRU>(k, s);
+    else rnn_slopes_step<W, QN_RNN_TANH>(k, s);
     k.arrive();
     rnn_leave_back(k, s);
     if (s) rnn_fetch_back(k, s - 1);

@@ -7,6 +7,7 @@
 template <bool bf16, int COLUMNS, int BLOCKS> struct rnn_wgmma {         /* 256 BLOCKS numbers along the depth */
   typedef uint16_t number;
   static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
+  static constexpr bool resident = true;
   static constexpr int lines = 64, slices = 2, pieces = 0, group = 0, CHUNKS = 2 * BLOCKS;     /* chunks of 64 numbers of a warpgroup */
   uint32_t weights, tile;                 /* in shared memory: [chunk][row][128 bytes], swizzled */
 

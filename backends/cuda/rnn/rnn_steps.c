@@ -79,7 +79,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
     st->inner = cuda_rnn_take(out, units, p->sum), st->c = cuda_rnn_take(out, units, p->sum);
     st->h = cuda_rnn_take(out, q->batch * q->state, q->dtype);
     st->full = cuda_rnn_take(out, units, q->dtype), st->reset = cuda_rnn_take(out, units, q->dtype);
-    out->estimate += (double)p->n * (3000 + (double)q->steps * (4000 + (double)units * 30 / 1000) * (1 + q->before + q->projects));
+    out->estimate += (double)p->n * (3000 + (double)q->steps * (2500 + (double)units * 5 / 1000) * (1 + q->before + q->projects));
   }
   cuda_rnn_take_scratch(out, p);
   return QN_OK;

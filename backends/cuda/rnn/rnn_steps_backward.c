@@ -195,7 +195,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
     st->dout[i] = cuda_rnn_take(out, p->layers > 1 ? places * q->width : 0, q->dtype);
   }
   cuda_rnn_take_scratch(out, p);
-  if (!grid) out->estimate += (double)p->n * (double)q->steps * (4000 + (double)units * 40 / 1000) * (1 + q->before + q->projects);
+  if (!grid) out->estimate += (double)p->n * (double)q->steps * (2500 + (double)units * 7 / 1000) * (1 + q->before + q->projects);
   return QN_OK;
 }
 static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, false); }
