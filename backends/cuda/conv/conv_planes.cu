@@ -488,19 +488,20 @@ __global__ void __launch_bounds__(P::threads, P::resident) conv_planes(const __g
 
 /* rate: multiply-adds a cycle and SM, as measured on an H200 (tf32, 16 bits) */
 struct planes_kernel {
-  int32_t bm, bn, bk, threads, resident, rate[2], shared[2];             /* [filter] */
+  int32_t bm, bn, bk, threads, resident[2], rate[2], shared[2];          /* [filter] */
   const void *function[2][2];             /* [filter][by fours] */
 };
 /* Of P<rows_a, split>. */
 #define KERNEL(P, split, half, rate, rate_filter) \
-  { P<true, split>::BM, P<true, split>::BN, P<true, split>::BK, P<true, split>::threads, P<true, split>::resident, { rate, rate_filter }, \
+  { P<true, split>::BM, P<true, split>::BN, P<true, split>::BK, P<true, split>::threads, \
+    { P<true, split>::resident, P<false, split>::resident }, { rate, rate_filter }, \
     { tiled_shape<P<true, split>>::shared + P<true, split>::BM * 4, tiled_shape<P<false, split>>::shared }, \
     { { (const void *)conv_planes<P<true, split>, half, 1, false>, (const void *)conv_planes<P<true, split>, half, 4, false> }, \
       { (const void *)conv_planes<P<false, split>, half, 1, true>, (const void *)conv_planes<P<false, split>, half, 4, true> } } }
 template <bool rows_a, bool split> using large = mma_product<mma_tf32, 4, 2, 2, 2, 64, 4, 2, 4, rows_a, false, true, split>;
 template <bool rows_a, bool split> using wide = mma_product<mma_tf32, 2, 4, 4, 2, 64, 4, 2, 4, rows_a, false, true, split>;
 template <bool rows_a, bool split> using small = mma_product<mma_tf32, 2, 2, 2, 2, 64, 4, 3, 4, rows_a, false, true, split>;
-template <bool rows_a, bool split> using of_48 = mma_product<mma_tf32, 4, 1, 2, 3, 64, 4, 3, 4, rows_a, false, true, split>;
+template <bool rows_a, bool split> using of_48 = mma_product<mma_tf32, 4, 1, 2, 3, 64, 4, rows_a ? 3 : 2, 4, rows_a, false, true, split>;
 template <bool rows_a, bool split> using of_32 = mma_product<mma_tf32, 4, 1, 2, 2, 64, 4, 3, 4, rows_a, false, true, split>;
 template <bool rows_a, bool split> using of_16 = mma_product<mma_tf32, 4, 1, 2, 1, 64, 4, 4, 4, rows_a, false, true, split>;
 enum { ONE, THREE, HALVES, KINDS };       /* tf32, 3xTF32, 16-bit elements */
@@ -510,7 +511,7 @@ static const planes_kernel kernels[][KINDS] = {
   { KERNEL(of_48, false, false, 120, 80), KERNEL(of_48, true, false, 70, 55), KERNEL(of_48, false, true, 75, 60) },
   { KERNEL(of_32, false, false, 90, 85), KERNEL(of_32, true, false, 60, 50), KERNEL(of_32, false, true, 75, 60) },
   { KERNEL(of_16, false, false, 40, 30), KERNEL(of_16, true, false, 32, 25), KERNEL(of_16, false, true, 35, 28) },
-  { KERNEL(wide, false, false, 150, 110), {}, KERNEL(wide, false, true, 80, 80) },
+  { KERNEL(wide, false, false, 150, 110), {}, {} },
 };
 static const char *const names[] = { "128x64", "64x64", "128x48", "128x32", "128x16", "128x128", nullptr };
 enum { SIZES = sizeof kernels / sizeof *kernels };
@@ -518,11 +519,11 @@ enum { SIZES = sizeof kernels / sizeof *kernels };
 /* Nanoseconds of so many tiles of so many stages of k. */
 static double cost(const planes_kernel *k, bool filter, double tiles, double steps, double bytes, int units)
 {
-  const double each = (double)k->bm * k->bn * k->bk / k->rate[filter], room = (double)units * k->resident;
+  const double each = (double)k->bm * k->bn * k->bk / k->rate[filter], room = (double)units * k->resident[filter];
   double cycles = 0;
   for (double left = tiles; left > 0; left -= room) {       /* full waves, then the remainder */
     const double rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
-    const double deep = left >= room ? k->resident : left > units ? left / units : 1;
+    const double deep = left >= room ? k->resident[filter] : left > units ? left / units : 1;
     const double stage = each * deep;
     cycles += rounds * (steps * (stage > 450 ? stage : 450) + 5000 + k->bm * k->bn / 2.5 * deep);
     left -= (rounds - 1) * room;
@@ -637,7 +638,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (!kernel->threads || (r->variant && strcmp(r->variant, names[i]))) continue;
     if (kernel->shared[filter] + table > (int64_t)r->device->shared_per_block) continue;
     const int64_t tiles = qn_ceil_div(m, kernel->bm) * qn_ceil_div(columns, kernel->bn);
-    const int64_t room = (int64_t)r->device->units * kernel->resident;
+    const int64_t room = (int64_t)r->device->units * kernel->resident[filter];
     for (int rounds = 1; rounds <= (filter ? 3 : 1); rounds++) {
       int64_t parts = 1;
       if (filter) parts = qn_max_i64(qn_min_i64(rounds * room / (tiles * c.groups), k / 128), qn_ceil_div(k, SUM));
