@@ -50,6 +50,14 @@ struct planes_tap { int32_t at, other; uint32_t need; };    /* what it adds to t
 
 /* ---- positions ------------------------------------------------------------------------------------------------- */
 
+/* Pixel k of all images, where there are no classes: image and position. */
+__device__ __forceinline__ int planes_pixel(const planes &g, int k, int (&i)[3])
+{
+  const int line = cuda_quotient(k, g.by_w), plane = cuda_quotient(k, g.by_hw), n = cuda_quotient(k, g.by_dhw);
+  i[1] = k - line * g.extent[1], i[0] = line - plane * g.extent[0], i[2] = plane - n * g.extent[2];
+  return n;
+}
+
 struct planes_class {
   planes_axis axis[3];
   int residue[3], group;
@@ -104,8 +112,12 @@ struct planes_class {
   /* A pixel's element of channel 0 before any tap, its bits, and (data, forward) its place in out, -1: none. */
   __device__ __forceinline__ uint32_t pixel(const planes &g, int row, int *at, int *place) const
   {
-    int i[3], line = row / pixels[1], plane = line / pixels[0], n = plane / pixels[2];
-    i[1] = row - line * pixels[1], i[0] = line - plane * pixels[0], i[2] = plane - n * pixels[2];
+    int i[3], n;
+    if (g.mode == CUDA_CONV_DATA) {
+      const int line = row / pixels[1], plane = line / pixels[0];
+      n = plane / pixels[2];
+      i[1] = row - line * pixels[1], i[0] = line - plane * pixels[0], i[2] = plane - n * pixels[2];
+    } else n = planes_pixel(g, row, i);
     *at = 0, *place = -1;
     if (n >= g.images) return 0;
     *at = n * g.gathered_stride[0], *place = n * g.out_stride[0];
@@ -241,14 +253,6 @@ template <class P, bool half> struct planes_filters {
 };
 
 /* ---- operands: filter -------------------------------------------------------------------------------------------- */
-
-/* Pixel k of all images: image and position. */
-__device__ __forceinline__ int planes_pixel(const planes &g, int k, int (&i)[3])
-{
-  const int line = cuda_quotient(k, g.by_w), plane = cuda_quotient(k, g.by_hw), n = cuda_quotient(k, g.by_dhw);
-  i[1] = k - line * g.extent[1], i[0] = line - plane * g.extent[0], i[2] = plane - n * g.extent[2];
-  return n;
-}
 
 /* Rows (channel, tap), pixels inner. */
 template <class P, bool half, int each> struct planes_windows {
@@ -386,7 +390,7 @@ __global__ void __launch_bounds__(P::threads, P::resident) conv_planes(const __g
   planes_tap *table = (planes_tap *)(places + P::BM);
   const planes_class of(g);
   const int tile_m = blockIdx.x / g.tiles_n, m0 = tile_m * P::BM, n0 = (blockIdx.x - tile_m * g.tiles_n) * P::BN;
-  const int m = filter ? g.m : of.rows(g), k = blockIdx.y * g.share, taps = of.taps();
+  const int m = filter ? g.m : of.rows(g), k = blockIdx.y * g.share, taps = of.taps(), group = of.group;
   const int k_end = filter ? min(g.k, k + g.share) : taps * g.channels;
   if (m0 >= m) return;                    /* this class has fewer pixels than others */
   P p(threadIdx.x);
@@ -416,69 +420,112 @@ __global__ void __launch_bounds__(P::threads, P::resident) conv_planes(const __g
   constexpr int pitch = P::BN + 1;
   p.put(tile, pitch);
   __syncthreads();
-  for (int e = threadIdx.x; e < P::BM * P::BN; e += P::threads) {
-    const int r = g.along ? e % P::BM : e / P::BN, c = g.along ? e / P::BM : e - r * P::BN, row = m0 + r, col = n0 + c;
-    if (row >= m || col >= g.n) continue;
-    float v = tile[r * pitch + c];
-    if (!isfinite(v)) v = planes_sum_again<filter>(g, of, row, col, k, k_end);
-    const int channel = of.group * g.n + col;
-    if constexpr (filter) {
-      element_store(g.out, blockIdx.y * g.elements + (int64_t)channel * g.m + row, dtype3(g.out_dtype), v);
+  constexpr int turns = 8;                /* elements of a thread at a time: their latencies overlap */
+  static_assert(P::BM * P::BN % (P::threads * turns) == 0, "whole turns");
+#pragma unroll 1
+  for (int first = threadIdx.x; first < P::BM * P::BN; first += P::threads * turns) {
+    const auto at = [&](int j, int *r, int *c) {
+      const int e = first + j * P::threads;
+      *r = g.along ? e % P::BM : e / P::BN, *c = g.along ? e / P::BM : e - *r * P::BN;
+      return m0 + *r < m && n0 + *c < g.n;
+    };
+    float v[turns];
+    int r[turns], c[turns];
+    bool there[turns], finite = true;
+#pragma unroll
+    for (int j = 0; j < turns; j++) {
+      there[j] = at(j, &r[j], &c[j]);
+      v[j] = tile[r[j] * pitch + c[j]];
+      finite = finite && (!there[j] || isfinite(v[j]));
+    }
+    if (!finite) {
+#pragma unroll 1
+      for (int j = 0; j < turns; j++) {
+        int row, col;
+        if (at(j, &row, &col) && !isfinite(tile[row * pitch + col]))
+          tile[row * pitch + col] = planes_sum_again<filter>(g, of, m0 + row, n0 + col, k, k_end);
+      }
+#pragma unroll
+      for (int j = 0; j < turns; j++) v[j] = tile[r[j] * pitch + c[j]];
+    }
+    const int channel = group * g.n + n0;
+    int64_t to[turns];
+#pragma unroll
+    for (int j = 0; j < turns; j++) {
+      if constexpr (filter) to[j] = blockIdx.y * g.elements + (int64_t)(channel + c[j]) * g.m + m0 + r[j];
+      else to[j] = places[r[j]] + (channel + c[j]) * (int64_t)g.out_stride[1];
+    }
+    if constexpr (!filter) {
+      if (g.column >= 0) {
+        const cuda_operand &o = g.steps.operand[g.column];
+#pragma unroll
+        for (int j = 0; j < turns; j++)
+          if (there[j]) v[j] += element_load<float>(o.p, (channel + c[j]) * o.stride[1], dtype3(o.dtype));
+      }
+      if (g.factor >= 0) {
+#pragma unroll
+        for (int j = 0; j < turns; j++)
+          if (there[j]) v[j] = folded(v[j], fold_of(g.steps, g.factor, channel + c[j]));
+      }
+      if (g.relu) {
+#pragma unroll
+        for (int j = 0; j < turns; j++) v[j] = v[j] < 0 ? 0 : v[j];       /* keeps NaN */
+      }
+    }
+    if (g.out_dtype == QN_F32) {
+#pragma unroll
+      for (int j = 0; j < turns; j++)
+        if (there[j]) ((float *)g.out)[to[j]] = v[j];
     } else {
-      const cuda_operand &o = g.steps.operand[g.column < 0 ? 0 : g.column];
-      if (g.column >= 0) v += element_load<float>(o.p, channel * o.stride[1], o.dtype);
-      v = folded(v, fold_of(g.steps, g.factor, channel));
-      if (g.relu) v = v < 0 ? 0 : v;      /* keeps NaN */
-      element_store(g.out, places[r] + channel * (int64_t)g.out_stride[1], dtype3(g.out_dtype), v);
+#pragma unroll
+      for (int j = 0; j < turns; j++)
+        if (there[j]) ((uint16_t *)g.out)[to[j]] = g.out_dtype == QN_BF16 ? float_to_bf16(v[j]) : float_to_f16(v[j]);
     }
   }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------------ */
 
-/* rate: multiply-adds a cycle and SM, for estimates */
+/* rate: multiply-adds a cycle and SM, as measured on an H200 (tf32, 16 bits) */
 struct planes_kernel {
-  int32_t bm, bn, bk, threads, resident, rate[2], shared[2];             /* [filter] */
+  int32_t bm, bn, bk, threads, resident[2], rate[2], shared[2];          /* [filter] */
   const void *function[2][2];             /* [filter][by fours] */
 };
 /* Of P<rows_a, split>. */
 #define KERNEL(P, split, half, rate, rate_filter) \
-  { P<true, split>::BM, P<true, split>::BN, P<true, split>::BK, P<true, split>::threads, P<true, split>::resident, { rate, rate_filter }, \
+  { P<true, split>::BM, P<true, split>::BN, P<true, split>::BK, P<true, split>::threads, \
+    { P<true, split>::resident, P<false, split>::resident }, { rate, rate_filter }, \
     { tiled_shape<P<true, split>>::shared + P<true, split>::BM * 4, tiled_shape<P<false, split>>::shared }, \
     { { (const void *)conv_planes<P<true, split>, half, 1, false>, (const void *)conv_planes<P<true, split>, half, 4, false> }, \
       { (const void *)conv_planes<P<false, split>, half, 1, true>, (const void *)conv_planes<P<false, split>, half, 4, true> } } }
 template <bool rows_a, bool split> using large = mma_product<mma_tf32, 4, 2, 2, 2, 64, 4, 2, 4, rows_a, false, true, split>;
 template <bool rows_a, bool split> using wide = mma_product<mma_tf32, 2, 4, 4, 2, 64, 4, 2, 4, rows_a, false, true, split>;
-template <bool rows_a, bool split> using deep = mma_product<mma_tf32, 4, 2, 2, 2, 128, 3, 2, 4, rows_a, false, true, split>;
-template <bool rows_a, bool split> using deep_32 = mma_product<mma_tf32, 4, 1, 2, 2, 128, 3, 3, 4, rows_a, false, true, split>;
 template <bool rows_a, bool split> using small = mma_product<mma_tf32, 2, 2, 2, 2, 64, 4, 3, 4, rows_a, false, true, split>;
-template <bool rows_a, bool split> using of_48 = mma_product<mma_tf32, 4, 1, 2, 3, 64, 4, 3, 4, rows_a, false, true, split>;
+template <bool rows_a, bool split> using of_48 = mma_product<mma_tf32, 4, 1, 2, 3, 64, 4, rows_a ? 3 : 2, 4, rows_a, false, true, split>;
 template <bool rows_a, bool split> using of_32 = mma_product<mma_tf32, 4, 1, 2, 2, 64, 4, 3, 4, rows_a, false, true, split>;
 template <bool rows_a, bool split> using of_16 = mma_product<mma_tf32, 4, 1, 2, 1, 64, 4, 4, 4, rows_a, false, true, split>;
 enum { ONE, THREE, HALVES, KINDS };       /* tf32, 3xTF32, 16-bit elements */
 static const planes_kernel kernels[][KINDS] = {
-  { KERNEL(large, false, false, 200, 200), KERNEL(large, true, false, 93, 93), KERNEL(large, false, true, 160, 160) },
-  { KERNEL(small, false, false, 170, 150), KERNEL(small, true, false, 90, 90), KERNEL(small, false, true, 140, 120) },
-  { KERNEL(of_48, false, false, 180, 160), KERNEL(of_48, true, false, 90, 90), KERNEL(of_48, false, true, 140, 120) },
-  { KERNEL(of_32, false, false, 150, 120), KERNEL(of_32, true, false, 80, 80), KERNEL(of_32, false, true, 120, 100) },
-  { KERNEL(of_16, false, false, 90, 70), KERNEL(of_16, true, false, 60, 50), KERNEL(of_16, false, true, 70, 60) },
-  { KERNEL(wide, false, false, 220, 220), {}, KERNEL(wide, false, true, 180, 180) },
-  { KERNEL(deep, false, false, 190, 190), KERNEL(deep, true, false, 92, 92), KERNEL(deep, false, true, 150, 150) },
-  { KERNEL(deep_32, false, false, 140, 110), KERNEL(deep_32, true, false, 79, 79), KERNEL(deep_32, false, true, 110, 90) },
+  { KERNEL(large, false, false, 118, 90), KERNEL(large, true, false, 70, 60), KERNEL(large, false, true, 75, 75) },
+  { KERNEL(small, false, false, 105, 90), KERNEL(small, true, false, 65, 60), KERNEL(small, false, true, 60, 60) },
+  { KERNEL(of_48, false, false, 120, 80), KERNEL(of_48, true, false, 70, 55), KERNEL(of_48, false, true, 75, 60) },
+  { KERNEL(of_32, false, false, 90, 85), KERNEL(of_32, true, false, 60, 50), KERNEL(of_32, false, true, 75, 60) },
+  { KERNEL(of_16, false, false, 40, 30), KERNEL(of_16, true, false, 32, 25), KERNEL(of_16, false, true, 35, 28) },
+  { KERNEL(wide, false, false, 150, 110), {}, {} },
 };
-static const char *const names[] = { "128x64", "64x64", "128x48", "128x32", "128x16", "128x128", "128x64k32", "128x32k32", nullptr };
+static const char *const names[] = { "128x64", "64x64", "128x48", "128x32", "128x16", "128x128", nullptr };
 enum { SIZES = sizeof kernels / sizeof *kernels };
 
 /* Nanoseconds of so many tiles of so many stages of k. */
 static double cost(const planes_kernel *k, bool filter, double tiles, double steps, double bytes, int units)
 {
-  const double each = (double)k->bm * k->bn * k->bk / k->rate[filter], room = (double)units * k->resident;
+  const double each = (double)k->bm * k->bn * k->bk / k->rate[filter], room = (double)units * k->resident[filter];
   double cycles = 0;
   for (double left = tiles; left > 0; left -= room) {       /* full waves, then the remainder */
     const double rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
-    const double deep = left < room ? (double)qn_max_i64(1, (int64_t)(left / units)) : k->resident;
+    const double deep = left >= room ? k->resident[filter] : left > units ? left / units : 1;
     const double stage = each * deep;
-    cycles += rounds * ((steps + 3) * (stage > 450 ? stage : 450) + 1500 + 12.0 * k->bm * k->bn / k->threads * deep);
+    cycles += rounds * (steps * (stage > 450 ? stage : 450) + 5000 + k->bm * k->bn / 2.5 * deep);
     left -= (rounds - 1) * room;
   }
   const double ns = cycles / 1.7, memory = bytes / (25.0 * units);
@@ -591,13 +638,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (!kernel->threads || (r->variant && strcmp(r->variant, names[i]))) continue;
     if (kernel->shared[filter] + table > (int64_t)r->device->shared_per_block) continue;
     const int64_t tiles = qn_ceil_div(m, kernel->bm) * qn_ceil_div(columns, kernel->bn);
-    const int64_t room = (int64_t)r->device->units * kernel->resident;
+    const int64_t room = (int64_t)r->device->units * kernel->resident[filter];
     for (int rounds = 1; rounds <= (filter ? 3 : 1); rounds++) {
       int64_t parts = 1;
       if (filter) parts = qn_max_i64(qn_min_i64(rounds * room / (tiles * c.groups), k / 128), qn_ceil_div(k, SUM));
       if (parts > 1 && (uint64_t)(parts * p.elements * 4) > r->demands->workspace_limit) continue;
       const double units = (double)(tiles * classes * c.groups * parts);
-      double t = cost(kernel, filter, units, sum / (double)parts / kernel->bk, bytes, (int)r->device->units);
+      double t = cost(kernel, filter, units, (double)qn_ceil_div((int64_t)(sum / (double)parts), kernel->bk), bytes, (int)r->device->units);
       if (parts > 1) t += 2000 + (double)(parts * p.elements * 4) / 2000;
       if (best < 0 || t < least) best = i, least = t, best_parts = parts;
     }

@@ -266,6 +266,9 @@ static qn_status prepare_chunks(const qn_request *r, state *st, int64_t bytes, q
     take(r, out, p->part, &own, times, flops * windows / 20000);
     if (!q->view) out->estimate += (double)chunks[i] * (2000 + (double)size * (double)qn_kit_bytes(q->dtype) / rate_of(q, u));
   }
+  /* rows of a result that is contiguous along columns, where it was not turned (describe_product), as measured */
+  if (q->mode == CUDA_CONV_FORWARD && q->p.window == 1 && q->filters > 1 && (q->named.k <= 32 || (q->dtype == QN_F32 && !q->view)))
+    out->estimate += (double)qn_extent_bytes(&r->value[q->y]) / 1200;
   const qn_prepared *answer = r->host->part_answer(st->product[0].part);
   out->math = answer->math;
   out->class_ = answer->class_;
