@@ -99,6 +99,8 @@ attention_forward q=bf16/3x5x1x64/320:64:320:1 k=bf16/3x1x70x64 v=bf16/3x1x70x64
 attention_forward q=f16/1x2x200x72 k=f16/1x1x330x72 v=f16/1x1x330x72 bias=f32/1x2x1x330 mask=bool/1x1x200x330 slopes=f32/2 lse=? left=100
 attention_forward q=bf16/2x4x3x64 k=bf16/9x2x64x64 v=bf16/9x2x64x64 pages=i32/2x5 kv_lengths=i32/2 lse=? right=0 ; pages.is=3,1,8,0,5,7,7,-1,2,6 kv_lengths.is=300,270
 attention_forward q=bf16/2x2x210x128 k=bf16/2x2x260x128 v=bf16/2x2x260x128 q_lengths=i32/2 kv_lengths=i32/2 sink=f32/2 lse=? right=0 ; q_lengths.is=210,131 kv_lengths.is=77,260
+attention_forward q=bf16/2x3x300x128 k=bf16/2x3x520x128 v=bf16/2x3x520x128 lse=? left=130 right=0
+attention_forward q=bf16/3x2x390x128 k=bf16/3x1x390x128 v=bf16/3x1x390x128 q_lengths=i32/3 kv_lengths=i32/3 lse=? right=0 ; q_lengths.is=390,100,0 kv_lengths.is=390,140,70
 
 # ragged sequences, some empty; with lengths; tokens of none
 attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i32/5 kv_starts=i32/5 lse=? right=0 ; q_starts.is=0,7,7,8,20 kv_starts.is=0,9,14,14,30 as=bf16
