@@ -5,8 +5,8 @@
  * begin with; warp 0 loads q, k and v by TMA, k and v through rings of STAGES blocks of BN keys, q through QS buffers, so that the
  * next tile's are there when a tile ends. Each of the other warpgroups owns 64 queries and goes its own way, past the blocks that none
  * of its queries sees: S = q k' by wgmma from shared memory, running maxima and sums in registers, O += P v with P from registers.
- * The next S is issued before this P v, so the softmax runs under both. Keys go from last to first, so that blocks that need a mask
- * come first under a causal one.
+ * The next S is issued before this P v, so the softmax runs under both; with two buffers of q that goes on over a tile's end: the
+ * next tile's first S, then this one's last P v. Keys go from last to first, so that blocks that need a mask come first under a causal one.
  *
  * A weight of 0 times a NaN or Inf value is NaN: what a query must not see could reach its result (the rest of a block on
  * the diagonal, of a sequence's end). So each row is looked at before it is stored, and if it is not finite, computed again by one
