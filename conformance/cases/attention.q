@@ -99,6 +99,8 @@ attention_forward q=bf16/3x5x1x64/320:64:320:1 k=bf16/3x1x70x64 v=bf16/3x1x70x64
 attention_forward q=f16/1x2x200x72 k=f16/1x1x330x72 v=f16/1x1x330x72 bias=f32/1x2x1x330 mask=bool/1x1x200x330 slopes=f32/2 lse=? left=100
 attention_forward q=bf16/2x4x3x64 k=bf16/9x2x64x64 v=bf16/9x2x64x64 pages=i32/2x5 kv_lengths=i32/2 lse=? right=0 ; pages.is=3,1,8,0,5,7,7,-1,2,6 kv_lengths.is=300,270
 attention_forward q=bf16/2x2x210x128 k=bf16/2x2x260x128 v=bf16/2x2x260x128 q_lengths=i32/2 kv_lengths=i32/2 sink=f32/2 lse=? right=0 ; q_lengths.is=210,131 kv_lengths.is=77,260
+attention_forward q=bf16/2x3x300x128 k=bf16/2x3x520x128 v=bf16/2x3x520x128 lse=? left=130 right=0
+attention_forward q=bf16/3x2x390x128 k=bf16/3x1x390x128 v=bf16/3x1x390x128 q_lengths=i32/3 kv_lengths=i32/3 lse=? right=0 ; q_lengths.is=390,100,0 kv_lengths.is=390,140,70
 
 # lengths beyond the extent and below 0 where rows are whole 16 bytes; masks that leave queries at the first and at the last end with no key
 attention_forward q=bf16/3x4x70x64 k=bf16/3x2x90x64 v=bf16/3x2x90x64 q_lengths=i32/3 kv_lengths=i32/3 lse=? ; q_lengths.is=70,-2,99 kv_lengths.is=999,90,40 as=f16

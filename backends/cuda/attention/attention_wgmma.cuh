@@ -5,8 +5,8 @@
  * begin with; warp 0 loads q, k and v by TMA, k and v through rings of STAGES blocks of BN keys, q through QS buffers, so that the
  * next tile's are there when a tile ends. Each of the other warpgroups owns 64 queries and goes its own way, past the blocks that none
  * of its queries sees: S = q k' by wgmma from shared memory, running maxima and sums in registers, O += P v with P from registers.
- * The next S is issued before this P v, so the softmax runs under both. Keys go from last to first, so that blocks that need a mask
- * come first under a causal one.
+ * The next S is issued before this P v, so the softmax runs under both; with two buffers of q that goes on over a tile's end: the
+ * next tile's first S, then this one's last P v. Keys go from last to first, so that blocks that need a mask come first under a causal one.
  *
  * A weight of 0 times a NaN or Inf value is NaN: what a query must not see could reach its result (the rest of a block on
  * the diagonal, of a sequence's end). So each row is looked at before it is stored, and if it is not finite, computed again by one
@@ -21,7 +21,6 @@
 template <int kind_, int BM_, int BN_, int D_, int DV_, int STAGES_, int QS_> struct attention_shape {
   static constexpr int kind = kind_, D = D_, DV = DV_, BM = BM_, BN = BN_, STAGES = STAGES_, QS = QS_, WGS = BM / 64;
   static constexpr int threads = 128 * (WGS + 1);
-  static constexpr bool HALVES = BN % 128 == 0;
   static constexpr int q_bytes = BM * D * 2, k_bytes = BN * D * 2, v_bytes = BN * DV * 2;
   static constexpr int shared = 1024 + QS * q_bytes + STAGES * (k_bytes + v_bytes);
   static_assert(STAGES <= 4 && QS <= 2 && shared <= 227 * 1024, "");
@@ -59,15 +58,17 @@ template <int BM, int BN> __device__ __forceinline__ attention_tile attention_ti
 struct attention_slot {
   attention_tile t;
   int first[3], last[3];
-  bool half[3];                           /* they see nothing of the upper half of the last one */
+  int whole_low[3], whole_high[3];        /* keys that all of them see: blocks within need no mask */
 };
+enum { ATTENTION_SLOTS = 8 };
 template <class T> __device__ __forceinline__ void attention_fill(attention_slot &s, const cuda_attention &a, const attention_tile &t)
 {
   s.t = t;
 #pragma unroll 1
   for (int w = 0; w < T::WGS; w++) {
     const int row = t.row0 + w * 64, end = min(row + 64, t.queries) - 1, high = end < row ? -1 : t.high(a, end), low = t.low(a, row);
-    s.first[w] = low / T::BN, s.last[w] = high < low ? low / T::BN - 1 : high / T::BN, s.half[w] = high % T::BN < T::BN / 2;
+    s.first[w] = low / T::BN, s.last[w] = high < low ? low / T::BN - 1 : high / T::BN;
+    s.whole_low[w] = t.low(a, row + 63), s.whole_high[w] = t.high(a, row + 63) < 0 ? -1 : t.high(a, row);
   }
 }
 
@@ -118,6 +119,17 @@ __device__ __noinline__ void attention_row_again(const cuda_attention &a, const 
 
 __device__ __forceinline__ void stop_if(bool never) { if (never) asm volatile("trap;"); }
 
+/* Nothing, as the result of a row whose query sees no key: by the four threads that have it. */
+__device__ __forceinline__ void attention_unseen(const cuda_attention &a, const attention_tile &t, int row, bool bf16)
+{
+  const int64_t at = t.b * a.y_stride[0] + t.h * a.y_stride[1] + row * a.y_stride[2];
+  for (int c = threadIdx.x % 4; c < a.dv; c += 4) attention_store(a, at, c, 0, bf16);
+  if (threadIdx.x % 4) return;
+  if (a.lse) a.lse[t.b * a.lse_stride[0] + t.h * a.lse_stride[1] + row * a.lse_stride[2]] =
+      a.sink && row < t.queries ? a.sink[t.h * a.sink_stride] : -INFINITY;
+  if (a.max) a.max[t.b * a.max_stride[0] + t.h * a.max_stride[1] + row * a.max_stride[2]] = -INFINITY;
+}
+
 /* Stores this warp's 16 rows, from row0 on; of those that must be computed again, bits 4 i and 4 i + 1 are set: rows i and i + 8. */
 template <class T>
 __device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const attention_tile &t, int row0, const attention_softmax &st,
@@ -138,11 +150,10 @@ __device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const
     again |= __ballot_sync(~0u, bad && lane % 4 == 0) << h;
     const int64_t at = t.b * a.y_stride[0] + t.h * a.y_stride[1] + row * a.y_stride[2];
     attention_put<T::kind, T::DV>(a, at, sum, h, fn_reciprocal(l), there && sees && !bad);
-    for (int c = lane % 4; c < a.dv && there && !sees; c += 4) attention_store(a, at, c, 0, T::kind == MMA_BF16);
-    if (!there || bad || lane % 4) continue;
-    const float sink = a.sink && row < t.queries ? a.sink[t.h * a.sink_stride] : -INFINITY;
-    if (a.lse) a.lse[t.b * a.lse_stride[0] + t.h * a.lse_stride[1] + row * a.lse_stride[2]] = sees ? fmaf(st.m[h], a.scale, logf(l)) : sink;
-    if (a.max) a.max[t.b * a.max_stride[0] + t.h * a.max_stride[1] + row * a.max_stride[2]] = sees ? st.m[h] * a.scale : -INFINITY;
+    if (there && !sees) attention_unseen(a, t, row, T::kind == MMA_BF16);
+    if (!there || !sees || bad || lane % 4) continue;
+    if (a.lse) a.lse[t.b * a.lse_stride[0] + t.h * a.lse_stride[1] + row * a.lse_stride[2]] = fmaf(st.m[h], a.scale, logf(l));
+    if (a.max) a.max[t.b * a.max_stride[0] + t.h * a.max_stride[1] + row * a.max_stride[2]] = st.m[h] * a.scale;
   }
   return again;
 }
@@ -156,13 +167,15 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
   const uint32_t base = shared_address(shared), q0 = base + 1024, k0 = q0 + QS * T::q_bytes, v0 = k0 + STAGES * T::k_bytes, q_full = base,
                  q_empty = base + 32, k_full = base + 64, k_empty = base + 96, v_full = base + 128, v_empty = base + 160,
                  taken = base + 192, ahead = base + 200;
-  attention_slot *slots = (attention_slot *)(shared + 256);          /* of four tiles, since one is read until its tile has ended */
+  attention_slot *slots = (attention_slot *)(shared + 256);          /* of eight tiles, since one is read until its tile has ended */
+  volatile int *has_scores = (volatile int *)(shared + 208);         /* of each warpgroup: the last block of which it had its scores */
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
   if (threadIdx.x == 0) {
     for (int i = 0; i < QS; i++) barrier_init(q_full + i * 8, 1), barrier_init(q_empty + i * 8, 4 * WGS);
     for (int i = 0; i < STAGES * 8; i += 8)
       barrier_init(k_full + i, 1), barrier_init(v_full + i, 1), barrier_init(k_empty + i, WGS), barrier_init(v_empty + i, WGS);
     barrier_init(taken, 1), barrier_init(ahead, 1);
+    for (int i = 0; i < WGS; i++) has_scores[i] = -1;
     barrier_init_fence();
     tma_prefetch_map(&a.q), tma_prefetch_map(&a.k), tma_prefetch_map(&a.v);
   }
@@ -179,7 +192,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
           barrier_wait(q_empty + b * 8, (turn / QS & 1) ^ 1), barrier_arrive(ahead);
         };
         barrier_wait(taken, turn & 1);
-        const attention_tile t = slots[turn % 4].t;
+        const attention_tile t = slots[turn % ATTENTION_SLOTS].t;
         if (t.b < 0 || t.first > t.last) q_free(), barrier_expect(q_full + b * 8, 0);
         if (t.b < 0) break;
         const int g = t.h / a.group;
@@ -203,10 +216,10 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         if (tile < a.tiles) t = attention_tile_at<BM, BN>(a, tile);
         else t = { -1, 0, 0, 0, 0, 0, 0, -1 };
         if (turn) barrier_wait(ahead, (turn & 1) ^ 1);
-        attention_fill<T>(slots[turn % 4], a, t);
+        attention_fill<T>(slots[turn % ATTENTION_SLOTS], a, t);
         barrier_expect(taken, 0);
         if (t.b < 0) break;
-        if (t.first > t.last || D > 128) continue;            /* wide heads: the next tile's bytes would delay this one's */
+        if (t.first > t.last || !a.ahead) continue;
         for (int c = 0; c < D; c += 64) tma_prefetch(&a.q, c, t.row0, t.h, t.b);
         if (b == t.b && g == t.h / a.group) continue;
         b = t.b, g = t.h / a.group;
@@ -223,16 +236,18 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     const bool lead = threadIdx.x % 128 == 0;
     const uint64_t dq = mma_descriptor(q0 + w * 8192, 16, 1024, 128), dk = mma_descriptor(k0, 16, 1024, 128),
                    dv = mma_descriptor(v0, BN * 128, 1024, 128);
-    int stage = 0, phase = 0;
+    int stage = 0, phase = 0, turn = 0, n = 0, block = 0;   /* of the block of scores in s, or to come there; block: of all tiles' */
     float sum[DV / 2], s[BN / 2], by[2];
     uint32_t p[BN / 4];
     attention_softmax st;
-    auto scores = [&](int of, int b) {    /* s = q k' */
+    bool grown;
+    auto scores = [&] {                   /* s = q k' */
+      const int b = turn % QS;
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < D / 16; k++)
         wgmma<T::kind, 0, 0>(s, dq + b * (T::q_bytes >> 4) + k / 4 * (BM * 8) + (k & 3) * 2,
-                             dk + of * (T::k_bytes >> 4) + k / 4 * (BN * 8) + (k & 3) * 2, k > 0);
+                             dk + stage * (T::k_bytes >> 4) + k / 4 * (BN * 8) + (k & 3) * 2, k > 0);
       wgmma_commit();
     };
     auto add = [&](int of) {              /* sum += p v */
@@ -241,10 +256,23 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       for (int k = 0; k < BN / 16; k++) wgmma_registers<T::kind, 1>(sum, p + 4 * k, dv + of * (T::v_bytes >> 4) + k * 128, 1);
       wgmma_commit();
     };
-    auto advance = [&] { if (++stage == STAGES) stage = 0, phase ^= 1; };
+    auto nothing = [&] {
+#pragma unroll
+      for (int i = 0; i < DV / 2; i++) sum[i] = 0;
+    };
+    /* Warpgroups in step wait for their scores, and then the Tensor Cores for all of them. With `skew` each lets the one before it have a
+     * block's scores first. A hint: it waits a short while, for the other may pass blocks, or have ended. */
+    auto after_the_last = [&] {
+      if (w && a.skew)
+#pragma unroll 1
+        for (int i = 0; i < 24 && has_scores[w - 1] < block; i++) {}
+      __syncwarp();
+    };
+    auto advance = [&] { block++; if (++stage == STAGES) stage = 0, phase ^= 1; };
     /* Blocks that none of these queries sees. No product keeps the four warps together here: one that is two rounds of the ring behind
      * would take a barrier's parity for that of a round not yet complete. */
     auto pass = [&](int blocks) {
+#pragma unroll 1
       for (; blocks > 0; blocks--) {
         barrier_wait(k_full + stage * 8, phase), barrier_wait(v_full + stage * 8, phase);
         group_sync(group, 128);
@@ -252,84 +280,96 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         advance();
       }
     };
-    for (int turn = 0;; turn++) {
-      const int b = turn % QS;
-      barrier_wait(q_full + b * 8, turn / QS & 1);
-      const attention_slot &slot = slots[turn % 4];
-      const attention_tile &t = slot.t;
-      if (t.b < 0) break;
-      const int first = slot.first[w], last = slot.last[w], top = t.row0 + w * 64, row0 = top + threadIdx.x % 128 / 32 * 16;
-      auto q_done = [&] {
-        __syncwarp();
-        if (lane == 0) barrier_arrive(q_empty + b * 8);
-      };
-      /* Blocks that all 64 queries see whole need no mask: they end at or before `whole_high` and begin from `whole_low` on. */
-      const int whole_high = t.high(a, top + 63) < 0 ? -1 : t.high(a, top), whole_low = t.low(a, top + 63);
-      const float sink = a.sink ? a.sink[t.h * a.sink_stride] : -INFINITY;
+    auto q_done = [&] {
+      __syncwarp();
+      if (lane == 0) barrier_arrive(q_empty + turn % QS * 8);
+    };
+    auto s_done = [&] {
+      if (lead) barrier_arrive(k_empty + stage * 8), has_scores[w] = block;
+      if (n == slots[turn % ATTENTION_SLOTS].first[w]) q_done();
+    };
+    const int warp_row = w * 64 + threadIdx.x % 128 / 32 * 16;
+    auto begin = [&](const attention_slot &slot) {
+      const float sink = a.sink ? a.sink[slot.t.h * a.sink_stride] : -INFINITY;
       st.m[0] = st.m[1] = sink == -INFINITY ? -1e30f : sink / a.scale;
       st.l[0] = st.l[1] = sink == -INFINITY || lane % 4 ? 0 : 1;
-#pragma unroll
-      for (int i = 0; i < DV / 2; i++) sum[i] = 0;
-      int n = last;
-      bool grown;
-      auto softmax = [&](auto &s) {
-        const int row = row0 + lane / 4, column = lane % 4 * 2 + n * BN;
-        if ((n + 1) * BN - 1 > whole_high) attention_mask_above(s, t.high(a, row) - column, t.high(a, row + 8) - column);
-        if (n * BN < whole_low) attention_mask_below(s, t.low(a, row) - column, t.low(a, row + 8) - column);
-        grown = attention_maximum_grown(s, st, a.scale_log2, a.max ? 0 : 8, by);
-        attention_exponentials(s, st, a.scale_log2, by);
-      };
-      if (n < first) {
+      n = slot.last[w];
+    };
+    auto softmax = [&] {
+      const attention_slot &slot = slots[turn % ATTENTION_SLOTS];
+      const int row = slot.t.row0 + warp_row + lane / 4, column = lane % 4 * 2 + n * BN;
+      if ((n + 1) * BN - 1 > slot.whole_high[w]) attention_mask_above(s, slot.t.high(a, row) - column, slot.t.high(a, row + 8) - column);
+      if (n * BN < slot.whole_low[w]) attention_mask_below(s, slot.t.low(a, row) - column, slot.t.low(a, row + 8) - column);
+      grown = attention_maximum_grown(s, st, a.scale_log2, a.max ? 0 : 8, by);
+      attention_exponentials(s, st, a.scale_log2, by);
+    };
+    for (;;) {                            /* of a tile before nothing is left to do */
+      barrier_wait(q_full + turn % QS * 8, turn / QS & 1);
+      const attention_slot &slot = slots[turn % ATTENTION_SLOTS];
+      if (slot.t.b < 0) break;
+      if (slot.last[w] < slot.first[w]) {
         q_done();
-      } else {
-        pass(t.last - n);
+#pragma unroll 1
+        for (int row = slot.t.row0 + warp_row + lane / 4, i = 0; i < 2; i++, row += 8)
+          if (row < a.queries) attention_unseen(a, slot.t, row, T::kind == MMA_BF16);
+        pass(slot.t.last - slot.t.first + 1), turn++;
+        continue;
+      }
+      begin(slot), pass(slot.t.last - n), nothing();
+      barrier_wait(k_full + stage * 8, phase);
+      after_the_last();
+      scores(), wgmma_wait<0>();
+      s_done(), softmax(), attention_pack<T::kind>(s, p);
+      /* Here p is a block's weights, of which the product is to come. The next block's scores go before it, be it one of the same tile or
+       * the next tile's first, unless buffers that this one holds were needed before those are there. */
+      auto both = [&](int of, int of_phase) {
         barrier_wait(k_full + stage * 8, phase);
-        scores(stage, b), wgmma_wait<0>();
-        if (lead) barrier_arrive(k_empty + stage * 8);
-        if (n == first) q_done();
-        if constexpr (T::HALVES) {
-          if (slot.half[w]) {
-            float (&lower)[BN / 4] = *(float (*)[BN / 4])s;
-            softmax(lower);
-            attention_pack<T::kind>(lower, *(uint32_t (*)[BN / 8])p);
-#pragma unroll
-            for (int i = BN / 8; i < BN / 4; i++) p[i] = 0;
-          } else {
-            softmax(s);
-            attention_pack<T::kind>(s, p);
-          }
-        } else {
-          softmax(s);
-          attention_pack<T::kind>(s, p);
-        }
-        if (n > first) do {
-          n--;
-          const int before = stage, before_phase = phase;
-          advance();
-          barrier_wait(k_full + stage * 8, phase);
-          scores(stage, b);
-          barrier_wait(v_full + before * 8, before_phase);
-          add(before);
-          wgmma_wait<1>();
-          if (lead) barrier_arrive(k_empty + stage * 8);
-          if (n == first) q_done();
-          softmax(s);
-          stop_if((st.l[0] < 0) | (st.l[1] < 0));            /* the products end under the softmax, not before it */
-          wgmma_wait<0>();
-          if (lead) barrier_arrive(v_empty + before * 8);
+        after_the_last();
+        scores();
+        barrier_wait(v_full + of * 8, of_phase);
+        add(of);
+        wgmma_wait<1>();
+        s_done(), softmax();
+        stop_if((st.l[0] < 0) | (st.l[1] < 0));              /* the products end under the softmax, not before it */
+        wgmma_wait<0>();
+        if (lead) barrier_arrive(v_empty + of * 8);
+      };
+      for (bool on = true; on;) {
+        while (n > slots[turn % ATTENTION_SLOTS].first[w]) {
+          const int of = stage, of_phase = phase;
+          n--, advance(), both(of, of_phase);
           if (grown) attention_rescale(sum, by);
           attention_pack<T::kind>(s, p);
-        } while (n > first);
-        barrier_wait(v_full + stage * 8, phase);
-        add(stage), wgmma_wait<0>();
-        if (lead) barrier_arrive(v_empty + stage * 8);
+        }
+        const int of = stage, of_phase = phase;
+        const attention_tile &t = slots[turn++ % ATTENTION_SLOTS].t;
+        const attention_softmax ended = st;
+        const int rest = n - t.first;     
         advance();
-      }
-      const unsigned again = attention_end<T>(a, t, row0, st, sum);
-      pass(last < first ? t.last - t.first + 1 : first - t.first);
+        on = QS > 1 && rest < STAGES;
+        if (on) {
+          barrier_wait(q_full + turn % QS * 8, turn / QS & 1);
+          const attention_slot &next = slots[turn % ATTENTION_SLOTS];
+          const int between = rest + next.t.last - next.last[w];
+          on = next.t.b >= 0 && next.last[w] >= next.first[w] && between < STAGES;
+          if (on) begin(next), pass(between);
+        }
+        if (on) {
+          both(of, of_phase), attention_pack<T::kind>(s, p);
+        } else {
+          barrier_wait(v_full + of * 8, of_phase);
+          add(of), wgmma_wait<0>();
+          if (lead) barrier_arrive(v_empty + of * 8);
+        }
+        const unsigned again = attention_end<T>(a, t, t.row0 + warp_row, ended, sum);
+        if (!on) pass(rest);
+        if (again) {
 #pragma unroll 1
-      for (int i = 0; i < 16; i++)
-        if (again >> (i % 8 * 4 + i / 8) & 1) attention_row_again<T::kind, T::D, T::DV>(a, t, row0 + i);
+          for (int i = 0; i < 16; i++)
+            if (again >> (i % 8 * 4 + i / 8) & 1) attention_row_again<T::kind, T::D, T::DV>(a, t, t.row0 + warp_row + i);
+        }
+        nothing();
+      }
     }
     group_sync(group, 128);               /* without it ptxas gives this branch the registers of the other, whose end it shares */
   }
