@@ -144,3 +144,10 @@ rotary_backward dy=bf16/1x64x8192x128/67108864:128:8192:1 cos=f32/8192x64 sin=f3
 cache_write cache=bf16/4096x8x16x128 x=bf16/64x8x1x128 slots=i32/64x1 new_cache=cache ; name=cache_write.decode
 cache_write cache=bf16/4096x8x16x128 x=bf16/1x8x8192x128/8388608:128:1024:1 slots=i32/1x8192 new_cache=cache ; name=cache_write.prefill
 attention_merge y1=bf16/1x64x8192x128 lse1=f32/1x64x8192 y2=bf16/1x64x8192x128 lse2=f32/1x64x8192 lse=? ; name=merge.h64.s8192
+
+# training: weights dropped, a bias that learns (T5), sequences side by side
+attention_forward q=bf16/8x16x1024x64 k=bf16/8x16x1024x64 v=bf16/8x16x1024x64 seed=1 dropout=0.1 lse=? ; name=dropout.b8.s1024
+attention_backward dy=bf16/8x16x1024x64 q=bf16/8x16x1024x64 k=bf16/8x16x1024x64 v=bf16/8x16x1024x64 y=bf16/8x16x1024x64 lse=f32/8x16x1024 seed=1 dv=? dropout=0.1 ; name=dropout.b8.s1024.backward
+attention_forward q=bf16/8x12x512x64 k=bf16/8x12x512x64 v=bf16/8x12x512x64 bias=bf16/1x12x512x512 lse=? scale=1 ; name=t5.b8.s512
+attention_backward dy=bf16/8x12x512x64 q=bf16/8x12x512x64 k=bf16/8x12x512x64 v=bf16/8x12x512x64 y=bf16/8x12x512x64 lse=f32/8x12x512 bias=bf16/1x12x512x512 dv=? dbias=? scale=1 ; name=t5.b8.s512.backward
+attention_backward dy=bf16/1x32x16384x128 q=bf16/1x32x16384x128 k=bf16/1x8x16384x128 v=bf16/1x8x16384x128 y=bf16/1x32x16384x128 lse=f32/1x32x16384 q_starts=i32/17 kv_starts=i32/17 dv=? right=0 ; name=ragged.16.causal.backward

@@ -101,6 +101,10 @@ attention_forward q=bf16/2x4x3x64 k=bf16/9x2x64x64 v=bf16/9x2x64x64 pages=i32/2x
 attention_forward q=bf16/2x2x210x128 k=bf16/2x2x260x128 v=bf16/2x2x260x128 q_lengths=i32/2 kv_lengths=i32/2 sink=f32/2 lse=? right=0 ; q_lengths.is=210,131 kv_lengths.is=77,260
 attention_forward q=bf16/2x3x300x128 k=bf16/2x3x520x128 v=bf16/2x3x520x128 lse=? left=130 right=0
 attention_forward q=bf16/3x2x390x128 k=bf16/3x1x390x128 v=bf16/3x1x390x128 q_lengths=i32/3 kv_lengths=i32/3 lse=? right=0 ; q_lengths.is=390,100,0 kv_lengths.is=390,140,70
+attention_forward q=bf16/2x4x70x64 k=bf16/2x2x150x64 v=bf16/2x2x150x64 seed=7 dropout=0.3 lse=? right=0 ; as=f16,f32
+attention_forward q=bf16/2x8x1x128 k=bf16/2x2x700x128 v=bf16/2x2x700x128 kv_lengths=i32/2 seed=i64 offset=i64 dropout=0.5 lse=? ; kv_lengths.is=700,333 seed.is=-8 offset.is=4294967296
+attention_forward q=bf16/1x4x20x576 k=bf16/1x1x100x576 value_size=512 seed=5 dropout=0.2 lse=?
+attention_forward q=f32/1x2x40x128 k=f32/1x2x90x128 v=f32/1x2x90x128 seed=9 dropout=0.1 lse=? right=0
 
 # lengths beyond the extent and below 0 where rows are whole 16 bytes; masks that leave queries at the first and at the last end with no key
 attention_forward q=bf16/3x4x70x64 k=bf16/3x2x90x64 v=bf16/3x2x90x64 q_lengths=i32/3 kv_lengths=i32/3 lse=? ; q_lengths.is=70,-2,99 kv_lengths.is=999,90,40 as=f16

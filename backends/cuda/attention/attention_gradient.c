@@ -59,11 +59,17 @@ static bool read_rows(const qn_request *r, uint32_t dtype, int64_t value_size, c
   return true;
 }
 
-static void read_key(const qn_request *r, uint32_t which, int32_t *at, bool *host, uint32_t *dtype)
+cuda_attention_key_request cuda_attention_key_read(const qn_request *r, uint32_t which)
 {
   const qn_value *v = cuda_value(r, which);
-  *at = role(r, which);
-  if (v) *host = v->flags & QN_VALUE_HOST, *dtype = v->dtype;
+  return (cuda_attention_key_request){ .index = role(r, which), .host = v && v->flags & QN_VALUE_HOST, .dtype = v ? v->dtype : 0 };
+}
+cuda_attention_key cuda_attention_key_at(cuda_attention_key_request of, const qn_launch *launch)
+{
+  cuda_attention_key key = { 0 };
+  if (of.index >= 0 && of.host) key.value = qn_load_i64(launch->ptr[of.index], of.dtype);
+  else if (of.index >= 0) key.p = launch->ptr[of.index];
+  return key;
 }
 
 static void read_scores(const qn_request *r, const qn_attention *attr, cuda_attention_gradient_request *to)
@@ -99,8 +105,7 @@ qn_status cuda_attention_gradient_read(const qn_request *r, int64_t most, int64_
   }
   if (!read_rows(r, q->dtype, dv, to, out)) return QN_UNSUPPORTED;
   for (int i = 0; i < CUDA_ATTENTION_POINTERS; i++) to->pointers[i] = role(r, pointer[i].role);
-  read_key(r, ROLE(SEED), &to->seed, &to->seed_host, &to->seed_dtype);
-  read_key(r, ROLE(OFFSET), &to->offset, &to->offset_host, &to->offset_dtype);
+  to->seed = cuda_attention_key_read(r, ROLE(SEED)), to->offset = cuda_attention_key_read(r, ROLE(OFFSET));
 
   cuda_attention_gradient *a = &to->a;
   const qn_value *starts[2] = { cuda_value(r, ROLE(Q_STARTS)), cuda_value(r, ROLE(KV_STARTS)) };
@@ -156,14 +161,6 @@ double cuda_attention_gradient_visits(const cuda_attention_gradient_request *of,
   return (near < other ? near : a->left < 0 && a->right < 0 ? other : 0.5 * other) + CUDA_ATTENTION_BLOCK / 2;
 }
 
-static cuda_attention_key key_of(int32_t at, bool host, uint32_t dtype, void *const *ptr)
-{
-  cuda_attention_key key = { 0 };
-  if (at >= 0 && host) key.value = qn_load_i64(ptr[at], dtype);
-  else if (at >= 0) key.p = ptr[at];
-  return key;
-}
-
 void cuda_attention_gradient_addresses(const cuda_attention_gradient_request *from, const qn_launch *launch, cuda_attention_gradient *a)
 {
   *a = from->a;
@@ -171,8 +168,7 @@ void cuda_attention_gradient_addresses(const cuda_attention_gradient_request *fr
     if (from->rows[i] >= 0) ((cuda_attention_rows *)((char *)a + tensor[i].at))->p = launch->ptr[from->rows[i]];
   for (int i = 0; i < CUDA_ATTENTION_POINTERS; i++)
     if (from->pointers[i] >= 0) *(void **)((char *)a + pointer[i].at) = launch->ptr[from->pointers[i]];
-  a->seed = key_of(from->seed, from->seed_host, from->seed_dtype, launch->ptr);
-  a->offset = key_of(from->offset, from->offset_host, from->offset_dtype, launch->ptr);
+  a->seed = cuda_attention_key_at(from->seed, launch), a->offset = cuda_attention_key_at(from->offset, launch);
 }
 
 qn_status cuda_attention_gradient_launch(const void *kernel, uint32_t grid, uint32_t threads, int32_t shared, cuda_attention_gradient *a,

@@ -7,9 +7,9 @@
  * stored, and if it is not finite, computed again by one warp that reads only what the row sees. */
 #pragma once
 #include <cfloat>
+#include "attention_dropout.cuh"
 #include "attention_gradient.h"
 #include "attention_scores.cuh"
-#include "kit/random.cuh"
 
 /* ---- a row's statistics -------------------------------------------------------------------------------------------- */
 
@@ -211,12 +211,10 @@ static __device__ __noinline__ bool attention_blocked(const cuda_attention_gradi
 }
 static __device__ __noinline__ float attention_keep(const cuda_attention_gradient &a, const attention_head &of, int i, int j)
 {
-  uint32_t w[4];
   const uint64_t head = (uint64_t)((int64_t)of.b * a.heads + of.h);
-  random_words(w, (uint64_t)(a.seed.p ? *a.seed.p : a.seed.value), (uint64_t)(a.offset.p ? *a.offset.p : a.offset.value) + (head << 32),
-               (uint64_t)(j / 8) | (uint64_t)i << 32);
-  const uint32_t word = j & 4 ? (j & 2 ? w[3] : w[2]) : (j & 2 ? w[1] : w[0]);
-  return (word >> 16 * (j & 1) & 0xffff) < a.threshold ? 0 : a.kept;
+  const uint32_t draws = attention_draws((uint64_t)(a.seed.p ? *a.seed.p : a.seed.value),
+                                         (uint64_t)(a.offset.p ? *a.offset.p : a.offset.value), head, i, j & ~1);
+  return (draws >> 16 * (j & 1) & 0xffff) < a.threshold ? 0 : a.kept;
 }
 
 /* From q k' and dy v' to the weight and dS, that of the score before softcap or, for BIAS, after it; false: a mask hides the key. */

@@ -11,7 +11,11 @@ typedef struct cuda_attention_rows {      /* [B, heads, S, size], elements side 
   int32_t  size, f32;                     /* f32: its elements are, else they are as q's */
 } cuda_attention_rows;
 
-typedef struct cuda_attention_key { const int64_t *p; int64_t value; } cuda_attention_key;      /* p NULL: value */
+/* Dropout's seed and offset. p NULL: value. Where a launch finds one: index -1: absent, which is 0. */
+typedef struct cuda_attention_key { const int64_t *p; int64_t value; } cuda_attention_key;
+typedef struct cuda_attention_key_request { int32_t index; bool host; uint32_t dtype; } cuda_attention_key_request;
+cuda_attention_key_request cuda_attention_key_read(const qn_request *r, uint32_t role);
+cuda_attention_key cuda_attention_key_at(cuda_attention_key_request of, const qn_launch *launch);
 
 typedef struct cuda_attention_gradient {
   cuda_attention_rows q, k, v, dy, y, dq, dk, dv;           /* dv.p NULL: v is the first elements of k, its gradient a part of dk */
@@ -46,13 +50,13 @@ typedef struct cuda_attention_gradient {
   cuda_attention_key seed, offset;
 } cuda_attention_gradient;
 
-/* The same without addresses, and where a launch finds them. */
+/* The gradient's without addresses, and where a launch finds them. */
 enum { CUDA_ATTENTION_ROWS_READ = 8, CUDA_ATTENTION_DV = 7, CUDA_ATTENTION_POINTERS = 13 };         /* DV: its place in rows */
 typedef struct cuda_attention_gradient_request {
   cuda_attention_gradient a;
-  int32_t  rows[CUDA_ATTENTION_ROWS_READ], pointers[CUDA_ATTENTION_POINTERS], seed, offset;      /* indices of values; -1: absent */
-  bool     seed_host, offset_host, changed, ragged[2];      /* changed: something changes single scores; ragged: queries, keys */
-  uint32_t seed_dtype, offset_dtype;
+  int32_t  rows[CUDA_ATTENTION_ROWS_READ], pointers[CUDA_ATTENTION_POINTERS];   /* indices of values; -1: absent */
+  bool     changed, ragged[2];            /* changed: something changes single scores; ragged: queries, keys */
+  cuda_attention_key_request seed, offset;
 } cuda_attention_gradient_request;
 
 /* bf16, f16 or f32 rows of whole 8 elements, up to `most` elements of a key and of a value. `tile`: queries of a tile; `keys`: keys of

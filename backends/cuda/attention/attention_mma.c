@@ -2,8 +2,8 @@
  * take, their launch.
  *
  * bf16, f16 and, by 3xTF32, f32 up to 256 elements, bf16 and f16 up to 576 of a key and 512 of a value, and whatever changes scores or
- * says where keys lie: bias, masks, blocks, slopes, softcap, lengths, ragged sequences, pages. Not taken: dropout, scales. Where there
- * are fewer tiles than the device has room for, keys are split. */
+ * says where keys lie: bias, masks, blocks, slopes, softcap, dropout, lengths, ragged sequences, pages. Not taken: scales. Where there are
+ * fewer tiles than the device has room for, keys are split. */
 #include "attention_mma.h"
 #include "engines.h"
 
@@ -13,6 +13,7 @@ typedef struct state {
   int64_t    grid;
   int32_t    shared, threads;
   int32_t    q, k, v, y, lse, max, sink, slopes, bias, mask, blocks, q_lengths, kv_lengths, q_starts, kv_starts, pages;     /* -1: absent */
+  cuda_attention_key_request seed, offset;
 } state;
 
 /* ---- prepare ----------------------------------------------------------------------------------------------------------- */
@@ -50,7 +51,7 @@ static void take_spread(const qn_request *r, int32_t value, cuda_attention_sprea
   for (int i = 0; i < 4; i++) to->stride[i] = r->value[value].dim[i] > 1 ? r->value[value].stride[i] : 0;
 }
 
-static qn_status refused(const qn_request *r, const qn_attention *attr, qn_prepared *out)
+static qn_status refused(const qn_request *r, qn_prepared *out)
 {
   static const struct { uint32_t role; const char *name; } not_taken[] = {
     { QN_ROLE_ATTENTION_FORWARD_Q_SCALE, "q_scale" }, { QN_ROLE_ATTENTION_FORWARD_K_SCALE, "k_scale" },
@@ -68,7 +69,6 @@ static qn_status refused(const qn_request *r, const qn_attention *attr, qn_prepa
   if (y->dtype != q->dtype && y->dtype != QN_F32) return qn_refuse(out, "y as q, or f32", "y", "f32", "%s", qn_kit_name(y->dtype));
   for (size_t i = 0; i < sizeof not_taken / sizeof *not_taken; i++)
     if (role(r, not_taken[i].role) >= 0) return qn_refuse(out, "operands without scales", not_taken[i].name, "none", "%s", "one");
-  if (attr->dropout != 0) return qn_refuse(out, "weights without dropout", "", "dropout=0", "dropout=%g", attr->dropout);
   if (role(r, QN_ROLE_ATTENTION_FORWARD_MAX) >= 0 && role(r, QN_ROLE_ATTENTION_FORWARD_SINK) >= 0)
     return qn_refuse(out, "the largest score or a sink, not both", "max", "none", "%s", "one");
   return QN_OK;
@@ -95,7 +95,7 @@ static const cuda_attention_many_kernel *kernels_for(const qn_request *r, uint32
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_attention *attr = r->op[0].attr;
-  qn_status s = refused(r, attr, out);
+  qn_status s = refused(r, out);
   if (s) return s;
   state st = { .q = role(r, QN_ROLE_ATTENTION_FORWARD_Q), .k = role(r, QN_ROLE_ATTENTION_FORWARD_K),
                .v = role(r, QN_ROLE_ATTENTION_FORWARD_V), .y = role(r, QN_ROLE_ATTENTION_FORWARD_Y),
@@ -105,7 +105,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                .mask = role(r, QN_ROLE_ATTENTION_FORWARD_MASK), .blocks = role(r, QN_ROLE_ATTENTION_FORWARD_BLOCKS),
                .q_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_Q_LENGTHS), .kv_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_KV_LENGTHS),
                .q_starts = role(r, QN_ROLE_ATTENTION_FORWARD_Q_STARTS), .kv_starts = role(r, QN_ROLE_ATTENTION_FORWARD_KV_STARTS),
-               .pages = role(r, QN_ROLE_ATTENTION_FORWARD_PAGES) };
+               .pages = role(r, QN_ROLE_ATTENTION_FORWARD_PAGES),
+               .seed = cuda_attention_key_read(r, QN_ROLE_ATTENTION_FORWARD_SEED),
+               .offset = cuda_attention_key_read(r, QN_ROLE_ATTENTION_FORWARD_OFFSET) };
   cuda_attention_many *a = &st.a;
   if (st.v < 0) st.v = st.k;
   if ((s = take_rows(r, st.q, "q", a->q_stride, out)) || (s = take_rows(r, st.k, "k", a->k_stride, out)) ||
@@ -125,6 +127,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!kernel->d)
     return qn_refuse(out, "at most 256 elements of a key and of a value, or in 16 bits 576 and 512", "q", "that many", "%lld and %lld",
                      (long long)d, (long long)dv);
+  if (attr->dropout != 0 && q->dtype == QN_F32 && kernel->d > 128)
+    return qn_refuse(out, "dropout of f32 up to 128 elements of a key and of a value", "q", "that many", "%lld and %lld", (long long)d,
+                     (long long)dv);
   if (dv % piece(q))
     return qn_refuse(out, "values in pieces of 16 bytes", "v", piece(q) == 8 ? "a multiple of 8" : "a multiple of 4", "%lld",
                      (long long)dv);
@@ -158,7 +163,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     a->slopes_stride[0] = v->rank == 2 && v->dim[0] > 1 ? v->stride[0] : 0, a->slopes_stride[1] = v->stride[v->rank - 1];
   }
 
-  const bool plain = st.bias < 0 && st.mask < 0 && st.blocks < 0 && st.slopes < 0 && attr->softcap == 0;
+  a->threshold = (uint32_t)(attr->dropout * 65536 + 0.5), a->kept = a->threshold < 65536 ? (float)(65536.0 / (65536 - a->threshold)) : 0;
+  const bool plain = st.bias < 0 && st.mask < 0 && st.blocks < 0 && st.slopes < 0 && attr->softcap == 0 && !a->threshold;
   const double log2e = 1.44269504088896340736;
   a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale), a->softcap = (float)attr->softcap;
   a->unit = (float)(plain ? a->scale * log2e : log2e);
@@ -204,6 +210,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   a.bias.p = at(launch, st->bias), a.mask.p = at(launch, st->mask), a.blocks.p = at(launch, st->blocks);
   a.q_lengths = at(launch, st->q_lengths), a.kv_lengths = at(launch, st->kv_lengths), a.q_starts = at(launch, st->q_starts);
   a.kv_starts = at(launch, st->kv_starts), a.pages = at(launch, st->pages);
+  a.seed = cuda_attention_key_at(st->seed, launch), a.offset = cuda_attention_key_at(st->offset, launch);
   a.parts = launch->workspace, a.tickets = launch->counters;
   if (a.q_starts) {
     const qn_status s = cuda_attention_clear(&a, launch->stream);

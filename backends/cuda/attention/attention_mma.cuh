@@ -11,13 +11,14 @@
  *
  * A weight of 0 times NaN is NaN, so a row that is not finite is computed again by a warp that reads only what it sees. */
 #pragma once
+#include "attention_dropout.cuh"
 #include "attention_mma.h"
 #include "attention_scores.cuh"
 #include "kit/sm80.cuh"
 
 template <int kind_, int D_, int BN_, int ROWS_, bool PLAIN_> struct attention_many_shape {
   static constexpr int kind = kind_, D = D_, BN = BN_, ROWS = ROWS_, CHUNK = attention_operand<kind>::CHUNK;
-  static constexpr bool PLAIN = PLAIN_, FEW = ROWS == 16;
+  static constexpr bool PLAIN = PLAIN_, FEW = ROWS == 16, DROPS = !PLAIN && (kind != MMA_3XTF32 || D <= 128);     /* else it would spill */
   typedef typename attention_operand<kind>::element element;
   static constexpr float UNIT = kind == MMA_3XTF32 ? 0x1p24f : 1;       /* of values: so that the digits of subnormals are not cut off */
   static constexpr int N = FEW ? BN / 4 : BN;               /* keys of a warp */
@@ -125,6 +126,26 @@ static __device__ __noinline__ float attention_score(const cuda_attention_many &
   return hidden ? -INFINITY : x;
 }
 
+/* Dropout's draws for key j, which is even, and the next. */
+static __device__ __noinline__ uint32_t attention_line_draws(const cuda_attention_many &a, const attention_sequence &s,
+                                                             const attention_line &line, int j)
+{
+  return attention_draws((uint64_t)(a.seed.p ? *a.seed.p : a.seed.value), (uint64_t)(a.offset.p ? *a.offset.p : a.offset.value),
+                         (uint64_t)((int64_t)s.b * a.heads + line.h), line.i, j);
+}
+/* Weights of rows g and g + 8 that dropout leaves; j: the first's key. What it keeps is scaled at the end. */
+template <int N>
+__device__ __forceinline__ void attention_drop(const cuda_attention_many &a, const attention_sequence &s, const attention_line (&line)[2],
+                                               int j, float (&x)[N])
+{
+#pragma unroll
+  for (int i = 0; i < N; i += 2) {
+    const uint32_t draws = attention_line_draws(a, s, line[i / 2 % 2], j + i / 4 * 8);
+    if ((draws & 0xffff) < a.threshold) x[i] = 0;
+    if (draws >> 16 < a.threshold) x[i + 1] = 0;
+  }
+}
+
 /* ---- one row again, by a warp, in plain f32 ------------------------------------------------------------------------------ */
 
 template <class T>
@@ -160,13 +181,14 @@ __device__ __noinline__ void attention_many_again(const cuda_attention_many &a, 
     if (hidden || !attention_key(a, s, j, a.v_stride, at)) continue;
     const float p = expf(t - m);
     l += p;
+    if (T::DROPS && a.threshold && (attention_line_draws(a, s, line, j & ~1) >> 16 * (j & 1) & 0xffff) < a.threshold) continue;
 #pragma unroll
     for (int i = 0; i < T::D / 32; i++)
       if (lane + 32 * i < a.dv) sum[i] = fmaf(p, attention_value<T::kind>(v[at + lane + 32 * i]), sum[i]);
   }
   const float sink = a.sink ? a.sink[line.h * a.sink_stride] : -INFINITY, top = m != m || m >= sink ? m : sink;
   const float all = m == -INFINITY ? 0 : l * expf(m - top), more = sink == -INFINITY ? 0 : expf(sink - top);
-  const float by = m == -INFINITY ? 0 : expf(m - top) / (all + more);
+  const float by = m == -INFINITY ? 0 : expf(m - top) / (all + more) * (T::DROPS ? a.kept : 1);
   const int64_t at = line.at(s, a.y_stride, a.q_starts);
 #pragma unroll
   for (int i = 0; i < T::D / 32; i++)
@@ -350,6 +372,7 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
     if (min(up[0], up[1]) < BN || max(down[0], down[1]) > -column) attention_mask(x, down, up);
     attention_maximum(x, st, a.unit, by);
     attention_exponentials(x, st, a.unit, by);
+    if (T::DROPS && a.threshold) attention_drop(a, s, line, n * BN + column, x);
     attention_rescale(sum, by);
     /* O += P v */
     uint32_t p[N / 2 * 8 / K];
@@ -386,7 +409,7 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
     const bool bad = is && sees && !(probe == 0 && l >= 1e-30f && l < INFINITY && fabsf(st.m[h]) < 1e30f);
     again[h] = __ballot_sync(~0u, bad && lane % 4 == 0);
     const int64_t at = line[h].at(s, a.y_stride, a.q_starts);
-    attention_put<T::kind, D>(a, at, sum, h, 1 / l / T::UNIT, is && sees && !bad);
+    attention_put<T::kind, D>(a, at, sum, h, (T::DROPS ? a.kept : 1) / l / T::UNIT, is && sees && !bad);
     for (int c = lane % 4; c < a.dv && is && !sees; c += 4) attention_store(a, at, c, 0, T::kind == MMA_BF16);
     if (!is || bad || lane % 4) continue;
     const float sink = a.sink && line[h].i < s.queries ? a.sink[line[h].h * a.sink_stride] : -INFINITY, natural = a.unit * 0.69314718056f;

@@ -1,7 +1,7 @@
 /* attention_mma.h -- what the host (attention_mma.c) tells the kernels of attention_mma.cuh. */
 #ifndef QN_CUDA_ATTENTION_MMA_H
 #define QN_CUDA_ATTENTION_MMA_H
-#include "cuda_backend.h"
+#include "attention_gradient.h"
 
 /* A tensor that broadcasts over sequences, heads, queries, keys: strides are 0 there. */
 typedef struct cuda_attention_spread { const void *p; int64_t stride[4]; uint32_t dtype; } cuda_attention_spread;
@@ -23,6 +23,9 @@ typedef struct cuda_attention_many {
   int32_t    left, right, top_left, y_f32, block_q, block_kv;
   int32_t    n_pages, page;               /* pages that exist, keys of one */
   int32_t    tiles, splits;               /* of a sequence's head; of a tile's keys */
+  cuda_attention_key seed, offset;
+  uint32_t   threshold;                   /* of 2^16 draws, those that drop a weight */
+  float      kept;                        /* the factor of weights that dropout keeps */
   float      scale, softcap, unit;        /* unit: what a score is multiplied by for base 2: log2 e, or with scale where nothing is added */
 } cuda_attention_many;
 

@@ -13,7 +13,7 @@
 
 template <int kind_, int BN_, int STAGES_, bool OWN_, bool WGMMA_, bool PLAIN_> struct attention_wide_shape {
   static constexpr int kind = kind_, D = 576, DV = 512, BN = BN_, STAGES = STAGES_, ROWS = 64, N = BN / 2;      /* N: keys of a warp */
-  static constexpr bool OWN = OWN_, WGMMA = WGMMA_, PLAIN = PLAIN_;         /* OWN: values are not within keys */
+  static constexpr bool OWN = OWN_, WGMMA = WGMMA_, PLAIN = PLAIN_, DROPS = !PLAIN;         /* OWN: values are not within keys */
   typedef uint16_t element;
   /* Rows lie in chunks of 64 elements, 128 bytes, swizzled: chunk c of all rows, then the next. */
   static constexpr int chunk = BN * 128, k_stage = D / 64 * chunk, stage = k_stage + (OWN ? DV / 64 * chunk : 0);
@@ -153,6 +153,7 @@ template <class T> __global__ void __launch_bounds__(ATTENTION_WIDE_THREADS, 1)
       by[h] = fn_exp2((st.m[h] - top) * a.unit), st.m[h] = top;
     }
     attention_exponentials(x, st, a.unit, by);
+    if (T::DROPS && a.threshold) attention_drop(a, s, line, n * BN + column, x);
     uint32_t p[N / 4];
     attention_pack<T::kind>(x, p);
 #pragma unroll
@@ -209,7 +210,7 @@ template <class T> __global__ void __launch_bounds__(ATTENTION_WIDE_THREADS, 1)
     const bool bad = is && sees && !(probe == 0 && l >= 1e-30f && l < INFINITY && fabsf(st.m[h]) < 1e30f);
     again[h] = __ballot_sync(~0u, bad && lane % 4 == 0);
     const int64_t at = line[h].at(s, a.y_stride, a.q_starts);
-    attention_put<T::kind, HALF>(out, at + half * HALF, sum, h, 1 / l, is && sees && !bad);
+    attention_put<T::kind, HALF>(out, at + half * HALF, sum, h, (T::DROPS ? a.kept : 1) / l, is && sees && !bad);
     if (half) continue;
     for (int c = lane % 4; c < a.dv && is && !sees; c += 4) attention_store(a, at, c, 0, T::kind == MMA_BF16);
     if (!is || bad || lane % 4) continue;
