@@ -195,7 +195,7 @@ typedef struct qn__device {
   qn__backend    *provider;
   qn_device       desc;
   char            narrowed[16];                     /* the model it is narrowed to; "": none */
-  pthread_mutex_t lock;                             /* guards policies */
+  pthread_mutex_t lock;                             /* guards the list of policies */
   qn__policy     *policy;
   struct qn__cache *cache;                          /* of plans; NULL before its first context */
   struct qn__device *next;

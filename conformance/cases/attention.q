@@ -247,3 +247,6 @@ in n i32/1
 qr = rotary x=q cos=c sin=s
 out kept = cache_write cache=cache x=x slots=slot
 out y = attention_forward q=qr k=kept pages=table kv_lengths=n value_size=8
+
+# tokens of no sequence before the first of all
+attention_backward dy=bf16/1x2x100x16 q=bf16/1x2x100x16 k=bf16/1x1x70x16 v=bf16/1x1x70x16 y=bf16/1x2x100x16 lse=f32/1x2x100 q_starts=i32/2 kv_starts=i32/2 dv=? right=0 ; q_starts.is=64,100 kv_starts.is=0,70 lse.is=3

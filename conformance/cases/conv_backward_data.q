@@ -188,3 +188,8 @@ conv_backward_data dy=f32/2x11x31x33 w=f32/11x1x3x3 dx=f32/2x11x62x65 stride=2 p
 conv_backward_data dy=f32/1x8x7x7 w=f32/8x6x3x3 dx=f32/1x6x21x21 stride=3 dilation=2 pad=1 ; as=bf16
 conv_backward_data dy=f32/3x48x7x9 w=f32/48x24x3x3 pad=1 groups=2 ; as=f16
 conv_backward_data dy=f32/3x50x6x6 w=f32/50x10x1x1 groups=2 ; as=bf16 fill=int dy.fill=special
+
+# padding behind an image alone, under 1x1 filters: dx and dy differ in extents
+conv_backward_data dy=f32/2x8x8x8 w=f32/8x16x1x1 pad=0:1 ; as=f16
+conv_backward_data dy=f32/2x5x8 w=f32/5x3x1 pad=0:1
+conv_backward_data dy=f32/2x4x2x2x2 w=f32/4x4x1x1x1 pad=0,0,0:1 ; as=bf16

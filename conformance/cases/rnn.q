@@ -213,3 +213,6 @@ rnn_backward dy=f32/6x1x24 x=f32/6x1x8 y=f32/6x1x24 w=[f32/72x8] r=[f32/72x24] g
 rnn_forward x=f32/33x9x8 w=[f32/128x8] r=[f32/128x32] bw=[f32/128] br=[f32/128] h0=f32/1x9x32 c0=f32/1x9x32 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.15 w0.fill=signed:0.2
 rnn_forward x=f32/5x3x8 w=[f32/249x8,f32/249x8] r=[f32/249x83,f32/249x83] br=[f32/249,f32/249] h0=f32/2x3x83 lengths=i32/3 ht=? gates=? cell=gru direction=both ; lengths.is=5,0,2 r0.fill=signed:0.1 r1.fill=signed:0.1
 rnn_forward x=f32/3x9x8 w=[f32/1000x8] r=[f32/1000x250] bw=[f32/1000] ht=? ct=? ; r0.fill=signed:0.06
+
+# a clip where forward leaves nothing for a gradient
+rnn_forward x=f32/6x2x5 w=[f32/28x5] r=[f32/28x7] c0=f32/1x2x7 ht=? ct=? clip=0.25 ; as=f64,f16

@@ -49,7 +49,7 @@ static void make_memory(struct memory *m, const qn_plan *plan, const struct qc_p
   }
   size_t bytes = qn_plan_workspace(plan), used = bytes, counters = qn_plan_counters(plan);
   const qn_prepared *part = qn_plan_parts(plan) == 1 ? qn_plan_part(plan, 0, NULL) : NULL;
-  if (part && part->n_ops == view->n_ops && part->workspace < bytes && !has_unread(view))   /* if of fewer ops, it also holds intermediates */
+  if (part && part->n_ops == view->n_ops && part->workspace < bytes && !has_unread(view))   /* of fewer ops: intermediates too */
     used = part->workspace;             /* the plan's figure is rounded up; the engine's is exact */
   m->workspace = qc_buffer_bytes(qc_w.ctx, bytes, used, place, seed + 1000);
   m->counters = qc_buffer_bytes(qc_w.ctx, counters, counters, place, seed + 1001);

@@ -397,9 +397,9 @@ bool qc_is_vouched_for(const struct qc_problem *p, uint64_t traits)
   for (uint32_t i = 0; i < p->view->n_values && (finite || flushes); i++) {
     const struct qc_value *v = &p->value[i];
     const bool wide = v->q.dtype == QN_F64;
-    const double most = !finite ? INFINITY : wide ? 0x1p340 : 0x1p40, least = !flushes ? 0 : wide ? 0x1p-900 : 0x1p-100;
+    const double most = wide ? 0x1p340 : 0x1p40, least = wide ? 0x1p-900 : 0x1p-100;
     for (int64_t k = 0; k < v->n && vouched && v->is_input && v->y; k++)
-      vouched = v->y[k] == 0 || !(fabs(v->y[k]) >= most || fabs(v->y[k]) < least);
+      vouched = v->y[k] == 0 || !((finite && fabs(v->y[k]) >= most) || (flushes && fabs(v->y[k]) < least));
   }
   return vouched;
 }

@@ -274,10 +274,10 @@ static int unfold(planner *apart, planner *folded, qn__views *views)
 }
 
 /* The views to fold: those that leave each of their readers, taken alone, as good an engine. NULL: none. */
-static qn__views *choose_views(const qn__planning *asker, const qn_graph_view *g)
+static qn__views *choose_views(const qn__planning *given, const qn_graph_view *g)
 {
   qn__views *views = qn__views_find(g);
-  qn__planning pc = *asker;
+  qn__planning pc = *given;
   uint64_t uses = 0;
   if (!views) return NULL;
   pc.draft = true;

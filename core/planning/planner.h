@@ -7,12 +7,12 @@ enum { UNPLANNED = -1, NOTHING_TO_DO = -2 };
 
 /* A pass over a graph. Marks of ops are the number of the region that set them, so that none need be cleared. */
 typedef struct planner {
-  const qn__planning *pc;
+  const qn__planning *pc;                 /* on whose behalf: the planning context of all calls below */
   const qn_graph_view *g;
   const qn__views *views;                 /* NULL: every view is an op */
   int32_t n_ops;
   int32_t *reader, *reader_first;         /* of each value: the ops that read it, or a view of it */
-  int32_t *overwriter;                         /* of each value: the op whose output takes its memory, or -1 */
+  int32_t *overwriter;                    /* of each value: the op whose output takes its memory, or -1 */
   int32_t *pred, *pred_first;             /* of each op: what must run before it */
   int32_t *group;                         /* of each op: its part, UNPLANNED or NOTHING_TO_DO */
   int32_t *pos, *op_at;                   /* of each op: its place in an order in which all can run, a part's ops together; the inverse */

@@ -368,7 +368,7 @@ static qn_status run_words(qn_context *ctx, const qn_op *op, const words *k)
   return status ? status : execute(ctx, p, k->ptr, ctx->workspace, ctx->counters);
 }
 
-/* The call's plan, if the context used it lately; the pointers go into given's. Else NULL, and given holds a copy of the words, to be
+/* The call's plan, if it is among the recent ones; the pointers go into given's. Else NULL, and given holds a copy of the words, to be
  * freed; no copy: they do not fit, or memory is out. Apart from qn_run, so that the words are off the stack when an engine runs. */
 static __attribute__((noinline)) qn_plan *look_up(const qn_context *ctx, const qn_op_info *info, const qn_op *op, words *given)
 {

@@ -172,6 +172,7 @@ static bool fits(problem *p, qn_prepared *out)
   for (int i = 0; i < OPERANDS && !out->refusal.rule[0]; i++) {
     if (p->value[i] < 0) continue;
     const qn_value *v = &p->r->value[p->value[i]];
+    if (!peer_countable(out, v, "")) continue;
     if (i == LSE) {
       if (!qn_is_packed(v)) qn_refuse(out, "lse is packed", "lse", "no gaps", "%s", "other strides");
       continue;

@@ -265,6 +265,7 @@ static bool take(peer_graph *g, const qn_request *r, qn_prepared *p, const peer_
   char said[80];
   snprintf(said, sizeof said, "cudnn: %s is engine %lld, notes %#x", peer_variants[i], (long long)number, notes);
   peer_host->log(QN_LOG_DEBUG, said);
+  p->workspace = g->scratch;
   if (notes == UINT32_MAX || !declare(p, number, notes, t) || !demands_allow(r->demands, p)) return false;
   g->plan = make_plan(handle, c->at[i], &workspace);
   p->workspace = g->scratch + (uint64_t)workspace;

@@ -115,10 +115,11 @@ qn_status cuda_attention_gradient_read(const qn_request *r, int64_t most, int64_
     return qn_refuse(out, "at least one sequence", starts[0] ? "q_starts" : "kv_starts", "2 elements", "%lld", (long long)batch + 1);
   a->batch = (int32_t)batch, a->heads = (int32_t)heads[0], a->group = a->share = heads[1] ? (int32_t)(heads[0] / heads[1]) : 1;
   a->queries = (int32_t)extent[0], a->keys = (int32_t)extent[1];
-  a->padded = (int32_t)(starts[0] ? (extent[0] / tile + batch) * tile : qn_round_up(extent[0], tile));
+  const int64_t padded = starts[0] ? (extent[0] / tile + batch) * tile : qn_round_up(extent[0], tile);
+  a->padded = (int32_t)padded;
   for (int i = 0; i < 2; i++) {
     const int64_t tiles = (starts[i] ? extent[i] / (i ? keys : tile) + batch : qn_ceil_div(extent[i], i ? keys : tile) * batch) * heads[i];
-    if (extent[i] >= rows || batch * heads[0] * a->padded / 8 > INT32_MAX || tiles > INT32_MAX)
+    if (extent[i] >= rows || padded > INT32_MAX || (starts[0] ? 1 : batch) * heads[0] * padded / 8 > INT32_MAX || tiles > INT32_MAX)
       return qn_refuse(out, "fewer than 2^29 queries and keys, 2^31 tiles, 2^34 rows of q", i ? "k" : "q", "fewer", "%lld",
                        (long long)qn_max_i64(tiles, extent[i]));
     /* A head's other side, and those that share it, within 32 MB. */

@@ -43,7 +43,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st.bias_grid = (uint32_t)bias_tiles;
   for (int i = 0; i < 2; i++) st.grid[i] = (uint32_t)cuda_attention_gradient_tiles(&st.request, i, CUDA_ATTENTION_BLOCK);
 
-  out->workspace = (uint64_t)cuda_attention_gradient_statistics(&st.request) * 8;
+  /* A tile before the first of ragged sequences reads statistics of two tiles behind the last, and drops them. */
+  out->workspace = (uint64_t)(cuda_attention_gradient_statistics(&st.request) + (st.request.ragged[0] ? 2 * CUDA_ATTENTION_BLOCK : 0)) * 8;
   out->numerics = (qn_numerics){ .accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC, .store = f32 ? 0 : dtype };
   out->math = f32 ? QN_MATH_F32 : QN_MATH_STRICT;
   /* Two blocks a unit, together about 1900 operations a ns (250 TFLOP/s of an H100), one where there is no room for two; 3 products for

@@ -344,7 +344,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         const int of = stage, of_phase = phase;
         const attention_tile &t = slots[turn++ % ATTENTION_SLOTS].t;
         const attention_softmax ended = st;
-        const int rest = n - t.first;     
+        const int rest = n - t.first;   
         advance();
         on = QS > 1 && rest < STAGES;
         if (on) {

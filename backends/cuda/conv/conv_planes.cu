@@ -552,7 +552,7 @@ static qn_status check(const qn_request *r, const cuda_conv_problem *c, qn_prepa
   if (status) return status;
   const qn_value *all[] = { c->x, c->w, c->y };
   for (int i = 0; i < 3; i++)
-    if (qn_extent_bytes(all[i]) >= (int64_t)1 << 33)
+    if (qn_extent(all[i]) > INT32_MAX)
       return qn_refuse(out, "tensors that 31 bits address", cuda_conv_name(c, all[i]), "fewer than 2^31 elements", "%s", "more");
   if (c->size[0] * c->size[1] * c->size[2] > TAPS)
     return qn_refuse(out, "taps of a table", "w", "1024", "%lld", (long long)(c->size[0] * c->size[1] * c->size[2]));
@@ -596,12 +596,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (c.x->rank != 4) alone.n_ops = 1;                    /* followers are addressed in two spatial dims */
     if ((status = cuda_conv_problem_bias_relu(&c, &alone, &chain, &p.column, &p.factor, &p.relu, out))) return status;
     written = &r->value[chain.out];
-    if (qn_extent_bytes(written) >= (int64_t)1 << 33)
+    if (qn_extent(written) > INT32_MAX)
       return qn_refuse(out, "tensors that 31 bits address", "y", "fewer than 2^31 elements", "%s", "more");
     p.steps = chain.steps;
   }
   bool fours = taps == 1 && classes == 1 && by_fours(gathered) && (!filter || by_fours(c.y));
-  for (int d = 0; d < 3; d++) fours = fours && c.size[d] == 1 && c.stride[d] == 1 && p.field[d] < 0;
+  for (int d = 0; d < 3; d++) fours = fours && c.size[d] == 1 && c.stride[d] == 1 && c.in[d] == c.out[d] && p.field[d] < 0;
   int64_t stride[5];
   cuda_conv_strides(stride, gathered);
   narrow_strides(p.gathered_stride, stride);

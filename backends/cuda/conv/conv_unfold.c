@@ -268,11 +268,12 @@ static qn_status prepare_chunks(const qn_request *r, state *st, int64_t bytes, q
   }
   /* rows of a result that is contiguous along columns, where it was not turned (describe_product), as measured */
   if (q->mode == CUDA_CONV_FORWARD && q->p.window == 1 && q->filters > 1 && (q->named.k <= 32 || (q->dtype == QN_F32 && !q->view)))
-    out->estimate += (double)qn_extent_bytes(&r->value[q->y]) / 1200;
+    out->estimate += (double)qn_elements(&r->value[q->y]) * (double)qn_kit_bytes(q->dtype) / 1200;
   const qn_prepared *answer = r->host->part_answer(st->product[0].part);
   out->math = answer->math;
   out->class_ = answer->class_;
-  out->traits = answer->traits & (QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY);
+  out->traits = answer->traits & (QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY
+                                  | QN_TRAIT_FLUSHES);
   out->numerics = answer->numerics;
   uint64_t at = (uint64_t)qn_round_up((int64_t)cols, 256);
   st->sums = at, at += (uint64_t)qn_round_up((int64_t)sums, 256);

@@ -267,8 +267,8 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid
 static qn_status refused(const qn_request *r, const cuda_rnn_problem *p, qn_prepared *out)
 {
   const cuda_rnn *q = &p->net;
-  if (r->device->arch_major < 9)
-    return qn_refuse(out, "clusters of blocks", "", "compute capability 9.0 or above", "%d.%d", (int)r->device->arch_major,
+  if (r->device->arch_major != 9 || r->device->arch_minor)
+    return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", (int)r->device->arch_major,
                      (int)r->device->arch_minor);
   if (q->dtype == QN_F64) return qn_refuse(out, "computes in f32", "x", "f32, f16, bf16", "f64");
   if (q->projects) return qn_refuse(out, "a state is what its cell gives", "projection", "none", "one");
@@ -315,7 +315,7 @@ qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cud
     out->traits |= QN_TRAIT_TENSOR_CORES;
     if (out->numerics.accumulator == QN_ACC_NATIVE) out->numerics.accumulator = QN_ACC_F32_TC;
   }
-  out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;
+  out->traits &= ~(uint64_t)(QN_TRAIT_PORTABLE | QN_TRAIT_BATCH_INVARIANT);         /* more sequences: other tiles, and a limit */
   const double weights = (double)(q->rows * q->hidden) * (double)qn_kit_bytes(q->dtype);       /* each cluster reads all */
   out->estimate += (double)p->layers * (6000 + (double)(to->blocks / to->parts) * weights / 5000 + best);
   return QN_OK;

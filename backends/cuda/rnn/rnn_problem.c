@@ -153,7 +153,7 @@ static void lone(qn_value *v, bool written)
 
 static void add_demands(qn_prepared *out, cuda_rnn_problem *p, const qn_prepared *answer, double times, double ns_if_unknown)
 {
-  const uint64_t any = QN_TRAIT_TENSOR_CORES | QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY;
+  const uint64_t any = QN_TRAIT_TENSOR_CORES | QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY | QN_TRAIT_FLUSHES;
   out->estimate += times * (answer->estimate > 0 ? answer->estimate : ns_if_unknown);
   out->traits = (out->traits & (answer->traits | any)) | (answer->traits & any);
   if (answer->math > out->math) out->math = answer->math;

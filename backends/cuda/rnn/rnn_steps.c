@@ -4,9 +4,10 @@
  *   steps   any network, step by step: product [b][row] = r h, also the matmul engines', then the gates (rnn_steps.cu); gru with the reset
  *           before: of r and z, then of n with r h; with projection: h before it, then its product
  *   cluster all steps of both directions in one kernel, a share of the batch in each cluster of blocks (rnn_cluster.cu)
- *   grid    the same over all blocks (rnn_grid.cuh), where their registers hold the weights
+ *   grid    the same over all blocks (rnn_grid.cuh), where they hold the weights
  *
- * Sums are f32 (f64 for f64); h has x's dtype from step to step, c that of sums. */
+ * Sums are f32 (f64 for f64); h has x's dtype from step to step (of a unit's own state, in cluster and grid, what is exchanged), c that of
+ * sums. */
 #include "engines.h"
 #include "rnn_cluster.h"
 #include "rnn_grid.h"

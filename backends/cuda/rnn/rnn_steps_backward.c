@@ -5,7 +5,7 @@
  *   product [b][state] = slopes r                   what reaches h of the step before (gru: dh z beside it)
  * by
  *   steps   any network: the products are the matmul engines', the rest is rnn_steps.cu's
- *   grid    all steps of both directions in one kernel (rnn_grid.cuh), where its registers hold the weights
+ *   grid    all steps of both directions in one kernel (rnn_grid.cuh), where they hold the weights
  * and then, in products over all places, the matmul engines'
  *   dw = slope_x' inputs      dr = slope_h' states before      dbw, dbr = slopes' ones      dprojection = slope_state' h before it
  *   dx = slope_x w, of both directions added up
@@ -174,8 +174,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
   }
   const int64_t places = q->steps * q->batch, units = q->batch * q->hidden;
   const int64_t widest = p->layers > 1 ? qn_max_i64(p->inputs, q->width) : p->inputs;
-  bool lay = false, adds = false;
+  bool lay = false, adds = false, before = false, biases = false;
   for (int64_t l = 0; l < p->layers; l++) lay |= lay_below(st, l), adds |= !writes_dx(st, l);
+  for (int64_t k = 0; k < p->n; k++) {
+    before |= wanted(p, RNN_DR, k) && !shifts(p, k / p->directions);
+    biases |= wanted(p, RNN_DBW, k) || wanted(p, RNN_DBR, k);
+  }
   for (int i = 0; i < 2; i++) {
     st->slope_x[i] = cuda_rnn_take(out, i < p->directions ? places * q->rows : 0, q->dtype);
     st->slope_h[i] = cuda_rnn_take(out, i < p->directions && apart(q) ? places * q->rows : 0, q->dtype);
@@ -186,10 +190,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
   st->product = cuda_rnn_take(out, q->batch * q->state, p->sum), st->inner = cuda_rnn_take(out, units, p->sum);
   st->c = cuda_rnn_take(out, units, p->sum), st->straight = cuda_rnn_take(out, units, p->sum);
   st->in = cuda_rnn_take(out, lay ? places * widest : 0, q->dtype);
-  st->before = cuda_rnn_take(out, places * q->state, q->dtype);
+  st->before = cuda_rnn_take(out, before ? places * q->state : 0, q->dtype);
   st->before_reset = cuda_rnn_take(out, q->before ? places * q->state : 0, q->dtype);
   st->full = cuda_rnn_take(out, q->projects ? places * q->hidden : 0, q->dtype);
-  st->ones = cuda_rnn_take(out, places, q->dtype);
+  st->ones = cuda_rnn_take(out, biases ? places : 0, q->dtype);
   for (int i = 0; i < 2; i++) {
     st->by[i] = cuda_rnn_take(out, adds && i < p->directions ? places * widest : 0, p->sum);
     st->dout[i] = cuda_rnn_take(out, p->layers > 1 ? places * q->width : 0, q->dtype);
