@@ -409,7 +409,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const double blocks = (double)qn_ceil_div(p->count, p->per_block) * p->bands;
   if (p->places > INT32_MAX || blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
   s.shared = (uint32_t)shared;
-  return pool_keep(&s, BAND_THREADS * (int64_t)blocks, BAND_THREADS, !p->average ? 900 : window ? 1500 : 700, out);
+  return pool_keep(&s, BAND_THREADS * (int64_t)blocks, BAND_THREADS, !p->average ? 2000 : window ? 1500 : 700, out);
 }
 
 static const qn_engine row[] = { pool_row<bands>("bands", QN_OP_POOL_MAX_BACKWARD, prepare),

@@ -289,7 +289,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (max && at->dtype == QN_U8)
     return qn_refuse(out, "maxima by places, or of whole windows in 16 bytes or whole words", "indices", "i32 or i64", "%s", "u8");
   s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return kernel_of<dtype()>(max, dims <= 1); });
-  return pool_keep(&s, p->words, THREADS, max ? 1500 : 2400, out);
+  return pool_keep(&s, p->words, THREADS, max ? 2200 : 2400, out);
 }
 
 static const qn_engine row[] = { pool_row<disjoint>("disjoint", QN_OP_POOL_MAX_BACKWARD, prepare),
