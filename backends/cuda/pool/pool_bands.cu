@@ -278,7 +278,9 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
   const uint32_t group = p.bands == 1 ? blockIdx.x : cuda_quotient(blockIdx.x, p.by_bands), plane = group * p.per_block;
   const int n = (int)min(p.per_block, p.count - plane), top = (int)(blockIdx.x - group * p.bands) * p.band,
             rows = min(p.band, p.in[1] - top), high = p.out[1];
-  const range reach = windows_over(p, 1, top, top + rows);      /* rows of windows that reach into these */
+  typedef cover<SIZE, STEP, BEFORE, 1> over;
+  const range reach = SIZE == 0 ? windows_over(p, 1, top, top + rows)       /* rows of windows that reach into these */
+                                : range{ max(top / STEP + over::first, 0), min((top + rows - 1 + BEFORE) / STEP + 1, high) };
   const int o0 = p.bands == 1 ? 0 : reach.begin, o1 = p.bands == 1 ? high : reach.end, lines = n > 1 ? n * high : max(o1 - o0, 0);
   const int64_t from = ((int64_t)plane * high + o0) * p.out[2], end = from + (int64_t)lines * p.out[2],
                 to = ((int64_t)plane * p.in[1] + top) * p.in[2];

@@ -78,9 +78,9 @@ template <int dtype, bool max, bool flat> __global__ void __launch_bounds__(THRE
                    width = p.by_in[0].by;
 #pragma unroll
     for (int i = 0; i < E; i++)
-      v[i] = i >= many       ? 0
-             : x + i < width ? share.at(p, here + cuda_quotient(x + i, p.by_wide[0]), i)
-                             : share.at(p, next + cuda_quotient(x + i - width, p.by_wide[0]), i);
+      v[i] = i >= many ? 0
+                       : share.at(p, x + i < width ? here + cuda_quotient(x + i, p.by_wide[0])
+                                                   : next + cuda_quotient(x + i - width, p.by_wide[0]), i);
   } else {
     uint32_t within;
     const uint32_t row = cuda_quotient(first, p.by_in[0], &x), next = row_of_windows(p, row + 1);
