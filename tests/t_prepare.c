@@ -107,6 +107,8 @@ static const struct { const char *backend, *model, *engine, *problem; } beyond[]
   { "cuda", "h200", "strips", "pool_max x=f16/1x1x65536x65536 window=2 stride=2" },
   { "cuda", "h200", "vector", "pool_average x=f16/1x1x65536x65536/nhwc window=65536" },
   { "cuda", "h200", "vector", "pool_lp x=f16/1x1x65536x65536 window=2 stride=2" },
+  { "cuda", "h200", "lanes", "pool_average_backward dy=f32/1x64x1x17000000/1088000000:1:8:64 dx=f32/1x64x1x17000000/1088000000:1:8:64 "
+                             "window=3 stride=1 pad=1" },
   { "cuda", "h200", "mma", "matmul a=f16/2147483647x1 b=f16/1x1" },
   { "cuda", "h200", "mma", "matmul a=f16/8x2147483640 b=f16/2147483640x8" },
   { "cuda", "h200", "wgmma", "matmul a=f16/65535x1x64 b=f16/1x64x16777216" },

@@ -208,3 +208,9 @@ pool_average_backward dy=bf16/2x16x2x3/nhwc dx=bf16/2x16x14x15/nhwc window=7,5 ;
 pool_average_backward dy=bf16/3x5x3x5x7 dx=bf16/3x5x6x10x14 window=2 ; as=f32
 pool_average_backward dy=bf16/3x5x7x7 dx=bf16/3x5x14x14 window=5 stride=2 pad=2 ; as=f32,f16
 pool_average_backward dy=f32/2x3x8x7 dx=f32/2x3x30x21 window=7,4 stride=3 pad=0,1 include_pad=0 ; as=bf16
+
+# maxima by places where windows side by side, or over all of a plane, begin and end anywhere in a word
+pool_max_backward dy=f32/3x5x1x1 indices=i64/3x5x1x1 dx=f32/3x5x30x30 window=30 ; labels=0..899 as=bf16
+pool_max_backward dy=f32/3x5x1x1 indices=i32/3x5x1x1 dx=f32/3x5x7x7 window=7 ; labels=0..48 as=f16
+pool_max_backward dy=f32/2x3x4x5 indices=i32/2x3x4x5 dx=f32/2x3x12x15 window=3 ; as=f16,bf16
+pool_max_backward dy=f32/2x3x2x4x3 indices=i64/2x3x2x4x3 dx=f32/2x3x6x12x9 window=3 ; as=bf16

@@ -5,8 +5,8 @@
  *   average   dx[x] = dy of its window / taps of the window
  *
  * A pure expansion: each thread stores 16-byte words of dx and loads the few dy (or the vector of channels) that they depend on.
- * Refused: maxima without indices, or on planes where words and windows do not align; padding that matters, adaptive windows of unequal
- * sizes. */
+ * Refused: maxima without indices, or by taps on planes where words and windows do not align; padding that matters, adaptive windows of
+ * unequal sizes. */
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
 
@@ -30,33 +30,64 @@ __device__ __forceinline__ uint32_t row_of_windows(const disjoint &p, uint32_t r
   return (cuda_quotient(plane, p.by_wide[2]) * p.windows[1] + cuda_quotient(y, p.by_wide[1])) * p.windows[0];
 }
 
-/* Means where words and windows do not align. flat: one dim is left; else windows have an even width. */
-template <int dtype, bool flat> __global__ void __launch_bounds__(THREADS) pool_disjoint(const __grid_constant__ disjoint p)
+/* What a window passes to a place: for means dy / taps, for maxima dy if the index matches. */
+template <int dtype, bool max> struct window_share {
+  uint32_t place = 0, held = ~0u;         /* place: offset in its plane of the word's first element */
+  float    dy;
+  int64_t  index;
+
+  __device__ __forceinline__ window_share(const disjoint &p, uint32_t first)
+  {
+    if (max) cuda_quotient(first, p.by_plane, &place);
+  }
+  __device__ __forceinline__ float at(const disjoint &p, uint32_t window, int i)
+  {
+    if (!max) return edge_load<dtype>(p.dy, window) * p.share;
+    if (window != held) {
+      held = window, dy = edge_load<dtype>(p.dy, window);
+      index = p.index_dtype == QN_I64 ? ((const int64_t *)p.indices)[window] : ((const int32_t *)p.indices)[window];
+    }
+    uint32_t here = place + i;
+    if (here >= p.by_plane.by) cuda_quotient(here, p.by_plane, &here);     /* of small planes a word has several */
+    return index == (int64_t)here ? dy : 0;
+  }
+};
+
+/* Where words and windows do not align. flat: one dim is left; else windows of means have an even width. */
+template <int dtype, bool max, bool flat> __global__ void __launch_bounds__(THREADS) pool_disjoint(const __grid_constant__ disjoint p)
 {
   constexpr int E = vector_per_16<dtype>;
   const uint32_t word = blockIdx.x * THREADS + threadIdx.x, first = word * E;
   if (word >= p.words) return;
   const int many = (int)min((uint32_t)E, p.elements - first);
-  const auto share = [&](uint32_t window) { return edge_load<dtype>(p.dy, window) * p.share; };
+  window_share<dtype, max> share(p, first);
   float v[E];
   uint32_t x;
   if (flat) {
     const uint32_t window = cuda_quotient(first, p.by_wide[0], &x), step = p.by_wide[0].by;
-    if (step >= E) {
-      const float a = share(window), b = x + many > step ? share(window + 1) : 0;
+    if (!max && step >= E) {
+      const float a = share.at(p, window, 0), b = x + many > step ? share.at(p, window + 1, 0) : 0;
 #pragma unroll
       for (int i = 0; i < E; i++) v[i] = x + i < step ? a : b;
     } else {
 #pragma unroll
-      for (int i = 0; i < E; i++) v[i] = i < many ? share(window + cuda_quotient(x + i, p.by_wide[0])) : 0;
+      for (int i = 0; i < E; i++) v[i] = i < many ? share.at(p, window + cuda_quotient(x + i, p.by_wide[0]), i) : 0;
     }
+  } else if (max) {
+    const uint32_t row = cuda_quotient(first, p.by_in[0], &x), here = row_of_windows(p, row), next = row_of_windows(p, row + 1),
+                   width = p.by_in[0].by;
+#pragma unroll
+    for (int i = 0; i < E; i++)
+      v[i] = i >= many ? 0
+                       : share.at(p, x + i < width ? here + cuda_quotient(x + i, p.by_wide[0])
+                                                   : next + cuda_quotient(x + i - width, p.by_wide[0]), i);
   } else {
     uint32_t within;
     const uint32_t row = cuda_quotient(first, p.by_in[0], &x), next = row_of_windows(p, row + 1);
     uint32_t window = row_of_windows(p, row) + cuda_quotient(x, p.by_wide[0], &within);
 #pragma unroll
     for (int i = 0; i < E; i += 2) {
-      v[i] = v[i + 1] = i < many ? share(window) : 0;
+      v[i] = v[i + 1] = i < many ? share.at(p, window, i) : 0;
       x += 2, within += 2;
       if (within == p.by_wide[0].by) within = 0, window++;
       if (x == p.by_in[0].by) window = next;
@@ -166,6 +197,11 @@ template <int dtype> static pool_kernel windows_of(uint32_t index, int64_t k)
          : index == QN_I32 ? windows_of<dtype, int32_t>(k)
                            : windows_of<dtype, int64_t>(k);
 }
+template <int dtype> static pool_kernel kernel_of(bool max, bool flat)
+{
+  if (max) return flat ? (pool_kernel)pool_disjoint<dtype, true, true> : (pool_kernel)pool_disjoint<dtype, true, false>;
+  return flat ? (pool_kernel)pool_disjoint<dtype, false, true> : (pool_kernel)pool_disjoint<dtype, false, false>;
+}
 template <int dtype> static pool_kernel channels_of(bool max, uint32_t index)
 {
   return !max             ? (pool_kernel)pool_disjoint_channels<dtype, AVERAGE>
@@ -225,8 +261,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return channels_of<dtype()>(max, p->index_dtype); });
     return pool_keep(&s, p->units, THREADS, 2500, out);
   }
-  if (dims > 1 && (in[dims - 1] < v || in[dims - 1] % 2 || step[dims - 1] % 2))
-    return qn_refuse(out, "rows of 16 bytes and windows of an even width", "dx", "8 wide", "%lld", (long long)in[dims - 1]);
+  if (dims > 1 && (in[dims - 1] < v || (!max && (in[dims - 1] % 2 || step[dims - 1] % 2))))
+    return qn_refuse(out, "rows of 16 bytes, and of means windows of an even width", "dx", "8 wide", "%lld", (long long)in[dims - 1]);
   p->elements = (uint32_t)elements;
   p->words = (uint32_t)qn_ceil_div(elements, v);
   p->by_plane = cuda_divide_by((int64_t)p->in[0] * p->in[1] * p->in[2]);
@@ -248,14 +284,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_wide[1].by : (int64_t)1 << 31);
     p->words = (uint32_t)(elements / v / rows);
     s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return windows_of<dtype()>(max ? at->dtype : 0, k); });
-  } else if (max) {
-    return qn_refuse(out, "maxima of whole windows in 16 bytes, or of whole words", "dx", "2 wide", "%lld", (long long)w);
-  } else {
-    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) {
-      return dims <= 1 ? (pool_kernel)pool_disjoint<dtype(), true> : (pool_kernel)pool_disjoint<dtype(), false>;
-    });
+    return pool_keep(&s, p->words, THREADS, 2400, out);
   }
-  return pool_keep(&s, p->words, THREADS, 2400, out);
+  if (max && at->dtype == QN_U8)
+    return qn_refuse(out, "maxima by places, or of whole windows in 16 bytes or whole words", "indices", "i32 or i64", "%s", "u8");
+  s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return kernel_of<dtype()>(max, dims <= 1); });
+  return pool_keep(&s, p->words, THREADS, max ? 2200 : 2400, out);
 }
 
 static const qn_engine row[] = { pool_row<disjoint>("disjoint", QN_OP_POOL_MAX_BACKWARD, prepare),

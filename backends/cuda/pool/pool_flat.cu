@@ -1,12 +1,14 @@
-/* pool_flat.cu -- max and average pooling, 3x3 windows, stride 1, padding 1, on packed NCHW planes of an odd width in f16, bf16 and f32.
+/* pool_flat.cu -- max and average pooling and the gradient of average pooling, 3x3 windows, stride 1, padding 1, on packed NCHW planes of
+ * an odd width (16-bit gradients: any that is no multiple of a vector) in f16, bf16 and f32.
  *
  *   max        y = the largest tap inside x, NaN above all
  *   average    y = sum of taps inside x / divisor
+ *   gradient   dx[x] = the sum of dy / divisor over the windows that cover x
  *
  * The tensor is treated as one line of elements: a thread computes one aligned 16-byte vector of outputs from the vectors of x around it,
  * though rows begin anywhere in one. The offset of the rows above and below within their vectors is then the same for all threads and a
  * template parameter (REST, the width modulo a vector).
- * Refused: other windows, widths and layouts, indices. */
+ * Refused: other windows, widths and layouts, indices, f32 gradients that do not count the padding. */
 #include "pool.cuh"
 #include "kit/words.cuh"
 
@@ -110,27 +112,85 @@ template <int dtype, bool average, int REST> __global__ void __launch_bounds__(T
   put<dtype>(p, at, out);
 }
 
+/* Gradient of average pooling; p.x is dy, p.y is dx. even: every window has divisor 9. Otherwise a window at a border has fewer
+ * taps, and its dy is weighted by SIZE / (its rows) and SIZE / (its columns), that is by 3/2 or 1, before the common 1/9. Rows
+ * are longer than a vector, so at most one begins within it. */
+template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THREADS) pool_flat_means(const __grid_constant__ flat p)
+{
+  constexpr int E = vector_per_16<dtype>, ABOVE = around<dtype, REST>::ABOVE, BELOW = around<dtype, REST>::BELOW;
+  const int at = (int)(blockIdx.x * THREADS + threadIdx.x) * E, width = p.in[2], height = p.in[1];
+  if (at >= p.total) return;
+  const around<dtype, REST> of(p, at);
+  uint32_t x, y;
+  cuda_quotient(cuda_quotient(at, p.by_width, &x), p.by_height, &y);
+  const int next = width - (int)x, last = (int)y + (next < E);      /* next: the vector's element that begins the next row, if below E */
+  float column[E + 2];
+  if ((int)y > !even && last + 1 + !even < height) {        /* common case: all three rows of windows exist, with weight 1 */
+#pragma unroll
+    for (int j = 0; j < E + 2; j++) column[j] = (of.above[ABOVE + j] + of.middle[j]) + of.below[BELOW + j];
+  } else {
+    float weight[2][SIZE];                /* for the two rows that the vector may meet; 0: no such row of windows */
+#pragma unroll
+    for (int l = 0; l < 2; l++)
+#pragma unroll
+      for (int r = 0; r < SIZE; r++) {
+        const int line = ((int)y + l < height ? (int)y + l : 0) + r - 1;
+        weight[l][r] = (unsigned)line >= (unsigned)height ? 0 : even ? 1 : SIZE * p.inverse[SIZE - (line == 0) - (line + 1 == height)];
+      }
+#pragma unroll
+    for (int j = 0; j < E + 2; j++) {
+      const float v[SIZE] = { of.above[ABOVE + j], of.middle[j], of.below[BELOW + j] };
+      column[j] = 0;
+#pragma unroll
+      for (int r = 0; r < SIZE; r++) {
+        const float w = j - 1 < next ? weight[0][r] : weight[1][r];
+        if (r == 1 || w != 0) column[j] = fmaf(v[r], w, column[j]);       /* its own row exists */
+      }
+    }
+  }
+  if (!even)
+#pragma unroll
+    for (int j = 0; j < E + 2; j++) column[j] *= j - 1 == next || j == next || (j < 2 && (int)x + j == 1) ? SIZE / 2.f : 1;
+  float out[E];
+#pragma unroll
+  for (int i = 0; i < E; i++) {
+    const bool begins = i == next || (i == 0 && x == 0), ends = i + 1 == next;
+    out[i] = (((begins ? 0 : column[i]) + column[i + 1]) + (ends ? 0 : column[i + 2])) * p.inverse[SIZE * SIZE];
+  }
+  put<dtype>(p, at, out);
+}
+
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-template <int dtype, int REST> static pool_kernel choose(bool average)
+template <int dtype, int REST> static pool_kernel means_of(bool even)
 {
-  return average ? (pool_kernel)pool_flat<dtype, true, REST> : (pool_kernel)pool_flat<dtype, false, REST>;
+  return even ? (pool_kernel)pool_flat_means<dtype, true, REST> : (pool_kernel)pool_flat_means<dtype, false, REST>;
 }
-template <int dtype> static pool_kernel choose(const pool &p)
+template <int dtype, int REST> static pool_kernel choose(const pool &p, bool gradient)
+{
+  return gradient    ? means_of<dtype, REST>(p.include_pad)
+         : p.average ? (pool_kernel)pool_flat<dtype, true, REST>
+                     : (pool_kernel)pool_flat<dtype, false, REST>;
+}
+template <int dtype> static pool_kernel choose(const pool &p, bool gradient)
 {
   const int rest = p.in[2] % vector_per_16<dtype>;
   if constexpr (dtype != QN_F32) {
-    if (rest == 5) return choose<dtype, 5>(p.average);
-    if (rest == 7) return choose<dtype, 7>(p.average);
+    if (rest == 5) return choose<dtype, 5>(p, gradient);
+    if (rest == 7) return choose<dtype, 7>(p, gradient);
+    if (gradient && rest == 2) return means_of<dtype, 2>(p.include_pad);
+    if (gradient && rest == 4) return means_of<dtype, 4>(p.include_pad);
+    if (gradient && rest == 6) return means_of<dtype, 6>(p.include_pad);
   }
-  return rest == 3 ? choose<dtype, 3>(p.average) : rest == 1 ? choose<dtype, 1>(p.average) : nullptr;
+  return rest == 3 ? choose<dtype, 3>(p, gradient) : rest == 1 ? choose<dtype, 1>(p, gradient) : nullptr;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
+  const bool gradient = r->op[0].op == QN_OP_POOL_AVERAGE_BACKWARD;
   pool_state<flat> s = {};
   flat &p = s.p;
-  qn_status status = pool_read(&s, r, out);
+  qn_status status = pool_read(&s, r, out);       /* dy and dx have one shape: dy is x here, dx is y */
   if (!status) status = pool_wants_planes(r, s.of, 5, out);
   if (status) return status;
   const int64_t elements = qn_elements(&r->value[s.of.x]);
@@ -143,10 +203,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.total = (int32_t)elements;
   p.by_width = cuda_divide_by(p.in[2]), p.by_height = cuda_divide_by(p.in[1]);
   if (s.of.indices >= 0) return qn_refuse(out, "no indices", "indices", "absent", "%s", "present");
-  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return choose<dtype()>(p); });
-  if (!s.kernel) return qn_refuse(out, "an odd width", "x", "odd", "%d", p.in[2]);
+  if (gradient && !p.include_pad && p.dtype == QN_F32)
+    return qn_refuse(out, "means that count the padding, or 16 bits", "dx", "include_pad", "%s", "f32");
+  if (gradient && p.in[2] <= E) return qn_refuse(out, "lines longer than a vector", "dx", "9 wide", "%d", p.in[2]);
+  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return choose<dtype()>(p, gradient); });
+  if (!s.kernel) return qn_refuse(out, "an odd width, or of gradients of 16 bits none of whole vectors", "x", "odd", "%d", p.in[2]);
   return pool_keep(&s, qn_ceil_div(elements, E), THREADS, 2100, out);
 }
 
-static const qn_engine row[] = { pool_row<flat>("flat", QN_OP_POOL_MAX, prepare), pool_row<flat>("flat", QN_OP_POOL_AVERAGE, prepare) };
+static const qn_engine row[] = { pool_row<flat>("flat", QN_OP_POOL_MAX, prepare), pool_row<flat>("flat", QN_OP_POOL_AVERAGE, prepare),
+                                 pool_row<flat>("flat", QN_OP_POOL_AVERAGE_BACKWARD, prepare) };
 CUDA_ENGINES(pool_flat) = { row, sizeof row / sizeof *row };

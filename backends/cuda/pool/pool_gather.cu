@@ -165,7 +165,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t first[4] = { across, down, p->in[0], c }, behind[4] = { channels ? c / v : c, across, down, p->in[0] };
   if (!pool_units(p, channels || p->channels_last ? behind : first))
     return qn_refuse(out, "fewer than 2^31 cells", "dx", "", "%s", "more");
-  return pool_keep(&s, p->units, THREADS, 300, out);
+  double work = 1;                        /* of maxima by x: all taps of each of the windows over a place */
+  for (int d = 0; d < 3; d++)
+    work *= (double)qn_min_i64(p->size[d], p->in[d]) * (double)qn_min_i64(qn_ceil_div(p->size[d], p->step[d]), p->out[d]);
+  return pool_keep(&s, p->units, THREADS, how == BY_X ? 300 / (1 + work / 9) : 300, out);
 }
 
 static const qn_engine row[] = { pool_row<gradient>("gather", QN_OP_POOL_MAX_BACKWARD, prepare),

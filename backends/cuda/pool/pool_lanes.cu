@@ -429,6 +429,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!p->flat || p->size[0] > 1) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
   if (!p->average && p->in[2] < p->size[2]) return qn_refuse(out, "rows as wide as a window", "dx", "3", "%d", p->in[2]);
   if (s.of.indices >= 0 && p->index_dtype == QN_I32) return qn_refuse(out, "indices", "indices", "u8 or i64", "%s", "i32");
+  const double row = (double)qn_max_i64(p->in[2] * (int64_t)p->of_dx.x, p->out[2] * (int64_t)p->of_dy.x);
+  if (p->average && row * qn_kit_bytes(p->dtype) > INT32_MAX)
+    return qn_refuse(out, "of means, rows of less than 2 GiB", "dx", "", "%s", "more");
   const int64_t *stride[] = { p->x_stride, p->dx_stride, p->y_stride, p->index_stride };
   for (int t = 0; t < 4; t++) {           /* maxima's offsets have 32 bits; the image dim need not be outermost in memory */
     const int32_t *extent = t < 2 ? p->in : p->out;
