@@ -253,6 +253,9 @@ bool   qc_buffer_check(struct qc_buffer *b, void *raw, bool writable, char *why,
 /* Packed results, one for each output pointer of the problem; NULL for inputs. */
 void        qc_results_make(const struct qc_problem *p, void **raw);
 void        qc_results_free(void **raw);
+/* Bytes of the plan's workspace that its engines may write: one that takes the whole graph has told exactly how many it uses, while the
+ * plan's figure is rounded up; else it also holds intermediates. */
+size_t      qc_workspace_used(const qn_plan *plan, const qn_graph_view *view);
 /* Runs the plan, or records and replays it, and reads results. NULL, or the kind of failure, with a sentence in why. */
 const char *qc_execute(const qn_plan *plan, const struct qc_problem *p, int place, bool recorded, uint64_t seed, void **raw,
                        char *why, size_t bytes);

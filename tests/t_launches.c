@@ -60,12 +60,10 @@ static void free_memory(memory *m)
 }
 
 /* NULL, or the violation. */
-static const char *run(const qn_plan *plan, memory *m)
+static const char *run(const qn_plan *plan, const qn_graph_view *view, memory *m)
 {
   void *workspace = NULL, *counters = NULL;
-  size_t bytes = qn_plan_workspace(plan);
-  if (qn_plan_parts(plan) == 1 && qn_plan_part(plan, 0, NULL)->workspace < bytes) bytes = qn_plan_part(plan, 0, NULL)->workspace;
-  qn_status status = qn_alloc(qc_w.ctx, bytes, &workspace);
+  qn_status status = qn_alloc(qc_w.ctx, qc_workspace_used(plan, view), &workspace);
   if (!status) status = qn_alloc(qc_w.ctx, qn_plan_counters(plan), &counters);
   if (!status) status = qn_plan_execute_with(qc_w.ctx, plan, m->pointer, workspace, counters);
   qn_free(qc_w.ctx, workspace);
@@ -108,7 +106,7 @@ static void try_engine(const struct qc_engine *e, tally *t, const struct qc_item
     if (!taken) continue;
     if (!said && is_new(plan, seen, level)) {
       t->plans++;
-      said = run(plan, m);
+      said = run(plan, qn_graph_inspect(graph), m);
       t->launches += fake->launches() - before;
       if (said) fail(t, name, item, said);
     }

@@ -34,6 +34,13 @@ static bool has_unread(const qn_graph_view *view)
   return false;
 }
 
+size_t qc_workspace_used(const qn_plan *plan, const qn_graph_view *view)
+{
+  const size_t bytes = qn_plan_workspace(plan);
+  const qn_prepared *part = qn_plan_parts(plan) == 1 ? qn_plan_part(plan, 0, NULL) : NULL;
+  return part && part->n_ops == view->n_ops && part->workspace < bytes && !has_unread(view) ? part->workspace : bytes;
+}
+
 static void make_memory(struct memory *m, const qn_plan *plan, const struct qc_problem *p, int place, uint64_t seed)
 {
   const qn_graph_view *view = p->view;
@@ -47,10 +54,7 @@ static void make_memory(struct memory *m, const qn_plan *plan, const struct qc_p
       m->buffer[i] = qc_buffer_make(qc_w.ctx, &v->q, place, seed + i);
     m->pointer[i] = qc_buffer_pointer(m->buffer[i]);
   }
-  size_t bytes = qn_plan_workspace(plan), used = bytes, counters = qn_plan_counters(plan);
-  const qn_prepared *part = qn_plan_parts(plan) == 1 ? qn_plan_part(plan, 0, NULL) : NULL;
-  if (part && part->n_ops == view->n_ops && part->workspace < bytes && !has_unread(view))   /* of fewer ops: intermediates too */
-    used = part->workspace;             /* the plan's figure is rounded up; the engine's is exact */
+  const size_t bytes = qn_plan_workspace(plan), used = qc_workspace_used(plan, view), counters = qn_plan_counters(plan);
   m->workspace = qc_buffer_bytes(qc_w.ctx, bytes, used, place, seed + 1000);
   m->counters = qc_buffer_bytes(qc_w.ctx, counters, counters, place, seed + 1001);
   qc_buffer_zero(m->counters);
