@@ -416,3 +416,11 @@ batch_norm x=f32/4x3x5x5/nhwc ; fill=large:30,large plain=1
 # long sums: one running f32 sum fails
 batch_norm x=f32/1x2x1024x512 mean=? rstd=? ; fill=pos plain=1
 batch_norm x=f32/1x2x1024x512/nhwc mean=? rstd=? ; fill=pos plain=1
+
+# rows of 16 bits with a scale of f32, one of each number of threads (autocast); f32 rows of a block of 1024 threads
+layer_norm_backward dy=bf16/40x96 x=bf16/40x96 scale=f32/1x96 mean=f32/40x1 rstd=f32/40x1 dscale=? dshift=? ; as=f16 plain=1
+layer_norm_backward dy=bf16/5x768 x=bf16/5x768 scale=f32/1x768 mean=f32/5x1 rstd=f32/5x1 dscale=f32/1x768 dshift=f32/1x768 ; plain=1
+rms_norm_backward dy=f16/5x4096 x=f16/5x4096 scale=f32/1x4096 rstd=f32/5x1 dscale=f32/1x4096 ; plain=1
+rms_norm_backward dy=bf16/3x16008 x=bf16/3x16008 scale=f32/1x16008 rstd=f32/3x1 dscale=? ; plain=1
+rms_norm x=f32/3x12288 scale=f32/1x12288 rstd=? ; plain=1
+layer_norm x=bf16/2x20480 scale=f32/1x20480 shift=f32/1x20480 mean=? rstd=? ; plain=1
