@@ -124,7 +124,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.kernel = threads == 32 ? (const void *)read_twice<32> : threads == 256 ? (const void *)read_twice<256> : (const void *)read_twice<1024>;
   s.threads = threads == 32 ? 256 : (unsigned)threads;
   s.blocks = (unsigned)qn_ceil_div(p.groups, s.threads / (unsigned)threads);
-  out->estimate = 6000 + p.moved * 1.5 / (runs ? 1000 : 100);
+  /* few groups do not fill the device: the time of one block for one of them, at a multiprocessor's share of the rate */
+  const double most = qn_max_i64(p.groups, threads == 32 ? 1 : r->device->units);
+  out->estimate = 6000 + p.moved * 1.5 * (most / (double)p.groups) / (runs ? 1000 : 100);
   return cuda_keep(out, &s, sizeof s);
 }
 
