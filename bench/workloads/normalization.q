@@ -43,6 +43,14 @@ batch_norm_backward dy=bf16/32x2048x7x7/nhwc x=bf16/32x2048x7x7/nhwc scale=f32/1
 layer_norm x=bf16/128x1048576 scale=bf16/1x1048576 shift=bf16/1x1048576 ; name=layernorm.128x1048576
 rms_norm x=f32/64x1048576 scale=f32/1x1048576 ; name=rmsnorm.f32.64x1048576
 
+# a U-Net's group norm, channels last, whose groups are no power of two channels; layer norm's gradient under autocast
+layer_norm x=f16/1x32x10x4096/1310720:10:1:320 axis=2,3 scale=f16/1x32x10x1 shift=f16/1x32x10x1 ; name=groupnorm.g32.n1.c320.64x64.nhwc
+layer_norm x=f32/1x32x10x16384/5242880:10:1:320 axis=2,3 scale=f32/1x32x10x1 shift=f32/1x32x10x1 ; name=groupnorm.f32.g32.n1.c320.128x128.nhwc
+layer_norm x=f16/1x4x20x65536 axis=2,3 scale=f16/1x4x20x1 shift=f16/1x4x20x1 ; name=groupnorm.g4.n1.c80.256x256.nchw
+layer_norm_backward dy=f16/4x32x10x4096/1310720:10:1:320 x=f16/4x32x10x4096/1310720:10:1:320 axis=2,3 scale=f32/1x32x10x1 mean=f32/4x32x1x1 rstd=f32/4x32x1x1 dscale=? dshift=? ; name=groupnorm.bwd.g32.n4.c320.64x64.nhwc
+layer_norm_backward dy=f16/1x32x40x4096/5242880:40:1:1280 x=f16/1x32x40x4096/5242880:40:1:1280 axis=2,3 scale=f32/1x32x40x1 mean=f32/1x32x1x1 rstd=f32/1x32x1x1 dscale=? dshift=? ; name=groupnorm.bwd.g32.n1.c1280.64x64.nhwc
+layer_norm_backward dy=bf16/4096x768 x=bf16/4096x768 scale=f32/1x768 mean=f32/4096x1 rstd=f32/4096x1 dscale=f32/1x768 dshift=f32/1x768 ; name=layernorm.bwd.autocast.4096x768
+
 # with the residual sum before it, which is also an output; with the ops that follow
 in a bf16/16384x8192
 in b bf16/16384x8192

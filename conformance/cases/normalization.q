@@ -416,3 +416,39 @@ batch_norm x=f32/4x3x5x5/nhwc ; fill=large:30,large plain=1
 # long sums: one running f32 sum fails
 batch_norm x=f32/1x2x1024x512 mean=? rstd=? ; fill=pos plain=1
 batch_norm x=f32/1x2x1024x512/nhwc mean=? rstd=? ; fill=pos plain=1
+
+# rows of 16 bits with a scale of f32, one of each number of threads (autocast); f32 rows of a block of 1024 threads
+layer_norm_backward dy=bf16/40x96 x=bf16/40x96 scale=f32/1x96 mean=f32/40x1 rstd=f32/40x1 dscale=? dshift=? ; as=f16 plain=1
+layer_norm_backward dy=bf16/5x768 x=bf16/5x768 scale=f32/1x768 mean=f32/5x1 rstd=f32/5x1 dscale=f32/1x768 dshift=f32/1x768 ; plain=1
+rms_norm_backward dy=f16/5x4096 x=f16/5x4096 scale=f32/1x4096 rstd=f32/5x1 ; plain=1
+layer_norm_backward dy=bf16/3x8200 x=bf16/3x8200 scale=f32/1x8200 mean=f32/3x1 rstd=f32/3x1 ; plain=1
+rms_norm x=f32/3x12288 scale=f32/1x12288 rstd=? ; plain=1
+layer_norm x=bf16/2x20480 scale=f32/1x20480 shift=f32/1x20480 mean=? rstd=? ; plain=1
+
+# groups cut into chunks: channels last in runs that are no power of two (U-Nets), a line in several blocks or in no whole vectors, images;
+# channels first beyond a multiprocessor, with parameters by channel or element
+layer_norm x=f16/1x32x10x300/96000:10:1:320 axis=2,3 scale=f32/1x32x10x1 shift=f32/1x32x10x1 mean=? rstd=? ; as=bf16 plain=1
+layer_norm x=f32/3x4x20x200/16000:20:1:80 axis=2,3 scale=f32/1x4x20x1 shift=f32/1x4x1x1 mean=? ; plain=1
+rms_norm x=bf16/2x3x5x150/2250:5:1:15 axis=2,3 scale=bf16/1x3x5x1 rstd=? ; as=f32 plain=1
+layer_norm x=f16/2x4x3x40000/480000:3:1:12 axis=2,3 scale=f16/2x4x3x1 shift=f16/1x1x3x1 ; plain=1
+layer_norm_backward dy=f16/1x32x10x300/96000:10:1:320 x=f16/1x32x10x300/96000:10:1:320 axis=2,3 scale=f32/1x32x10x1 mean=f32/1x32x1x1 rstd=f32/1x32x1x1 dscale=? dshift=? ; as=bf16 plain=1
+layer_norm_backward dy=f32/3x4x20x200/16000:20:1:80 x=f32/3x4x20x200/16000:20:1:80 axis=2,3 scale=f32/1x4x20x1 mean=f32/3x4x1x1 rstd=f32/3x4x1x1 dscale=? dshift=f16/1x4x20x1 ; plain=1
+rms_norm_backward dy=bf16/2x3x5x150/2250:5:1:15 x=bf16/2x3x5x150/2250:5:1:15 axis=2,3 scale=f32/1x3x5x1 rstd=f32/2x3x1x1 dscale=bf16/1x3x5x1 ; as=f32 plain=1
+layer_norm_backward dy=f16/8x32x20x20/nhwc x=f16/8x32x20x20/nhwc axis=2,3 mean=f32/8x32x1x1 rstd=f32/8x32x1x1 ; as=f32 plain=1
+layer_norm_backward dy=bf16/2x48x13x11/nhwc x=bf16/2x48x13x11/nhwc axis=2,3 scale=bf16/1x48x1x1 mean=f32/2x48x1x1 rstd=f32/2x48x1x1 dscale=? dshift=? ; plain=1
+layer_norm x=f16/2x2x20x6000 axis=2,3 scale=f16/1x2x20x1 shift=f16/1x2x20x1 mean=? rstd=? ; as=f32 plain=1
+layer_norm x=f32/1x100001 scale=f32/1x100001 shift=bf16/1x100001 rstd=? ; plain=1
+rms_norm x=bf16/2x70008 scale=f32/1x70008 ; as=f32 plain=1
+
+in x f16/2x4x12x300/14400:12:1:48
+in g f32/1x4x12x1
+in h f32/1x4x12x1
+n = layer_norm x=x scale=g shift=h axis=2,3
+out y = silu x=n ; plain=1
+
+in x f16/1x2x12x9000
+in g f32/1x2x12x1
+in r f16/1x2x12x9000
+n = layer_norm x=x scale=g axis=2,3
+s = add a=n b=r
+out y = silu x=s ; plain=1

@@ -38,9 +38,9 @@ static inline qn_status norm_open(const qn_request *r, int32_t major, norm_probl
   const uint32_t op = r->op[0].op;
   const norm_roles roles = norm_roles_of(op);
   const qn_norm *norm = (const qn_norm *)r->op[0].attr;
-  if (r->device->arch_major < major || (major == 9 && !cuda_has_clusters(r->device)))
-    return qn_refuse(out, "made for newer devices, or for clusters", "", major == 9 ? "compute capability 9.0" : "8.0 and up", "%d.%d",
-                     r->device->arch_major, r->device->arch_minor);
+  if (major == 9 ? !cuda_has_clusters(r->device) : r->device->arch_major < major)
+    return qn_refuse(out, major == 9 ? "made for compute capability 9.0 alone" : "made for compute capability 8.0 and up", "",
+                     major == 9 ? "9.0" : "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   memset(p, 0, sizeof *p);
   p->in.n = PARAMETERS_END, p->outer.n = TENSORS;
   p->length = p->groups = 1;

@@ -1,24 +1,22 @@
 /* norm_rows.cu -- layer_norm and rms_norm by rows, forward. Contiguous rows that the registers of a warp or block hold are loaded, reduced
- * and stored (rows); a second tensor may be added, to x (the sum is also written if it has other users) or to y. All others, of any
- * length, layout and dtypes, are read twice, the second time mostly from the caches (two_pass).
+ * and stored; a second tensor may be added, to x (the sum is also written if it has other users) or to y.
  *
  *   y = (x - mean) rstd scale + shift + second        rms_norm: mean is 0
  *
- * Beside memory bandwidth the limit is instructions per element, so nothing general is in the former: rows at one stride in whole 16-byte
- * words, up to 16384 elements (f32: 8192), parameters of one dtype shared by all rows and loaded while the row is reduced. */
+ * Beside memory bandwidth the limit is instructions per element, so nothing general is here: rows at one stride in whole 16-byte
+ * words, up to 32768 elements (f32: 16384), parameters of one dtype shared by all rows and loaded while the row is reduced. */
 #include <quern/program.h>
 #include "program/chain.h"
 #include "norm_layout.cuh"
 #include "norm_moments.cuh"
-#include "kit/eight.cuh"
 
 /* Where the second tensor is added: none, to x, to y. WIDE: none, and parameters of f32 beside x of 16 bits. */
 enum { ALONE, BEFORE, BEHIND, WIDE };
-enum { K = 4, MOST = 512, V = 8 };        /* K: words a thread at most; MOST: threads for a row; V: elements of a thread, read twice */
+enum { K = 4, MOST = 1024 };              /* words of a thread, threads for a row, at most */
 
 /* ---- rows in registers ------------------------------------------------------------------------------------------------------ */
 
-struct one_pass {
+struct rows_forward {
   void    *p[TENSORS], *second, *sum;     /* sum: NULL if it has no other user */
   int64_t  step[TENSORS], second_step;    /* from row to row: words of x, y, second; elements */
   int32_t  rows, words;                   /* words: of a row */
@@ -50,7 +48,7 @@ __device__ __forceinline__ moments measure(const uint4 (&x)[K], int mine, float 
 }
 
 template <int threads, int K, int dtype, int second>
-__global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) in_registers(const __grid_constant__ one_pass a)
+__global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) in_registers(const __grid_constant__ rows_forward a)
 {
   constexpr int E = vector_per_16<dtype>, warps = threads / 32, together = block_of<threads> / threads;
   constexpr bool two = second == BEFORE || second == BEHIND;
@@ -156,95 +154,11 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
   if (t == 0 && a.p[RSTD]) ((float *)a.p[RSTD])[row * a.step[RSTD]] = rstd * unit;
 }
 
-/* ---- rows read twice --------------------------------------------------------------------------------------------------------- */
-
-struct two_passes {
-  void    *p[TENSORS];
-  uint32_t dtype[TENSORS];
-  norm_items outer, in;                   /* numbers rows; elements of a row */
-  bool     run[PARAMETERS_END];           /* contiguous along a row */
-  int32_t  rows, length;
-  float    eps;
-  bool     centred;
-
-  __device__ __forceinline__ void put(int t, int row, float v) const { if (p[t]) ((float *)p[t])[outer.place(row, t)] = v; }
-};
-
-/* Elements j .. j + n - 1 of a row that begins at `base` in tensor t. */
-static __device__ __noinline__ eight load_any(const two_passes &a, int t, int64_t base, int j, int n)
-{
-  eight w;
-  if (a.run[t]) vector_load(w.v, a.p[t], dtype3(a.dtype[t]), base + j, 1, n);
-  else
-#pragma unroll
-    for (int i = 0; i < V; i++) w.v[i] = i < n ? element_load<float>(a.p[t], base + a.in.place(j + i, t), dtype3(a.dtype[t])) : 0;
-  return w;
-}
-
-template <int threads>
-__global__ void __launch_bounds__(threads < 256 ? 256 : threads) read_twice(const __grid_constant__ two_passes a)
-{
-  constexpr int together = threads < 256 ? 256 / threads : 1;
-  __shared__ float4 of_warp[threads / 32];
-  const int t = threadIdx.x % threads, row = blockIdx.x * together + threadIdx.x / threads;
-  if (row >= a.rows) return;              /* whole warps leave, and whole blocks where a row takes a block */
-  const int64_t x = a.outer.place(row, X), y = a.outer.place(row, Y), scale = a.outer.place(row, SCALE), shift = a.outer.place(row, SHIFT);
-  moments m;
-  float unit = 1;                         /* of x; less than 1 where squares overflow otherwise */
-#pragma unroll 1
-  for (;;) {
-    m = {};
-#pragma unroll 1
-    for (int64_t j = t * V; j < a.length; j += threads * V) {
-      const int n = (int)min((int64_t)V, a.length - j);
-      eight v = load_any(a, X, x, (int)j, n);
-#pragma unroll
-      for (int i = 0; i < V; i++) v.v[i] *= unit;
-      m.add(v.v, n, a.centred);
-    }
-    m = warp_join_lanes(m, warp_sum(m.count));
-    if (threads > 32) {
-      if (unit < 1) __syncthreads();      /* of_warp has been read */
-      if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = m.pack();
-      __syncthreads();
-      m = warp_join_all(threads / 32, [&](int w) { return moments::unpack(of_warp[w]); });
-    }
-    if (a.dtype[X] == QN_F16 || unit < 1 || !far_out(m.squares)) break;
-    unit = FAR_UNIT;
-  }
-  const float rstd = 1 / sqrtf(m.squares / (float)a.length + a.eps * unit * unit);
-  if (t == 0) a.put(MEAN, row, m.mean / unit), a.put(RSTD, row, rstd * unit);
-#pragma unroll 1
-  for (int64_t at = t * V; at < a.length; at += threads * V) {
-    const int j = (int)at, n = (int)min((int64_t)V, a.length - at);
-    eight v = load_any(a, X, x, j, n);
-#pragma unroll
-    for (int i = 0; i < V; i++) v.v[i] = (v.v[i] * unit - m.mean) * rstd;
-    if (a.p[SCALE]) {
-      const eight w = load_any(a, SCALE, scale, j, n);
-#pragma unroll
-      for (int i = 0; i < V; i++) v.v[i] *= w.v[i];
-    }
-    if (a.p[SHIFT]) {
-      const eight w = load_any(a, SHIFT, shift, j, n);
-#pragma unroll
-      for (int i = 0; i < V; i++) v.v[i] += w.v[i];
-    }
-    if (a.run[Y]) eight_store(v, a.p[Y], a.dtype[Y], y + j, n);
-    else
-#pragma unroll
-      for (int i = 0; i < V; i++)
-        if (i < n) element_store(a.p[Y], y + a.in.place(j + i, Y), dtype3(a.dtype[Y]), v.v[i]);
-  }
-}
-
 /* ---- prepare, run ---------------------------------------------------------------------------------------------------------- */
 
 struct state {
-  one_pass a;
-  two_passes b;
+  rows_forward a;
   int32_t  number[TENSORS], second, sum;  /* value numbers of the request; -1: absent */
-  bool     twice;
   const void *kernel;
   unsigned blocks, threads;
 };
@@ -282,15 +196,15 @@ static int read_second(const qn_request *r, state *s, qn_prepared *out)
 #define KERNELS(dtype, second) \
   { (const void *)in_registers<32, 1, dtype, second>,  (const void *)in_registers<32, K, dtype, second>, \
     (const void *)in_registers<128, K, dtype, second>, (const void *)in_registers<256, K, dtype, second>, \
-    (const void *)in_registers<512, K, dtype, second> }
+    (const void *)in_registers<512, K, dtype, second>, (const void *)in_registers<1024, K, dtype, second> }
 #define SECONDS(dtype) { KERNELS(dtype, ALONE), KERNELS(dtype, BEFORE), KERNELS(dtype, BEHIND), KERNELS(dtype, WIDE) }
-static const void *const kernels[3][4][5] = { SECONDS(QN_F32), SECONDS(QN_BF16), SECONDS(QN_F16) };
+static const void *const kernels[3][4][6] = { SECONDS(QN_F32), SECONDS(QN_BF16), SECONDS(QN_F16) };
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   norm_problem p;
   state s = {};
-  one_pass &a = s.a;
+  rows_forward &a = s.a;
   const qn_status status = norm_open(r, 0, &p, out);
   if (status) return status;
   bool wide;
@@ -298,72 +212,37 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "contiguous rows of one dtype, in 16-byte words, at one step; parameters of one dtype, alike for all", "x", "",
                      "%s", "another layout");
   if (p.length * p.bytes > MOST * K * 16)
-    return qn_refuse(out, "rows that a block's registers hold", "x", "at most 16384 elements (f32: 8192)", "%lld", (long long)p.length);
+    return qn_refuse(out, "rows that a block's registers hold", "x", "at most 32768 elements (f32: 16384)", "%lld", (long long)p.length);
   memcpy(s.number, p.number, sizeof s.number);
   s.second = s.sum = -1;
   const int where = wide ? WIDE : read_second(r, &s, out);
   a.second_step = a.step[where == BEFORE ? X : Y];
   a.rows = (int32_t)p.groups, a.words = (int32_t)(p.length * p.bytes / 16);
   a.eps = p.eps, a.inverse = 1 / (float)p.length, a.centred = p.centred;
-  static const int threads[5] = { 32, 32, 128, 256, 512 };
+  static const int threads[6] = { 32, 32, 128, 256, 512, 1024 };
   int size = a.words > 32;
   while (size && a.words > threads[size] * K) size++;
   s.kernel = kernels[norm_of_dtype(p.dtype[X], 0, 1, 2)][where][size];
   s.threads = (unsigned)(threads[size] < 128 ? 128 : threads[size]);
   s.blocks = (unsigned)qn_ceil_div(p.groups, s.threads / threads[size]);
-  out->estimate = 2000 + p.moved * (where == BEFORE || where == BEHIND ? 1.5 : 1) / 4200;
-  return cuda_keep(out, &s, sizeof s);
-}
-
-/* A row's threads depend on its length alone, so its result does not depend on its neighbours. */
-static qn_status prepare_any(const qn_request *r, qn_prepared *out)
-{
-  norm_problem p;
-  state s = {};
-  two_passes &b = s.b;
-  const qn_status status = norm_open(r, 0, &p, out);
-  if (status) return status;
-  if (p.length > INT32_MAX || p.groups > INT32_MAX || !norm_number(p.in, 1, &b.in) || !norm_number(p.outer, 1, &b.outer))
-    return qn_refuse(out, "fewer than 2^31 rows and elements of one, up to 4 dims of each that do not merge", "x", "", "%d other dims",
-                     p.outer.rank);
-  memcpy(s.number, p.number, sizeof s.number);
-  s.second = s.sum = -1;
-  memcpy(b.dtype, p.dtype, sizeof b.dtype);
-  bool runs = true;
-  for (int t = 0; t < PARAMETERS_END; t++) {
-    b.run[t] = true;
-    int64_t step = 1;
-    for (int d = p.in.rank - 1; d >= 0; step *= p.in.dim[d--]) b.run[t] &= p.in.stride[t][d] == step;
-    runs &= b.run[t] || t > Y;
-  }
-  b.rows = (int32_t)p.groups, b.length = (int32_t)p.length, b.eps = p.eps, b.centred = p.centred;
-  const int threads = p.length <= 2048 ? 32 : p.length <= 65536 ? 256 : 1024;
-  s.twice = true;
-  s.kernel = threads == 32 ? (const void *)read_twice<32> : threads == 256 ? (const void *)read_twice<256> : (const void *)read_twice<1024>;
-  s.threads = threads == 32 ? 256 : (unsigned)threads;
-  s.blocks = (unsigned)qn_ceil_div(p.groups, s.threads / (unsigned)threads);
-  out->estimate = 6000 + p.moved * 1.5 / (runs ? 1000 : 100);
+  /* A block of 1024 threads is alone on its SM: nothing is loaded while it reduces. */
+  out->estimate = 2000 + p.moved * (where == BEFORE || where == BEHIND ? 1.5 : 1) / (threads[size] < 1024 ? 4200 : 2800);
   return cuda_keep(out, &s, sizeof s);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *s = (const state *)p->state;
-  one_pass a = s->a;
-  two_passes b = s->b;
+  rows_forward a = s->a;
   norm_pointers(a.p, s->number, launch);
-  norm_pointers(b.p, s->number, launch);
   if (s->second >= 0) a.second = launch->ptr[s->second];
   if (s->sum >= 0) a.sum = launch->ptr[s->sum];
-  void *arguments[] = { s->twice ? (void *)&b : (void *)&a };
+  void *arguments[] = { &a };
   return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(s->threads), arguments, 0, (cudaStream_t)launch->stream),
                     "norm_rows");
 }
 
-#define ROW(name, op, prepare) { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
-                                 nullptr, nullptr, prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = {
-  ROW("rows", QN_OP_LAYER_NORM, prepare),         ROW("rows", QN_OP_RMS_NORM, prepare),
-  ROW("two_pass", QN_OP_LAYER_NORM, prepare_any), ROW("two_pass", QN_OP_RMS_NORM, prepare_any),
-};
+#define ROW(op) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
+                  nullptr, nullptr, prepare, nullptr, run, cuda_release }
+static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
 CUDA_ENGINES(norm_rows) = { row, sizeof row / sizeof *row };
