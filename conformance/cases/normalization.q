@@ -4,6 +4,8 @@
 layer_norm x=f32/3x1
 layer_norm x=f32/3x2 ; as=bf16
 layer_norm x=f32/3x7 scale=f32/1x7 shift=f32/1x7 mean=? rstd=? ; as=f16,f64
+# the first element an outlier: distances taken from it cost the others their digits
+layer_norm x=f32/3x10 mean=? rstd=? ; x.is=30972.0293,2697.35938,407.703094,2307.91431,1793.29407,-702.351074,1471.98975,4983.08789,-937.181396,381.485809
 layer_norm x=f32/3x8 scale=f32/1x8 mean=? rstd=? ; as=bf16
 layer_norm x=f32/3x9 shift=f32/1x9
 layer_norm x=f32/3x17 scale=f32/1x17 shift=f32/1x17 rstd=? ; as=f16,bf16,f64

@@ -5,6 +5,9 @@
 #include "kit/sums.cuh"
 #include "kit/vector.cuh"
 
+/* The median of three: a reference point should not be an outlier, which would cost all others their digits. */
+__device__ __forceinline__ float middle(float a, float b, float c) { return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c)); }
+
 struct moments {                          /* mean of the elements seen, and the sum of their squared distances from it */
   float mean, squares, count;             /* infinite elements make the mean infinite or NaN, as a plain sum would */
 
@@ -16,10 +19,10 @@ struct moments {                          /* mean of the elements seen, and the 
     squares += b.squares + (count == 0 ? 0 : d * d * count * share);
     count = all;
   }
-  /* Adds n elements. Distances are taken from the mean so far, at first from an element. */
+  /* Adds n elements. Distances are taken from the mean so far, at first from one of three elements. */
   template <int N> __device__ __forceinline__ void add(const float (&v)[N], int n, bool centred)
   {
-    if (centred && count == 0) mean = v[0];
+    if (centred && count == 0) mean = n > 2 ? middle(v[0], v[1], v[2]) : v[0];
     const float from = fabsf(mean) < INFINITY ? mean : 0;
     float s1 = 0, s2 = 0;
 #pragma unroll
@@ -44,9 +47,6 @@ __device__ __forceinline__ moments moments_about(float from, float s1, float s2,
   return { centred ? from + s1 * share : 0, centred ? s2 - s1 * s1 * share : s2, n };
 }
 __device__ __forceinline__ float finite_or_0(float x) { return fabsf(x) < INFINITY ? x : 0; }
-/* The median of three: a reference point should not be an outlier, which would cost all others their digits. */
-__device__ __forceinline__ float middle(float a, float b, float c) { return fmaxf(fminf(a, b), fminf(fmaxf(a, b), c)); }
-
 /* Adds a 16-byte word's elements to sums of distances from `from` and of their squares. N: one sum, or one for each element. */
 template <int dtype, bool centred, int N>
 __device__ __forceinline__ void add_word(const uint4 &word, const float (&from)[N], float (&s1)[N], float (&s2)[N])
