@@ -158,8 +158,10 @@ enum {
   QN_TRAIT_PORTABLE        = 4u,          /* same bits on any device of the kind, of any size */
   QN_TRAIT_TENSOR_CORES    = 8u,
   QN_TRAIT_REDUCED         = 16u,         /* accumulates in less than f32 */
-  QN_TRAIT_FINITE_ONLY     = 32u          /* vouches for finite data below 2^40 (f64: 2^340) alone, so that cubes are finite; math=fast */
-#define QN_TRAIT_FLUSHES     64u          /* vouches for 0 and data from 2^-100 (f64: 2^-900) on alone: less may be 0; math=fast */
+  QN_TRAIT_FINITE_ONLY     = 32u,         /* vouches for finite data of moderate size only, below 2^40 (f64: 2^340), whose cubes are
+                                             finite: NaN and Inf need not propagate, sums and powers may overflow. Only under math=fast */
+  QN_TRAIT_FLUSHES         = 64u          /* vouches for 0 and magnitudes from 2^-100 (f64: 2^-900) on only: smaller ones may count as
+                                             0. Only under math=fast */
 };
 enum { QN_CLASS_TUNED = 0, QN_CLASS_GENERIC = 1, QN_CLASS_HOST = 2 };
 
