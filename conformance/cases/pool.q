@@ -193,6 +193,8 @@ pool_average x=f32/40x3x1x3 window=3 stride=1 pad=1 include_pad=0 ; as=f16
 # windows that span a small plane: sizes in bytes a multiple of 16, of 4, of 2; plane counts not a multiple of 32
 pool_average x=f32/5x7x7x7 ; as=bf16,f16
 pool_max x=f32/5x7x7x7 window=7 ; x.fill=special as=bf16,f16
+pool_average x=f32/3x67x7x7 ; as=bf16
+pool_max x=f32/3x33x13x17 window=13,17 ; x.fill=special as=bf16
 pool_average x=f32/3x11x8x6 window=8,6 include_pad=0 ; as=bf16,f16
 pool_max x=f32/3x11x14x14 ; as=bf16,f16
 pool_average x=f32/2x40x2x5x3 ; as=bf16,f16

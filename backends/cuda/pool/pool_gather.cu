@@ -6,6 +6,8 @@
  *
  * A thread computes V neighbours (channels or columns, whichever is contiguous) or one place, in ROWS rows: what a window gives is loaded
  * once for all of them. Maxima and norms by x take columns one by one.
+ * plates: means of unequal windows, channels last, no more windows than places: a thread fills the rectangle of dx that a window
+ *   determines.
  * Refused: images of more than 2^31 elements, lp powers above 64. */
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
@@ -135,7 +137,88 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
   }
 }
 
+/* ---- plates ----------------------------------------------------------------------------------------------------- */
+
+__device__ __forceinline__ range places_in(const gradient &p, int d, int window)
+{
+  return { (int)cuda_quotient(window * p.in[d], p.by_out[d]),
+           (int)cuda_quotient((window + 1) * p.in[d] + p.out[d] - 1, p.by_out[d]) };
+}
+
+/* Along a dim: `alone` are the places of window i only; seam: one more place follows that window i + 1 covers too. With no more
+ * windows than places, no place is in more than two windows. */
+struct plate { range alone; int seam, size[2]; };
+__device__ __forceinline__ plate plate_of(const gradient &p, int d, int i)
+{
+  const range here = places_in(p, d, i), next = places_in(p, d, min(i + 1, p.out[d] - 1));
+  const int begin = (int)cuda_quotient(i * p.in[d] + p.out[d] - 1, p.by_out[d]), seam = i + 1 < p.out[d] && next.begin < here.end;
+  return { { begin, here.end - seam }, seam, { here.end - here.begin, next.end - next.begin } };
+}
+
+/* A thread writes a vector of channels for p.band rows of a plate and its seams: dx is constant within a plate, and along a seam. */
+template <int dtype> __global__ void __launch_bounds__(THREADS) pool_plates(const __grid_constant__ gradient p)
+{
+  constexpr int V = vector_per_16<dtype>;
+  uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x;                 /* vector, window of a row, part of its plate, row of windows */
+  if (n >= p.units) return;
+#pragma unroll
+  for (int d = 0; d < 4; d++) n = cuda_quotient(n, p.by_cell[d], &at[d]);
+  const plate across = plate_of(p, 2, (int)at[1]), down = plate_of(p, 1, (int)at[3]);
+  const int top = down.alone.begin + (int)at[2] * p.band, end = min(top + p.band, down.alone.end + down.seam);
+  if (top >= end) return;
+  const int c = (int)at[0] * V, from = c + (int)at[3] * p.of_dy.y + (int)at[1] * p.of_dy.x;
+  const void *dy = image_of<dtype>(p.dy, n, p.y_stride[0]);
+  const bool below = end > down.alone.end;
+  uint4 q[2][2];
+#pragma unroll
+  for (int a = 0; a < 2; a++)
+#pragma unroll
+    for (int b = 0; b < 2; b++)
+      q[a][b] = *vector_place<dtype>(dy, from + (a && below ? p.of_dy.y : 0) + (b && across.seam ? p.of_dy.x : 0));
+  float sum[2][V] = {};                   /* where one window covers, where two do */
+  const auto add = [&](int a) {           /* adds a row of windows */
+#pragma unroll
+    for (int b = 0; b < 2; b++) {
+      const float share = 1 / (float)(down.size[a] * across.size[b]);
+      float v[V];
+      vector_open<dtype>(v, 0, q[a][b]);
+#pragma unroll
+      for (int k = 0; k < V; k++) {
+        v[k] *= share;
+        if (b == 0) sum[0][k] += v[k];
+        sum[1][k] += v[k];
+      }
+    }
+  };
+  char *to = (char *)vector_place<dtype>(image_of<dtype>(p.dx, n, p.dx_stride[0]), c + top * p.of_dx.y + across.alone.begin * p.of_dx.x);
+  const int64_t row = p.of_dx.y * (int64_t)bytes_of<dtype>, column = p.of_dx.x * (int64_t)bytes_of<dtype>;
+  const auto store = [&](int rows) {
+    const uint4 alone = vector_close<dtype>(sum[0], 0), both = vector_close<dtype>(sum[1], 0);
+#pragma unroll 1
+    for (int r = 0; r < rows; r++, to += row) {
+      char *place = to;
+#pragma unroll 4
+      for (int x = across.alone.begin; x < across.alone.end; x++, place += column) *(uint4 *)place = alone;
+      if (across.seam) *(uint4 *)place = both;
+    }
+  };
+  add(0);
+  store(min(end, down.alone.end) - top);
+  if (!below) return;
+  add(1);
+  store(1);
+}
+
 /* ---- host ------------------------------------------------------------------------------------------------------- */
+
+/* The grid of plates: as many rows a thread as still leave enough threads to fill the device several times. */
+static bool units_of_plates(gradient *p, int64_t vectors, int64_t processors)
+{
+  const int64_t windows = p->out[1] * (int64_t)p->out[2] * vectors * p->n, most = qn_ceil_div(p->in[1], p->out[1]);
+  p->band = (int32_t)qn_max_i64(1, most * windows / (4 * 2048 * processors));
+  const int64_t cells[4] = { vectors, p->out[2], qn_ceil_div(most, p->band), p->out[1] };
+  return pool_units(p, cells);
+}
 
 template <int dtype, int how> static pool_kernel gather_of(bool channels)
 {
@@ -157,6 +240,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int v = dx->dtype == QN_F32 ? 4 : 8, how = s.of.y >= 0 ? LP : s.of.x >= 0 ? BY_X : BY_PLACE;
   if (how == LP && p->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);
   const bool channels = gradient_channels(&s, r) > 1;
+  if (channels && p->average && p->adaptive && p->flat && p->out[1] <= p->in[1] && p->out[2] <= p->in[2]) {
+    if (!units_of_plates(p, p->c / v, r->device->units)) return qn_refuse(out, "fewer than 2^31 cells", "dx", "", "%s", "more");
+    s.kernel = cuda_by_dtype(p->dtype, [](auto dtype) { return (pool_kernel)pool_plates<dtype()>; });
+    return pool_keep(&s, p->units, THREADS, 4000, out);
+  }
   bool columns = s.of.x < 0 && p->in[2] % v == 0 && p->dx_stride[4] == 1 && dx->align >= 16;
   for (int d = 0; d < 4; d++) columns &= p->dx_stride[d] % v == 0;
   p->channels_last = dx->dim[1] > 1 && dx->stride[1] == 1 && !columns;

@@ -9,12 +9,16 @@
  *   other_windows: any window, separably: first each row of x to the columns of outputs (up to 32 lanes share a long row), then the
  *     rows of each output.
  *   wide_windows: the same at stride 1, SWEEP outputs a thread (pool.cuh).
+ *   whole_windows: one window that is all of a small plane; a thread reduces one.
  * Refused: windows over several planes, rows too wide for shared memory. */
 #include <cuda_pipeline_primitives.h>
 #include "pool.cuh"
 #include "kit/words.cuh"
 
-enum { THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10, WIDE = -1 /* as SIZE */ };
+/* WHOLE: threads, and planes, of a block of whole_windows; WHOLE_MOST: bytes of a plane; WIDE, ALL: as SIZE */
+enum {
+  THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10, WHOLE = 64, WHOLE_MOST = 1024, WIDE = -1, ALL = -2
+};
 enum { MAX, MAX_INDEX, AVERAGE };
 
 struct planes : pool {                    /* depth is folded away: in[0] is 1 */
@@ -193,8 +197,31 @@ __device__ __forceinline__ void wide_windows(const planes &p, const stored<dtype
   }
 }
 
-template <int dtype, int mode, int SIZE, int STEP> __global__ void __launch_bounds__(THREADS) pool_planes(const __grid_constant__ planes p)
+/* Planes of whole 16-byte words are left to others: here their lanes would meet in few banks. */
+template <int dtype, int mode>
+__device__ __forceinline__ void whole_windows(const planes &p, const stored<dtype> *s, uint32_t plane0, int n)
 {
+  const int size = p.in[1] * p.in[2], k = threadIdx.x;
+  if (k >= n) return;
+  s += k * size;
+  found<mode> f[BATCH];
+#pragma unroll 2
+  for (int i = 0; i < size; i += BATCH)
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      if (i + b >= size) break;
+      f[b].take(edge_load<dtype>(s, i + b), 0);
+    }
+  f[0].take(f[1].v, 0), f[2].take(f[3].v, 0), f[0].take(f[2].v, 0);
+  const float v = f[0].v;
+  edge_store<dtype>(p.y, plane0 + k, mode == AVERAGE ? mended<dtype>(p, plane0 + k, 0, 0, v / (float)size) : v);
+}
+
+template <int size> constexpr int threads_of = size == ALL ? WHOLE : THREADS;
+template <int dtype, int mode, int SIZE, int STEP>
+__global__ void __launch_bounds__(threads_of<SIZE>) pool_planes(const __grid_constant__ planes p)
+{
+  constexpr int threads = threads_of<SIZE>;
   extern __shared__ uint4 stage[];
   typedef stored<dtype> T;
   constexpr int E = 16 / sizeof(T);
@@ -211,17 +238,18 @@ template <int dtype, int mode, int SIZE, int STEP> __global__ void __launch_boun
   int vectors = (int)((plane + (int64_t)last * p.in[2] - begin + E - 1) / E);
   const int whole = (int)min((int64_t)vectors, (p.total - begin) / E);
   const uint4 *x = (const uint4 *)((const stored<dtype> *)p.x + begin);
-  for (int i = threadIdx.x; i < whole; i += THREADS) __pipeline_memcpy_async(&stage[i], &x[i], 16);
+  for (int i = threadIdx.x; i < whole; i += threads) __pipeline_memcpy_async(&stage[i], &x[i], 16);
   __pipeline_commit();
 #pragma unroll 1
   /* the tail of x that is no whole vector */
-  for (int64_t j = whole < vectors ? begin + (int64_t)whole * E + threadIdx.x : p.total; j < p.total; j += THREADS)
+  for (int64_t j = whole < vectors ? begin + (int64_t)whole * E + threadIdx.x : p.total; j < p.total; j += threads)
     ((T *)stage)[j - begin] = ((const stored<dtype> *)p.x)[j];
   __pipeline_wait_prior(0);
   __syncthreads();
   const stored<dtype> *s = (const stored<dtype> *)stage + (from - begin) - (int64_t)first * p.in[2];
   const int lines = p.bands > 1 ? last - first : p.in[1];
-  if constexpr (SIZE == WIDE) wide_windows<dtype, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
+  if constexpr (SIZE == ALL) whole_windows<dtype, mode>(p, s, plane0, n);
+  else if constexpr (SIZE == WIDE) wide_windows<dtype, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
   else if constexpr (SIZE != 0) small_windows<dtype, mode, SIZE, STEP>(p, s, plane0, n, o0, rows, first + lines);
   else other_windows<dtype, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
 }
@@ -235,10 +263,19 @@ static int small_window(const pool &p)
   const int small = 10 * p.size[1] + p.step[1];
   return square && (small == 32 || small == 31 || small == 22) ? small : 0;
 }
-template <int dtype, int mode> static pool_kernel choose_window(const planes &p, bool wide)
+/* Does whole_windows take it? */
+static bool whole_window(const pool &p)
+{
+  bool all = true;
+  for (int d = 1; d < 3; d++)
+    all &= p.size[d] == p.in[d] && p.out[d] == 1 && !p.before[d] && (p.in[d] == 1 || p.dilation[d] == 1) && !(p.include_pad && p.after[d]);
+  const int64_t bytes = (int64_t)p.in[1] * p.in[2] * qn_kit_bytes(p.dtype);
+  return all && bytes <= WHOLE_MOST && bytes % 16;
+}
+template <int dtype, int mode> static pool_kernel choose_window(const planes &p, bool wide, bool whole)
 {
   if constexpr (mode != MAX_INDEX)
-    if (wide) return (pool_kernel)pool_planes<dtype, mode, WIDE, 1>;
+    if (wide || whole) return whole ? (pool_kernel)pool_planes<dtype, mode, ALL, 1> : (pool_kernel)pool_planes<dtype, mode, WIDE, 1>;
   switch (small_window(p)) {
   case 32: return (pool_kernel)pool_planes<dtype, mode, 3, 2>;
   case 31: return (pool_kernel)pool_planes<dtype, mode, 3, 1>;
@@ -266,12 +303,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.count = (uint32_t)count;
 
   /* Choose planes a block, or output rows a band. result: bytes of row results for a row of x. */
-  int64_t esize = qn_kit_bytes(p.dtype), line = p.in[2] * esize, result = small_window(p) ? 0 : p.out[2] * (index ? 8 : 4);
+  const bool whole = !index && whole_window(p);
+  int64_t esize = qn_kit_bytes(p.dtype), line = p.in[2] * esize, result = whole || small_window(p) ? 0 : p.out[2] * (index ? 8 : 4);
   int64_t reach = (int64_t)(p.size[1] + p.adaptive - 1) * p.dilation[1] + 1;
   int64_t units = 2 * r->device->units, most = qn_min_i64(STAGE_MOST, cuda_room(r)) - 48, lines = p.in[1];
   p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64((result ? STAGE : STAGE / 2) / (lines * (line + result)), qn_ceil_div(count, units)));
-  bool wide = sweep_takes(p) && !index;
+  bool wide = sweep_takes(p) && !index && !whole;
   if (wide) p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64(p.per_block, count / (5 * r->device->units)));
+  if (whole) p.per_block = lines * line * WHOLE <= 40 << 10 ? WHOLE : WHOLE / 2;
   p.bands = 1, p.band = p.out[1];
   if (lines * (line + result) > STAGE) {
     int64_t band = (STAGE / (line + result) - reach) / p.step[1] + 1;
@@ -296,11 +335,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "x", "", "%s", "more");
   s.shared = (uint32_t)shared;
   s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) {
-    return average ? choose_window<dtype(), AVERAGE>(p, wide)
-         : index   ? choose_window<dtype(), MAX_INDEX>(p, wide)
-                   : choose_window<dtype(), MAX>(p, wide);
+    return average ? choose_window<dtype(), AVERAGE>(p, wide, whole)
+         : index   ? choose_window<dtype(), MAX_INDEX>(p, wide, whole)
+                   : choose_window<dtype(), MAX>(p, wide, whole);
   });
-  return pool_keep(&s, THREADS * (int64_t)blocks, THREADS, 1500, out);
+  const int threads = whole ? WHOLE : THREADS;
+  return pool_keep(&s, threads * (int64_t)blocks, threads, whole ? 3000 : 1500, out);
 }
 
 static const qn_engine row[] = { POOL_ROWS(planes, "planes", prepare) };

@@ -7,16 +7,19 @@
  *
  * strips: 2x2 or 3x3 windows, known at compile time: each row of x is reduced once to the V / STEP windows over it, and combined
  *   for the rows of outputs that the thread has.
- * tiles: windows that tile the plane, V 2^k columns wide: 2^k neighbouring lanes combine by shuffles. Windows may be deep.
+ * tiles: windows that tile the plane, V 2^k columns wide: 2^k neighbouring lanes combine by shuffles. Windows may be deep; a
+ *   thread has several of those that are one row.
  * Refused: odd widths, dilation, unequal adaptive windows; strips with indices. */
 #include "pool.cuh"
 
 enum { MAX, MAX_INDEX, AVERAGE, NORM };
-enum { THREADS = 128, TILE_BATCH = 8, DEEP_MOST = 16 };     /* tiles: rows in flight; rows of a deep window */
+/* tiles: rows in flight; windows of a thread; rows of a deep window */
+enum { THREADS = 128, TILE_BATCH = 8, SEVERAL = 4, DEEP_MOST = 16 };
 
 struct strips : pool {                    /* depth is folded away (in[0] is 1), except in tiles */
   int32_t  vectors;                       /* of a row */
   int32_t  lanes, lane_bits, lines;       /* tiles: vectors of a window's row, a power of two; rows of a window */
+  int32_t  each;                          /* tiles: windows of a thread */
   int32_t  whole, even;  /* strips: a thread's outputs of a row are stored as one vector; all windows have the same divisor */
   float    share;                         /* 1 / divisor, valid if even */
   uint32_t threads;
@@ -210,58 +213,73 @@ __device__ __forceinline__ void join_taps(float &v, int &tap, float a, int other
   if (same ? other < tap : a > v || a != a) v = a, tap = other;
 }
 
-/* The slices of a deep window are in[1] rows apart. */
-template <int dtype, int mode, int V> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ strips p)
+/* TILES: windows a thread handles, THREADS apart; more than one only for one-row windows. The slices of a deep window are in[1]
+ * rows apart. */
+template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ strips p)
 {
-  /* clamped, not returned: all lanes take part in the shuffles */
-  const uint32_t thread = min(blockIdx.x * THREADS + threadIdx.x, p.threads - 1), q = cuda_quotient(thread, p.by_vectors),
-                 k = cuda_quotient(q, p.by_bands);
-  const int vector = (int)(thread - q * p.vectors), o = (int)(q - k * p.out[1]);
-  const char *const at = (const char *)p.x + (((int64_t)k * p.size[0] * p.in[1] + o * p.size[1]) * p.in[2] + vector * V) * bytes_of<dtype>;
-  float f[V];
-  int row[V];                             /* of each column's maximum */
+  constexpr int LINES = TILES > 1 ? 1 : TILE_BATCH;       /* rows in flight */
+  const int lines = TILES > 1 ? 1 : p.lines;
+  uint32_t q[TILES], k[TILES];
+  int vector[TILES], o[TILES], row[TILES][V];             /* row: of each column's maximum */
+  const char *at[TILES];
+  float f[TILES][V];
 #pragma unroll
-  for (int j = 0; j < V; j++) f[j] = nothing<mode>(), row[j] = 0;
+  for (int t = 0; t < TILES; t++) {
+    /* clamped, not returned: all lanes take part in the shuffles */
+    const uint32_t thread = min((blockIdx.x * TILES + t) * THREADS + threadIdx.x, p.threads - 1);
+    q[t] = cuda_quotient(thread, p.by_vectors), k[t] = cuda_quotient(q[t], p.by_bands);
+    vector[t] = (int)(thread - q[t] * p.vectors), o[t] = (int)(q[t] - k[t] * p.out[1]);
+    at[t] = (const char *)p.x + (((int64_t)k[t] * p.size[0] * p.in[1] + o[t] * p.size[1]) * p.in[2] + vector[t] * V) * bytes_of<dtype>;
+#pragma unroll
+    for (int j = 0; j < V; j++) f[t][j] = nothing<mode>(), row[t][j] = 0;
+  }
 #pragma unroll 1
-  for (int r = 0; r < p.lines; r += TILE_BATCH) {
-    bits<dtype, V> b[TILE_BATCH];
+  for (int r = 0; r < lines; r += LINES) {
+    bits<dtype, V> b[TILES][LINES];
 #pragma unroll
-    for (int i = 0; i < TILE_BATCH; i++)
-      if (r + i < p.lines) b[i].load(at, (r + i + (int)cuda_quotient(r + i, p.by_high) * (p.in[1] - p.size[1])) * p.in[2]);
+    for (int t = 0; t < TILES; t++)
 #pragma unroll
-    for (int i = 0; i < TILE_BATCH; i++)
-      if (r + i < p.lines)
+      for (int i = 0; i < LINES; i++)
+        if (r + i < lines) b[t][i].load(at[t], (r + i + (int)cuda_quotient(r + i, p.by_high) * (p.in[1] - p.size[1])) * p.in[2]);
 #pragma unroll
-        for (int j = 0; j < V; j++) {
-          const float a = b[i].get(j);
-          if (mode != MAX_INDEX) f[j] = taken<mode>(f[j], a);
-          else if (a > f[j] || (a != a && f[j] == f[j])) f[j] = a, row[j] = r + i;
-        }
+    for (int t = 0; t < TILES; t++)
+#pragma unroll
+      for (int i = 0; i < LINES; i++)
+        if (r + i < lines)
+#pragma unroll
+          for (int j = 0; j < V; j++) {
+            float a = b[t][i].get(j);
+            if (mode != MAX_INDEX) f[t][j] = taken<mode>(f[t][j], a);
+            else if (a > f[t][j] || (a != a && f[t][j] == f[t][j])) f[t][j] = a, row[t][j] = r + i;
+          }
   }
-  const int across = p.size[2], first = (vector & (p.lanes - 1)) * V;
-  float v = f[0];
-  int tap = row[0] * across + first;
-  if (mode == MAX_INDEX) {
 #pragma unroll
-    for (int j = 1; j < V; j++) join_taps(v, tap, f[j], row[j] * across + first + j);
-    for (int apart = 1; apart < p.lanes; apart *= 2) {
-      const float a = __shfl_down_sync(~0u, v, apart);
-      join_taps(v, tap, a, __shfl_down_sync(~0u, tap, apart));
+  for (int t = 0; t < TILES; t++) {
+    const int across = p.size[2], first = (vector[t] & (p.lanes - 1)) * V;
+    float v = f[t][0];
+    int tap = row[t][0] * across + first;
+    if (mode == MAX_INDEX) {
+#pragma unroll
+      for (int j = 1; j < V; j++) join_taps(v, tap, f[t][j], row[t][j] * across + first + j);
+      for (int apart = 1; apart < p.lanes; apart *= 2) {
+        float a = __shfl_down_sync(~0u, v, apart);
+        join_taps(v, tap, a, __shfl_down_sync(~0u, tap, apart));
+      }
+    } else {
+#pragma unroll
+      for (int j = 1; j < V; j++) v = taken<mode>(v, f[t][j]);
+      for (int apart = 1; apart < p.lanes; apart *= 2) v = taken<mode>(v, __shfl_down_sync(~0u, v, apart));
     }
-  } else {
-#pragma unroll
-    for (int j = 1; j < V; j++) v = taken<mode>(v, f[j]);
-    for (int apart = 1; apart < p.lanes; apart *= 2) v = taken<mode>(v, __shfl_down_sync(~0u, v, apart));
+    if (first) continue;
+    if (mode == AVERAGE) v *= p.share;
+    if (mode == AVERAGE && pool_far<dtype>(v))
+      v = pool_far_mean(p, (int64_t)k[t] * p.size[0] * p.in[1] * p.in[2], 0, o[t], vector[t] >> p.lane_bits);
+    const int64_t to = (int64_t)q[t] * p.out[2] + (vector[t] >> p.lane_bits);
+    element_put<dtype>(p.y, to, closed<dtype>(v));
+    if (mode != MAX_INDEX) continue;
+    int r = tap / across, place = (o[t] * p.size[1] + r) * p.in[2] + vector[t] * V + tap - r * across;
+    element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype == QN_U8 ? tap : place);
   }
-  if (first) return;
-  if (mode == AVERAGE) v *= p.share;
-  if (mode == AVERAGE && pool_far<dtype>(v))
-    v = pool_far_mean(p, (int64_t)k * p.size[0] * p.in[1] * p.in[2], 0, o, vector >> p.lane_bits);
-  const int64_t to = (int64_t)q * p.out[2] + (vector >> p.lane_bits);
-  element_put<dtype>(p.y, to, closed<dtype>(v));
-  if (mode != MAX_INDEX) return;
-  const int r = tap / across, place = (o * p.size[1] + r) * p.in[2] + vector * V + tap - r * across;
-  element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype == QN_U8 ? tap : place);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
@@ -278,11 +296,11 @@ template <int dtype, int mode, int V> static pool_kernel choose_window(const str
   }
   return nullptr;
 }
-template <int dtype, int V> static pool_kernel choose_tiles(int mode)
+template <int dtype, int V, int TILES> static pool_kernel choose_tiles(int mode)
 {
-  return mode == AVERAGE ? (pool_kernel)pool_tiles<dtype, AVERAGE, V>
-       : mode == MAX     ? (pool_kernel)pool_tiles<dtype, MAX, V>
-                         : (pool_kernel)pool_tiles<dtype, MAX_INDEX, V>;
+  return mode == AVERAGE ? (pool_kernel)pool_tiles<dtype, AVERAGE, V, TILES>
+       : mode == MAX     ? (pool_kernel)pool_tiles<dtype, MAX, V, TILES>
+                         : (pool_kernel)pool_tiles<dtype, MAX_INDEX, V, TILES>;
 }
 /* Do the windows tile the plane, with rows of a power of two of vectors? */
 static bool takes_tiles(const pool &p, int V, int mode)
@@ -292,7 +310,8 @@ static bool takes_tiles(const pool &p, int V, int mode)
   for (int d = 0; d < 3; d++) side_by_side &= (p.step[d] == p.size[d] || p.out[d] == 1) && p.in[d] == p.out[d] * p.size[d] && !p.before[d];
   return side_by_side && p.size[2] % V == 0 && lanes <= 32 && !(lanes & (lanes - 1));
 }
-template <int dtype> static pool_kernel choose(strips *p, int mode)
+/* many: more vectors than the device holds threads. */
+template <int dtype> static pool_kernel choose(strips *p, int mode, bool many)
 {
   constexpr int wide = vector_per_16<dtype>;
   const bool deep = p->size[0] > 1, tiles = takes_tiles(*p, wide, mode), narrow = deep && !tiles;
@@ -302,8 +321,9 @@ template <int dtype> static pool_kernel choose(strips *p, int mode)
   p->vectors = p->in[2] / V;
   p->lanes = tiles || narrow ? p->size[2] / V : 0;
   while (1 << p->lane_bits < p->lanes) p->lane_bits++;
-  if (narrow) return mode == AVERAGE ? (pool_kernel)pool_tiles<dtype, AVERAGE, 2> : (pool_kernel)pool_tiles<dtype, MAX, 2>;
-  if (tiles) return choose_tiles<dtype, wide>(mode);
+  p->each = many && tiles && p->lines == 1 ? SEVERAL : 1;
+  if (narrow) return mode == AVERAGE ? (pool_kernel)pool_tiles<dtype, AVERAGE, 2, 1> : (pool_kernel)pool_tiles<dtype, MAX, 2, 1>;
+  if (tiles) return p->each > 1 ? choose_tiles<dtype, wide, SEVERAL>(mode) : choose_tiles<dtype, wide, 1>(mode);
   if (mode == MAX_INDEX) return nullptr;
   if (V == wide)
     return mode == AVERAGE ? choose_window<dtype, AVERAGE, wide>(*p)
@@ -331,7 +351,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int mode = lp ? NORM : p.average ? AVERAGE : index ? MAX_INDEX : MAX;
   p.lines = p.size[0] * p.size[1];
   const int64_t elements = qn_elements(&r->value[s.of.x]);
-  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return choose<dtype()>(&p, mode); });
+  const bool many = elements * qn_kit_bytes(p.dtype) / 16 > 2048 * (int64_t)r->device->units;
+  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return choose<dtype()>(&p, mode, many); });
   if (!s.kernel)
     return qn_refuse(
         out, "an even width, and small windows (of maxima without indices) or windows side by side that are a power of two of vectors wide",
@@ -348,7 +369,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.share = 1 / ((float)p.lines * (float)p.size[2]);
   p.even = pool_even(&p);
   p.whole = !p.lanes && p.out[2] == p.vectors * outputs;
-  return pool_keep(&s, p.threads, THREADS, 2400, out);
+  return pool_keep(&s, qn_ceil_div(p.threads, p.each), THREADS, 2400, out);
 }
 
 static const qn_engine row[] = { POOL_ROWS(strips, "strips", prepare), pool_row<strips>("strips", QN_OP_POOL_LP, prepare) };

@@ -6,8 +6,8 @@
  *
  * pool_vector: any window. A thread takes V channels of one output (channels last), or one output element (any other layout),
  *   with 32-bit index arithmetic. Neighbouring threads are neighbours in memory; overlapping windows hit the caches.
- * pool_small, channels last: 3x3 windows, stride 1 or 2, and 2x2, stride 2; of lp, stride 2 and p of 2 or 3. A thread walks down a
- *   column of windows and reduces each row of taps once.
+ * pool_small, channels last: 3x3 windows, stride 1 or 2, and 2x2, stride 2. A thread walks down a column of windows and reduces each
+ *   row of taps once. pool_powers: the same of lp, for stride 2 and p of 2 or 3.
  * pool_sweeps, channels last: large windows of stride 1, separably: rows are reduced into shared memory, then its columns into
  *   outputs.
  * Refused: lp powers above 64. */
@@ -18,24 +18,24 @@ enum { MAX, MAX_INDEX, AVERAGE, SQUARES, CUBES, POWERS, THREADS = 128, BLOCK = 4
 
 /* The reduction of a window's taps so far, for V channels; tap: -1 until one was seen; MAX_INDEX: the maximum's; most: lp: the largest. */
 template <int V, int mode> struct found {
-  float v[V], most[mode >= SQUARES ? V : 1];
+  float v[V], most[mode == POWERS ? V : 1];
   int   tap[mode == MAX_INDEX ? V : 1];
 
   __device__ __forceinline__ found()
   {
 #pragma unroll
     for (int i = 0; i < V; i++)
-      v[i] = mode >= AVERAGE ? 0.f : -INFINITY, most[mode >= SQUARES ? i : 0] = 0, tap[mode == MAX_INDEX ? i : 0] = -1;
+      v[i] = mode >= AVERAGE ? 0.f : -INFINITY, most[mode == POWERS ? i : 0] = 0, tap[mode == MAX_INDEX ? i : 0] = -1;
   }
   __device__ __forceinline__ void take(const float (&a)[V], int at, float p = 0)
   {
-    if constexpr (mode >= SQUARES) {
+    if constexpr (mode == POWERS) {
       float t[V];
 #pragma unroll
       for (int i = 0; i < V; i++) t[i] = fabsf(a[i]), most[i] = larger(most[i], t[i]);
-      if (mode == POWERS) lp_power(t, p);
+      lp_power(t, p);
 #pragma unroll
-      for (int i = 0; i < V; i++) v[i] += mode == SQUARES ? t[i] * t[i] : mode == CUBES ? t[i] * t[i] * t[i] : t[i];
+      for (int i = 0; i < V; i++) v[i] += t[i];
     } else
 #pragma unroll
       for (int i = 0; i < V; i++)
@@ -51,9 +51,6 @@ template <int V, int mode> struct found {
 #pragma unroll
       for (int i = 0; i < V; i++)
         if (b.tap[i] >= 0 && (tap[i] < 0 || b.v[i] > v[i] || (b.v[i] != b.v[i] && v[i] == v[i]))) v[i] = b.v[i], tap[i] = from + b.tap[i];
-    } else if constexpr (mode >= SQUARES) {
-#pragma unroll
-      for (int i = 0; i < V; i++) v[i] += b.v[i], most[i] = larger(most[i], b.most[i]);
     } else if (b.tap[0] >= 0) {
       take(b.v, 0);
     }
@@ -91,19 +88,13 @@ static __device__ __noinline__ float scaled(const pool &p, const place &at, cons
   return unit.back(lp_root(sum, p.p));
 }
 
-/* For t in LP_LEAST..inf. In 16-bit dtypes the error of exp2(log2(t) / 3), about 2^-18, does not show. */
-template <int whole, int mode> __device__ __forceinline__ float root_of(float t, float p)
-{
-  return mode == SQUARES ? sqrtf(t) : mode == CUBES && whole != QN_F32 ? exp2f(__log2f(t) * (1 / 3.f)) : lp_root(t, p);
-}
-template <int V, int mode, int whole>
-__device__ __forceinline__ void norms(const pool &p, const place &at, const window &w, found<V, mode> &f)
+template <int V, int mode> __device__ __forceinline__ void norms(const pool &p, const place &at, const window &w, found<V, mode> &f)
 {
   bool plain = true;
 #pragma unroll
   for (int i = 0; i < V; i++) {
     plain &= f.most[i] == 0 || (f.v[i] > LP_LEAST && f.v[i] < INFINITY);
-    f.v[i] = f.most[i] == 0 ? 0 : root_of<whole, mode>(f.v[i], p.p);
+    f.v[i] = f.most[i] == 0 ? 0 : lp_root(f.v[i], p.p);
   }
   if (plain) return;
   place one = at;
@@ -127,7 +118,7 @@ __device__ __forceinline__ void put(const pool &p, const place &at, const window
       return pool_far_mean(p, plane + i * p.x_stride[1], at.o[0], at.o[1], at.o[2]);
     });
   }
-  if constexpr (mode >= SQUARES) norms<V, mode, whole>(p, at, w, f);
+  if constexpr (mode == POWERS) norms(p, at, w, f);
   int64_t to = at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
   if (whole) vector_store_whole<whole ? whole : QN_F32>(f.v, p.y, to);
   else element_store(p.y, to, dtype3(p.dtype), f.v[0]);
@@ -253,6 +244,97 @@ pool_small(const __grid_constant__ pool p)
   }
 }
 
+/* ---- lp of small windows, channels last ------------------------------------------------------------------------- */
+
+enum { POWER_BLOCKS = 4 };                /* resident on an SM */
+
+/* For t in LP_LEAST..inf. In 16-bit dtypes the error of exp2(log2(t) / 3), about 2^-18, does not show. */
+template <int whole, int mode> __device__ __forceinline__ float root_of(float t)
+{
+  return mode == SQUARES ? sqrtf(t) : whole != QN_F32 ? exp2f(__log2f(t) * (1 / 3.f)) : cbrtf(t);
+}
+
+/* SIZE x SIZE windows of stride STEP: a thread walks down a column of windows and keeps the row sums that the next window shares.
+ * The rows of the next window are in flight while those of one are summed. */
+template <int whole, int mode, int SIZE, int STEP>
+__global__ void __launch_bounds__(THREADS, POWER_BLOCKS) pool_powers(const __grid_constant__ pool p)
+{
+  constexpr int V = vector_per_16<whole>, KEPT = SIZE - STEP;
+  const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
+  if (unit >= p.units) return;
+  place at = place_of<V>(p, unit);
+  at.o[1] *= p.band;
+  const int end = min(at.o[1] + p.band, p.out[1]), x0 = at.o[2] * STEP - p.before[2];
+  int y = at.o[1] * STEP - p.before[1];
+  const int64_t base = at.n * p.x_stride[0] + at.c + x0 * p.x_stride[4];
+  int64_t to = at.n * p.y_stride[0] + at.c + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
+  struct line { float sum[V]; uint4 any; };               /* any: the taps OR-ed together; 0 but for signs if all taps are 0 */
+  const auto load = [&](uint4 (&q)[SIZE], int row) {
+#pragma unroll
+    for (int c = 0; c < SIZE; c++) {
+      q[c] = make_uint4(0, 0, 0, 0);
+      if ((unsigned)row < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2])
+        q[c] = *vector_place<whole>(p.x, base + row * p.x_stride[3] + c * p.x_stride[4]);
+    }
+  };
+  const auto join = [&](const uint4 (&q)[SIZE]) {
+    line l = {};
+#pragma unroll
+    for (int c = 0; c < SIZE; c++) {
+      float v[V];
+      vector_open<whole>(v, 0, q[c]);
+      l.any.x |= q[c].x, l.any.y |= q[c].y, l.any.z |= q[c].z, l.any.w |= q[c].w;
+#pragma unroll
+      for (int i = 0; i < V; i++) l.sum[i] += mode == SQUARES ? v[i] * v[i] : v[i] * v[i] * fabsf(v[i]);
+    }
+    return l;
+  };
+  line kept[KEPT ? KEPT : 1];
+#pragma unroll
+  for (int r = 0; r < KEPT; r++) {
+    uint4 q[SIZE];
+    load(q, y + r);
+    kept[r] = join(q);
+  }
+  uint4 q[STEP][SIZE];
+#pragma unroll
+  for (int r = 0; r < STEP; r++) load(q[r], y + KEPT + r);
+#pragma unroll 1
+  for (; at.o[1] < end; at.o[1]++, y += STEP, to += p.y_stride[3]) {
+    line all[SIZE];
+#pragma unroll
+    for (int r = 0; r < SIZE; r++) all[r] = r < KEPT ? kept[r < KEPT ? r : 0] : join(q[r < KEPT ? 0 : r - KEPT]);
+    if (at.o[1] + 1 < end)
+#pragma unroll
+      for (int r = 0; r < STEP; r++) load(q[r], y + STEP + KEPT + r);
+    float sum[V];
+    uint32_t any[4] = {};
+    bool plain = true;
+#pragma unroll
+    for (int r = 0; r < SIZE; r++) any[0] |= all[r].any.x, any[1] |= all[r].any.y, any[2] |= all[r].any.z, any[3] |= all[r].any.w;
+#pragma unroll
+    for (int i = 0; i < V; i++) {
+      sum[i] = all[0].sum[i];
+#pragma unroll
+      for (int r = 1; r < SIZE; r++) sum[i] += all[r].sum[i];
+      const uint32_t bits = V == 4 ? any[i % 4] & 0x7fffffffu : any[i / 2 % 4] & 0x7fffu << i % 2 * 16;
+      plain &= bits == 0 || (sum[i] > LP_LEAST && sum[i] < INFINITY);
+      sum[i] = bits == 0 ? 0 : root_of<whole, mode>(sum[i]);
+    }
+#pragma unroll
+    for (int r = 0; r < KEPT; r++) kept[r] = all[STEP + r];
+    vector_store_whole<whole>(sum, p.y, to);
+    if (plain) continue;
+    place one = at;
+    const window w = window_of(p, at.o);
+#pragma unroll 1
+    for (int i = 0; i < V; i++, one.c++) {
+      float v[1] = { scaled(p, one, w) };
+      vector_store(v, p.y, p.dtype, to + i, 1, 1);
+    }
+  }
+}
+
 /* ---- large windows of stride 1, channels last -------------------------------------------------------------------- */
 
 /* A block has a band of rows of y for a few vectors of channels. It reduces each row of x along the row for every column of y,
@@ -363,6 +445,20 @@ static int64_t large_choose(pool *p, int64_t bytes, int64_t units)
   return best;
 }
 
+/* Rows of outputs a thread of pool_powers has, so that the blocks make whole waves; across: threads beside one another. */
+static int32_t powers_band(const pool &p, int64_t across, int64_t processors)
+{
+  double least = INFINITY;
+  int32_t best = 0;
+  for (int64_t band = 2; band <= 16; band++) {
+    const int64_t blocks = qn_ceil_div(across * qn_ceil_div(p.out[1], band), (int64_t)THREADS);
+    /* rows of x read one after the other */
+    const double cost = (double)qn_ceil_div(blocks, POWER_BLOCKS * processors) * (double)(band * p.step[1] + p.size[1] - p.step[1]);
+    if (cost < least) least = cost, best = (int32_t)band;
+  }
+  return best;
+}
+
 template <int V, int whole> static pool_kernel any_of(int mode)
 {
   return mode == POWERS      ? (pool_kernel)pool_vector<V, POWERS, whole>
@@ -374,7 +470,7 @@ template <int whole, int SIZE, int STEP> static pool_kernel small_of(int mode)
 {
   if constexpr (STEP == 2)
     if (mode >= SQUARES)
-      return mode == SQUARES ? (pool_kernel)pool_small<SQUARES, whole, SIZE, STEP> : (pool_kernel)pool_small<CUBES, whole, SIZE, STEP>;
+      return mode == SQUARES ? (pool_kernel)pool_powers<whole, SQUARES, SIZE, STEP> : (pool_kernel)pool_powers<whole, CUBES, SIZE, STEP>;
   return mode == AVERAGE     ? (pool_kernel)pool_small<AVERAGE, whole, SIZE, STEP>
          : mode == MAX_INDEX ? (pool_kernel)pool_small<MAX_INDEX, whole, SIZE, STEP>
                              : (pool_kernel)pool_small<MAX, whole, SIZE, STEP>;
@@ -417,7 +513,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     const int64_t across = (int64_t)p.n * p.groups * p.out[2];
     const int64_t held = (small == 31 && !indices ? small_resident(x->dtype) * THREADS : 2048) * (int64_t)r->device->units;
     const int64_t bands = qn_min_i64(qn_ceil_div(p.out[1], 2), qn_max_i64(qn_ceil_div(p.out[1], 8), held / across));
-    p.band = (int32_t)qn_ceil_div(p.out[1], bands);
+    p.band = lp ? powers_band(p, across, r->device->units) : (int32_t)qn_ceil_div(p.out[1], bands);
     const int32_t cells[3] = { 1, (int32_t)qn_ceil_div(p.out[1], p.band), p.out[2] };
     pool_units(&p, v, cells);
   }
