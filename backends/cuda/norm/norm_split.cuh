@@ -267,7 +267,7 @@ __device__ __forceinline__ void take_vectors(const split &s, const place &g, uin
     }
   } else {                                /* as moments_add, for one group */
     float v[V], s1 = 0, s2 = 0, more = 0;
-    if (s.centred && count == 0) l.x[0].open(v), a = v[0];
+    if (s.centred && count == 0) l.x[0].open(v), a = n[0] > 2 ? middle(v[0], v[1], v[2]) : v[0];
     float from = fabsf(a) < INFINITY ? a : 0;
 #pragma unroll
     for (int k = 0; k < B; k++) {

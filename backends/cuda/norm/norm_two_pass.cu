@@ -65,13 +65,15 @@ __global__ void __launch_bounds__(threads < 256 ? 256 : threads) read_twice(cons
     unit = FAR_UNIT;
   }
   const float rstd = 1 / sqrtf(m.squares / (float)a.length + a.eps * unit * unit);
-  if (t == 0) a.put(MEAN, row, m.mean / unit), a.put(RSTD, row, rstd * unit);
+  float mean = m.mean / unit, factor = rstd * unit;
+  if (t == 0) a.put(MEAN, row, mean), a.put(RSTD, row, factor);
+  unit = far_unit(mean, factor);          /* of x as it is: the unit of squares would cost small elements their digits */
 #pragma unroll 1
   for (int64_t at = t * V; at < a.length; at += threads * V) {
     const int j = (int)at, n = (int)min((int64_t)V, a.length - at);
     eight v = load_any(a, X, x, j, n);
 #pragma unroll
-    for (int i = 0; i < V; i++) v.v[i] = (v.v[i] * unit - m.mean) * rstd;
+    for (int i = 0; i < V; i++) v.v[i] = far_normalized(v.v[i], unit, mean, factor);
     if (a.p[SCALE]) {
       const eight w = load_any(a, SCALE, scale, j, n);
 #pragma unroll
