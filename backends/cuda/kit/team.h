@@ -14,7 +14,7 @@ typedef struct cuda_team {
   int32_t  turns;                         /* buffers: item i uses number i % turns */
   bool     cluster;
   int32_t  totals;                        /* 1: one more row, for values of all parts combined; else 0 */
-  void    *told;                          /* global memory: [teams, turns, parts + totals, each] words of 16 bytes; then [teams] counters */
+  void    *published;                     /* global memory: [teams, turns, parts + totals, each] words of 16 bytes; then [teams] counters */
 } cuda_team;
 
 #ifdef __CUDACC__

@@ -20,10 +20,10 @@ enum { THREADS = 512 };
 template <bool stream> constexpr int chunks_of = stream ? 4 : 2;         /* commit groups of a thread's copies */
 
 /* Exchange of each group's statistics between the blocks of a cluster: an mbarrier of each block counts the bytes. All threads
- * call, except tell. */
-struct meeting {
+ * call, except publish. */
+struct cluster_exchange {
   const bands &a;
-  float4  *heard;                         /* [parts, groups] */
+  float4  *received;                      /* [parts, groups] */
   uint32_t bar;
 
   /* Initialises the mbarrier; before the loads, which then hide the wait in ready(). */
@@ -47,13 +47,13 @@ struct meeting {
 #endif
   }
   /* Sends the block's values of group g to all blocks; `width` neighbouring threads, a power of 2. */
-  __device__ __forceinline__ void tell(int rank, int g, float x, float y, float z, int width) const
+  __device__ __forceinline__ void publish(int rank, int g, float x, float y, float z, int width) const
   {
     const int first = threadIdx.x & (width - 1);
-    if (a.parts == 1 && first == 0) heard[g] = make_float4(x, y, z, 0);
+    if (a.parts == 1 && first == 0) received[g] = make_float4(x, y, z, 0);
 #if __CUDA_ARCH__ >= 900
     for (int to = first; a.parts > 1 && to < a.parts; to += width)
-      cluster_send(cluster_address(shared_address(heard + rank * a.groups + g), to), x, y, z, 0, cluster_address(bar, to));
+      cluster_send(cluster_address(shared_address(received + rank * a.groups + g), to), x, y, z, 0, cluster_address(bar, to));
 #endif
   }
   __device__ __forceinline__ void wait() const
@@ -82,27 +82,28 @@ template <bool stream, int unroll, class F> __device__ __forceinline__ void over
 }
 
 /* Shared memory behind the words. Parameters are kept by entry: of each group (stream, two items in turn), or of each element of a line. */
-struct board {
+struct block_memory {
   float4 *given;                          /* [1 or 2, entries]; forward: scale, shift; gradient: mean, rstd, scale */
-  float4 *heard;                          /* [parts, groups]: moments, or sums of dy and dy h; of g and g h if `spread` */
+  float4 *received;                       /* [parts, groups]: moments, or sums of dy and dy h; of g and g h if `spread` */
   float2 *known;                          /* forward, of each group: mean, rstd; gradient, of each entry: means of g and g h */
-  float2 *told;                           /* [tellers, lanes, folds]: mean, squares; gradient: [.., folds or E]: sums of dy and dy h */
-  float  *count;                          /* [tellers], of lines */
-  int     entries, told_each;
+  float2 *partial;                        /* [sources, lanes, folds]: mean, squares; gradient: [.., folds or E]: sums of dy and dy h */
+  float  *count;                          /* [sources], of lines */
+  int     entries, partial_each;
 
-  __host__ __device__ board(const bands &a, bool stream, bool gradient, int E)
-    : entries(stream ? a.groups : a.lanes * E), told_each(gradient && !stream ? E : a.folds) {}
-  __device__ board(const bands &a, void *behind, bool stream, bool gradient, int threads, int E) : board(a, stream, gradient, E)
+  __host__ __device__ block_memory(const bands &a, bool stream, bool gradient, int E)
+    : entries(stream ? a.groups : a.lanes * E), partial_each(gradient && !stream ? E : a.folds) {}
+  __device__ block_memory(const bands &a, void *behind, bool stream, bool gradient, int threads, int E)
+    : block_memory(a, stream, gradient, E)
   {
-    given = (float4 *)behind, heard = given + (stream ? 2 : 1) * entries;
-    known = (float2 *)(heard + (stream ? 0 : a.parts * a.groups)), told = known + (gradient ? entries : a.groups);
-    count = (float *)(told + a.tellers(threads) * a.lanes * told_each);
+    given = (float4 *)behind, received = given + (stream ? 2 : 1) * entries;
+    known = (float2 *)(received + (stream ? 0 : a.parts * a.groups)), partial = known + (gradient ? entries : a.groups);
+    count = (float *)(partial + a.sources(threads) * a.lanes * partial_each);
   }
   static int64_t bytes(const bands &a, bool stream, bool gradient, int threads, int E)
   {
-    const board b(a, stream, gradient, E);
+    const block_memory b(a, stream, gradient, E);
     return 16 * (int64_t)(stream ? 2 * b.entries : b.entries + a.parts * a.groups) + 8 * (int64_t)(gradient ? b.entries : a.groups) +
-           a.tellers(threads) * (8 * (int64_t)a.lanes * b.told_each + 4);
+           a.sources(threads) * (8 * (int64_t)a.lanes * b.partial_each + 4);
   }
 };
 
@@ -114,9 +115,9 @@ __global__ void __launch_bounds__(THREADS, one || !stream ? 2 : 1) norm_bands(co
 {
   constexpr int E = vector_per_16<whole>, N = one ? 1 : E, P = stream ? N : E, CHUNKS = chunks_of<stream>;
   extern __shared__ uint4 words[];
-  __shared__ uint64_t all_heard;
-  const board b(a, words + a.share * a.lanes, stream, false, blockDim.x, E);
-  const meeting others = { a, b.heard, shared_address(&all_heard) };
+  __shared__ uint64_t all_received;
+  const block_memory b(a, words + a.share * a.lanes, stream, false, blockDim.x, E);
+  const cluster_exchange others = { a, b.received, shared_address(&all_received) };
   if constexpr (!stream) others.begin();
   mine m(a);
   const int t = threadIdx.x, of_warp = t % 32;
@@ -152,7 +153,7 @@ __global__ void __launch_bounds__(THREADS, one || !stream ? 2 : 1) norm_bands(co
                          [&](int k) { return m.count ? words[min(k, there - 1) * m.active + t] : make_uint4(0, 0, 0, 0); });
       over_chunk<stream, 4>(m, c, [&](int k) { add_word<whole, true>(words[k * m.active + t], from, s1, s2); });
     }
-    tell_moments<whole>(a, m, b.told, b.count, from, s1, s2);
+    store_moments<whole>(a, m, b.partial, b.count, from, s1, s2);
     if (stream && t < b.entries) given[t] = mine_given;
     __syncthreads();
 
@@ -162,16 +163,16 @@ __global__ void __launch_bounds__(THREADS, one || !stream ? 2 : 1) norm_bands(co
     if constexpr (!stream) {
       others.ready();
       for (int g = first; g - warp_first < a.groups && a.parts > 1; g += apart) {
-        const moments ours = gather<E>(a, b.told, b.count, min(g, a.groups - 1));
-        if (g < a.groups) others.tell(m.rank, g, ours.mean, ours.squares, ours.count, width);
+        const moments ours = gather<E>(a, b.partial, b.count, min(g, a.groups - 1));
+        if (g < a.groups) others.publish(m.rank, g, ours.mean, ours.squares, ours.count, width);
       }
       others.wait();
     }
     for (int g = first; g - warp_first < a.groups; g += apart) {
       const int here = min(g, a.groups - 1);
       const moments all = stream || a.parts == 1
-                            ? gather<E>(a, b.told, b.count, here)
-                            : lanes_join_all(width, a.parts, [&](int i) { return moments::unpack(b.heard[i * a.groups + here]); });
+                            ? gather<E>(a, b.partial, b.count, here)
+                            : lanes_join_all(width, a.parts, [&](int i) { return moments::unpack(b.received[i * a.groups + here]); });
       if ((t & (width - 1)) || g >= a.groups) continue;
       const far_statistics of = a.statistics(m.item, g, all);
       b.known[g] = make_float2(of.mean, of.rstd);
@@ -225,13 +226,13 @@ __global__ void __launch_bounds__(THREADS, one && !stream ? 2 : 1) norm_bands_gr
 {
   constexpr int E = vector_per_16<whole>, N = one ? 1 : E, P = stream ? N : E, CHUNKS = chunks_of<stream>;
   extern __shared__ uint4 words[];
-  __shared__ uint64_t all_heard;
+  __shared__ uint64_t all_received;
   uint4 *const dys = words + a.share * a.lanes;
-  const board b(a, dys + a.share * a.lanes, stream, true, blockDim.x, E);
-  const meeting others = { a, b.heard, shared_address(&all_heard) };
+  const block_memory b(a, dys + a.share * a.lanes, stream, true, blockDim.x, E);
+  const cluster_exchange others = { a, b.received, shared_address(&all_received) };
   if constexpr (!stream) others.begin();
   mine m(a);
-  const int t = threadIdx.x, of_warp = t % 32, tellers = a.tellers(blockDim.x), line_elements = a.lanes * E;
+  const int t = threadIdx.x, of_warp = t % 32, sources = a.sources(blockDim.x), line_elements = a.lanes * E;
   /* the entry of element e of the thread's word */
   const auto entry = [&](int e) { return stream ? (int)cuda_quotient(m.lane * E + e, a.by_run) : m.lane * E + e; };
 
@@ -277,8 +278,8 @@ __global__ void __launch_bounds__(THREADS, one && !stream ? 2 : 1) norm_bands_gr
       });
     }
     sum_lines(s1, a.joined()), sum_lines(s2, a.joined());
-    if (m.tells(a)) {
-      float2 *const to = b.told + (m.teller(a) * a.lanes + m.lane) * b.told_each;
+    if (m.stores(a)) {
+      float2 *const to = b.partial + (m.source(a) * a.lanes + m.lane) * b.partial_each;
       if constexpr (!stream) {
 #pragma unroll
         for (int e = 0; e < E; e++) to[e] = make_float2(s1[e], s2[e]);
@@ -315,34 +316,34 @@ __global__ void __launch_bounds__(THREADS, one && !stream ? 2 : 1) norm_bands_gr
       float sum = 0, along = 0;
       if constexpr (stream) {
         const int from = begin / E, span = (begin + a.run - 1) / E - from + 1;
-        for (int i = lane; i < tellers * span; i += width) {
-          const int teller = i / span, u = from + i - teller * span, of = teller * a.lanes + u;
-          const float2 q = b.told[a.folds == 2 ? of * 2 + (u * E < begin) : of];
+        for (int i = lane; i < sources * span; i += width) {
+          const int source = i / span, u = from + i - source * span, of = source * a.lanes + u;
+          const float2 q = b.partial[a.folds == 2 ? of * 2 + (u * E < begin) : of];
           sum += q.x, along += q.y;
         }
       } else {
-        for (int i = lane; i < tellers * a.run; i += width) {
-          const int teller = cuda_quotient(i, a.by_run), p = begin + i - teller * a.run;
-          const float2 q = b.told[teller * line_elements + p];
+        for (int i = lane; i < sources * a.run; i += width) {
+          const int source = cuda_quotient(i, a.by_run), p = begin + i - source * a.run;
+          const float2 q = b.partial[source * line_elements + p];
           const float w = a.spread ? given[p].z : 1;
           sum += w * q.x, along += w * q.y;
         }
       }
       sum = lanes_sum(sum, width), along = lanes_sum(along, width);
       if (g >= a.groups) continue;
-      if constexpr (!stream) others.tell(m.rank, g, sum, along, 0, width);
+      if constexpr (!stream) others.publish(m.rank, g, sum, along, 0, width);
       else finish(g, sum, along);
     }
     if constexpr (!stream) {
       for (int p = t; a.sums && p < line_elements; p += blockDim.x) {
         float2 sum = make_float2(0, 0);
-        for (int i = 0; i < tellers; i++) sum.x += b.told[i * line_elements + p].x, sum.y += b.told[i * line_elements + p].y;
+        for (int i = 0; i < sources; i++) sum.x += b.partial[i * line_elements + p].x, sum.y += b.partial[i * line_elements + p].y;
         a.sums[((int64_t)m.item * a.parts + m.rank) * line_elements + p] = sum;
       }
       others.wait();
       for (int g = first; g < a.groups; g += apart) {
         float sum = 0, along = 0;
-        for (int i = 0; i < a.parts; i++) sum += b.heard[i * a.groups + g].x, along += b.heard[i * a.groups + g].y;
+        for (int i = 0; i < a.parts; i++) sum += b.received[i * a.groups + g].x, along += b.received[i * a.groups + g].y;
         finish(g, sum, along);
       }
     }
@@ -403,7 +404,7 @@ static const form *choose(bands_state *s, const qn_device *device, bool stream, 
       for (int64_t parts = 1; parts <= (cuda_has_clusters(device) ? f->parts : 1); parts += parts < 4 ? 1 : 2) {
         const int64_t groups = bands_groups(s, least);
         if ((!stream || groups <= f->threads) && bands_cut(s, device, groups, parts, f->threads, f->resident, [&](const bands &a) {
-              return board::bytes(a, stream, gradient, (int)f->threads, (int)(16 / s->of.bytes));
+              return block_memory::bytes(a, stream, gradient, (int)f->threads, (int)(16 / s->of.bytes));
             }))
           return f;
       }

@@ -62,7 +62,7 @@ struct bands {
   }
   __device__ __forceinline__ int joined() const { return joins ? lanes : 32; }
   /* Sources of partial statistics in a block: rows of threads or, after shuffles, warps. */
-  __host__ __device__ int tellers(int threads) const { return joins ? threads / 32 : rows; }
+  __host__ __device__ int sources(int threads) const { return joins ? threads / 32 : rows; }
 };
 
 /* A thread's part of an item: one word of every a.rows-th line of its block's share, `count` of them, from line `line` on. */
@@ -88,14 +88,15 @@ struct mine {
     return (a.place(item, t) + line * a.line_step[t]) * (16 / vector_per_16<whole>) + lane * 16;
   }
   /* Does the thread store partial statistics, and as which source? */
-  __device__ __forceinline__ bool tells(const bands &a) const { return a.joins ? threadIdx.x % 32 < a.lanes : threadIdx.x < active; }
-  __device__ __forceinline__ int teller(const bands &a) const { return a.joins ? threadIdx.x / 32 : row; }
+  __device__ __forceinline__ bool stores(const bands &a) const { return a.joins ? threadIdx.x % 32 < a.lanes : threadIdx.x < active; }
+  __device__ __forceinline__ int source(const bands &a) const { return a.joins ? threadIdx.x / 32 : row; }
 };
 
 /* Stores the moments of a word over n lines; `first` is its first element's place in the line. With two groups to a word
  * (folds 2), merges the elements' moments into the two groups'. */
 template <int N, int E>
-__device__ __forceinline__ void tell(const bands &a, float2 *to, const float (&mean)[N], const float (&squares)[N], float n, int first)
+__device__ __forceinline__ void store_partial(const bands &a, float2 *to, const float (&mean)[N], const float (&squares)[N], float n,
+                                              int first)
 {
   if (N == 1 || a.folds > 2) {
 #pragma unroll
@@ -116,9 +117,9 @@ __device__ __forceinline__ void tell(const bands &a, float2 *to, const float (&m
   to[0] = make_float2(m[0], s[0]), to[1] = make_float2(m[1], s[1]);
 }
 
-/* Turns a thread's sums into moments and stores them: told [tellers, lanes, folds], count [tellers] of lines. */
+/* Turns a thread's sums into moments and stores them: partial [sources, lanes, folds], count [sources] of lines. */
 template <int whole, int N>
-__device__ __forceinline__ void tell_moments(const bands &a, const mine &m, float2 *told, float *count, const float (&from)[N],
+__device__ __forceinline__ void store_moments(const bands &a, const mine &m, float2 *partial, float *count, const float (&from)[N],
                                              float (&s1)[N], float (&s2)[N])
 {
   constexpr int E = vector_per_16<whole>;
@@ -129,24 +130,24 @@ __device__ __forceinline__ void tell_moments(const bands &a, const mine &m, floa
     const moments of = moments_about(from[e], s1[e], s2[e], n[0] * (E / N), a.centred);
     s1[e] = of.mean, s2[e] = of.squares;
   }
-  if (!m.tells(a)) return;
-  tell<N, E>(a, told + (m.teller(a) * a.lanes + m.lane) * a.folds, s1, s2, n[0], m.lane * E);
-  if (m.lane == 0) count[m.teller(a)] = n[0];
+  if (!m.stores(a)) return;
+  store_partial<N, E>(a, partial + (m.source(a) * a.lanes + m.lane) * a.folds, s1, s2, n[0], m.lane * E);
+  if (m.lane == 0) count[m.source(a)] = n[0];
 }
 
-/* The moments of group g, merged from those of all tellers by 2^join_bits neighbouring lanes, which all get the result.
- * told: [tellers, lanes, folds] of mean and squares; count: [tellers], lines. */
-template <int E> __device__ __forceinline__ moments gather(const bands &a, const float2 *told, const float *count, int g)
+/* The moments of group g, merged from those of all sources by 2^join_bits neighbouring lanes, which all get the result.
+ * partial: [sources, lanes, folds] of mean and squares; count: [sources], lines. */
+template <int E> __device__ __forceinline__ moments gather(const bands &a, const float2 *partial, const float *count, int g)
 {
   const bool each = a.folds > 2;          /* one entry per element, not per word */
   const int begin = g * a.run, end = begin + a.run, unit = each ? 1 : E, first = each ? begin : begin / E,
             width = (each ? end - 1 : (end - 1) / E) - first + 1;
   const int pitch = a.lanes * (each ? E : 1);
   const float inverse = __fdividef(1, (float)width);      /* the .5 below keeps quotients farther from an integer than its error */
-  return lanes_join_all(1 << a.join_bits, a.tellers(blockDim.x) * width, [&](int i) -> moments {
-    const int teller = (int)(((float)i + .5f) * inverse), u = first + i - teller * width;
-    const float2 q = told[a.folds == 2 ? (teller * pitch + u) * 2 + (u * unit < begin) : teller * pitch + u];
-    return { q.x, q.y, count[teller] * (float)(min(end, u * unit + unit) - max(begin, u * unit)) };
+  return lanes_join_all(1 << a.join_bits, a.sources(blockDim.x) * width, [&](int i) -> moments {
+    const int source = (int)(((float)i + .5f) * inverse), u = first + i - source * width;
+    const float2 q = partial[a.folds == 2 ? (source * pitch + u) * 2 + (u * unit < begin) : source * pitch + u];
+    return { q.x, q.y, count[source] * (float)(min(end, u * unit + unit) - max(begin, u * unit)) };
   });
 }
 

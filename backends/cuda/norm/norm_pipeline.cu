@@ -51,7 +51,7 @@ __device__ __forceinline__ int words_of_warp(int warp, int mine)
 
 /* The publishing warp: adds up the measuring warps' sums of dy and dy h for each element of a line, stores them for dscale and
  * dshift (accumulated over the items, if steady), and publishes the sums over each group. */
-template <int whole> __device__ __forceinline__ void tell_sums(const block &b)
+template <int whole> __device__ __forceinline__ void publish_sums(const block &b)
 {
   const pipeline &a = b.a;
   const int elements = a.lanes * vector_per_16<whole>, lane = threadIdx.x % 32;
@@ -83,11 +83,11 @@ template <int whole> __device__ __forceinline__ void tell_sums(const block &b)
         a.sums[((int64_t)(a.steady ? b.team.team : b.item(now.i)) * a.team.parts + b.team.rank) * elements + c] = total[h];
       sum.x *= scale[h], sum.y *= scale[h];
       for (int o = 1; o < a.run; o *= 2) sum.x += __shfl_xor_sync(~0u, sum.x, o), sum.y += __shfl_xor_sync(~0u, sum.y, o);
-      if (there && c == g * a.run) tell<true>(b, now, g, sum);
+      if (there && c == g * a.run) publish<true>(b, now, g, sum);
     }
   }
 }
-template <int whole, int N> __device__ __forceinline__ void tell_moments(const block &b)
+template <int whole, int N> __device__ __forceinline__ void publish_moments(const block &b)
 {
   constexpr int E = vector_per_16<whole>;
   const pipeline &a = b.a;
@@ -102,7 +102,7 @@ template <int whole, int N> __device__ __forceinline__ void tell_moments(const b
         const float2 m = now.of_warp(b, warp)[g * width + k - (warp << bits)];
         return { m.x, m.y, (float)words_of_warp(warp, b.mine) * per_word };
       });
-      if (lane % join == 0) tell<false>(b, now, g, make_float2(ours.mean, ours.squares));
+      if (lane % join == 0) publish<false>(b, now, g, make_float2(ours.mean, ours.squares));
     }
     __syncwarp();
   }
@@ -272,14 +272,14 @@ template <int whole, int N, bool gradient> __global__ void __launch_bounds__(THR
 norm_pipeline(const __grid_constant__ pipeline a, const __grid_constant__ CUtensorMap xs, const __grid_constant__ CUtensorMap dys)
 {
   extern __shared__ __align__(128) uint4 words[];
-  __shared__ news n;
+  __shared__ mailbox n;
   const team_member team(a.team, nullptr);
   const int warp = threadIdx.x / 32;
   const int held = a.box * a.boxes * a.lanes;
-  const int tensors = gradient ? 2 : 1, told = a.lanes * (gradient ? vector_per_16<whole> : N);
+  const int tensors = gradient ? 2 : 1, published = a.lanes * (gradient ? vector_per_16<whole> : N);
   const int turns = (a.items - team.team + a.team.teams - 1) / a.team.teams,
             mine = min(a.share, a.lines - team.rank * a.share) * a.lanes;
-  const block b = { a, team, n, words, (float2 *)(words + a.slots * tensors * held), told, turns, held, mine, tensors };
+  const block b = { a, team, n, words, (float2 *)(words + a.slots * tensors * held), published, turns, held, mine, tensors };
   if (gradient)                           /* rms_norm: the mean stays 0 */
     for (int i = threadIdx.x; i < SLOTS * LINE; i += THREADS) n.given[0][i] = make_float2(0, 0);
   if (threadIdx.x == 0) {
@@ -289,7 +289,7 @@ norm_pipeline(const __grid_constant__ pipeline a, const __grid_constant__ CUtens
         barrier_init(shared_address(n.empty + i * a.segments + k), WARPS);
       }
       barrier_init(shared_address(n.summed + i), WARPS);
-      barrier_init(shared_address(n.told + i), a.groups);
+      barrier_init(shared_address(n.published + i), a.groups);
       barrier_init(shared_address(n.ready + i), a.team.parts > 1 ? 32 : a.groups);
     }
     barrier_init_fence();
@@ -303,9 +303,9 @@ norm_pipeline(const __grid_constant__ pipeline a, const __grid_constant__ CUtens
     else write<whole, N>(b);
   } else if (warp == 2 * WARPS) fetch<whole, gradient>(b, &xs, &dys);
   else if (warp == 2 * WARPS + 1) {
-    if (gradient) tell_sums<whole>(b);
-    else tell_moments<whole, N>(b);
-  } else hear<gradient>(b, warp - 2 * WARPS - 2);
+    if (gradient) publish_sums<whole>(b);
+    else publish_moments<whole, N>(b);
+  } else receive<gradient>(b, warp - 2 * WARPS - 2);
 }
 
 /* ---- prepare -------------------------------------------------------------------------------------------------------------- */
@@ -362,7 +362,7 @@ static bool share_out(state *s, const qn_device *device, int64_t E, int lanes, i
   /* words, and of_warps */
   const int64_t slot = (int64_t)a.box * a.boxes * lanes * (s->of.backward ? 32 : 16) +
                        WARPS * lanes * 8 * (!s->of.backward && a.run >= E ? 1 : E);
-  a.slots = (int32_t)qn_min_i64(SLOTS, ((int64_t)device->shared_per_block - (int64_t)sizeof(news)) / slot);
+  a.slots = (int32_t)qn_min_i64(SLOTS, ((int64_t)device->shared_per_block - (int64_t)sizeof(mailbox)) / slot);
   if (a.slots < least) return false;
   const int32_t together = (int32_t)qn_ceil_div(a.boxes, SEGMENTS / a.slots);
   a.segments = (int32_t)qn_ceil_div(a.boxes, together), a.segment = together * a.box * lanes;
@@ -374,7 +374,7 @@ static bool share_out(state *s, const qn_device *device, int64_t E, int lanes, i
   if (a.steady) a.team.teams = whole;
   a.team.each = a.groups, a.team.turns = 2 * a.slots;
   a.team.totals = parts * a.groups > 512;         /* too many pairs for each block to read them all */
-  a.heard = (int32_t)(a.team.totals ? qn_max_i64(1, a.groups / parts) : a.groups);
+  a.received = (int32_t)(a.team.totals ? qn_max_i64(1, a.groups / parts) : a.groups);
   return true;
 }
 
@@ -457,7 +457,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   norm_pointers(a.p, s->of.number, launch);
   s->driver->tensor_map_address(&x, a.p[X]);
   if (a.p[DY]) s->driver->tensor_map_address(&dy, a.p[DY]);
-  a.team.told = launch->counters;
+  a.team.published = launch->counters;
   a.sums = a.p[DSCALE] || a.p[DSHIFT] ? (float2 *)launch->workspace : nullptr;
   void *arguments[] = { &a, &x, &dy };
   const unsigned cluster = a.team.parts > 1 ? CUDA_TOGETHER : 1;

@@ -6,8 +6,8 @@
 #include "norm_moments.cuh"
 #include "kit/team.cuh"
 
-/* WORKERS threads measure and as many write; one warp loads, one publishes, HEARERS warps receive */
-enum { WORKERS = 256, WARPS = WORKERS / 32, HEARERS = 2, THREADS = 2 * WORKERS + 64 + 32 * HEARERS };
+/* WORKERS threads measure and as many write; one warp loads, one publishes, RECEIVERS warps receive */
+enum { WORKERS = 256, WARPS = WORKERS / 32, RECEIVERS = 2, THREADS = 2 * WORKERS + 64 + 32 * RECEIVERS };
 /* upper limits; LANES, LINE: words and elements of a band's line */
 enum { SLOTS = 8, SEGMENTS = 16, LANES = 8, LINE = 8 * LANES, MOST_PARTS = 64 };
 
@@ -26,26 +26,26 @@ struct pipeline {
   bool     centred;
   norm_activation act;
   bool     steady;                        /* all items of a team are of the same band, of different images */
-  int32_t  heard;                         /* groups a block combines: all, or (team.totals) those whose totals it publishes */
+  int32_t  received;                      /* groups a block combines: all, or (team.totals) those whose totals it publishes */
   /* partial sums of dy and dy h: [items (teams, if steady), parts, elements of a band's line]; NULL: not wanted */
   float2  *sums;
 };
 
 /* Shared memory through which the warps of a block communicate: a slot for each item in flight. */
-struct alignas(128) news {
+struct alignas(128) mailbox {
   float2   given[SLOTS][LINE];            /* gradient: mean and rstd of each group, loaded */
   float2   known[SLOTS][LINE];            /* of each group: mean and rstd, or (gradient) means of g and g h */
   /* mbarriers: words have landed; words are written out; `known` is complete; statistics are published; of_warps is complete */
-  uint64_t full[SEGMENTS], empty[SEGMENTS], ready[SLOTS], told[SLOTS], summed[SLOTS];
+  uint64_t full[SEGMENTS], empty[SEGMENTS], ready[SLOTS], published[SLOTS], summed[SLOTS];
 };
 
 struct block {
   const pipeline &a;
   const team_member &team;
-  news    &n;
+  mailbox    &n;
   uint4   *words;                         /* [slots, tensors, held] */
-  float2  *of_warps;                      /* [slots, warps, told]: each warp's moments, or sums of dy and dy h */
-  int32_t  told;                          /* entries of a line: one per element, or (forward, a word within a group) per word */
+  float2  *of_warps;                      /* [slots, warps, published]: each warp's moments, or sums of dy and dy h */
+  int32_t  published;                     /* entries of a line: one per element, or (forward, a word within a group) per word */
   int32_t  turns, held, mine;             /* items of the block; words of a share in shared memory (whole boxes); valid ones */
   int32_t  tensors;                       /* 1: x; 2: x and dy */
 
@@ -76,8 +76,11 @@ struct turn {
     return shared_address(b.n.empty + slot * b.a.segments + segment);
   }
   /* The words that a part publishes of the item; part == parts: the totals. The team has two buffers per slot. */
-  __device__ __forceinline__ ulonglong2 *news(const block &b, int part) const { return b.team.place(slot + (phase ? b.a.slots : 0), part); }
-  __device__ __forceinline__ float2 *of_warp(const block &b, int warp) const { return b.of_warps + (slot * WARPS + warp) * b.told; }
+  __device__ __forceinline__ ulonglong2 *of_part(const block &b, int part) const
+  {
+    return b.team.place(slot + (phase ? b.a.slots : 0), part);
+  }
+  __device__ __forceinline__ float2 *of_warp(const block &b, int warp) const { return b.of_warps + (slot * WARPS + warp) * b.published; }
   __device__ __forceinline__ uint4 *words(const block &b) const { return b.words + slot * b.tensors * b.held; }
 };
 
@@ -134,11 +137,11 @@ __device__ __forceinline__ float2 of_moments(const block &b, const turn &now, in
 }
 
 /* One thread: publishes the block's moments (or sums) of group g. A team of one block finishes the group here instead. */
-template <bool gradient> __device__ __forceinline__ void tell(const block &b, const turn &now, int g, float2 v)
+template <bool gradient> __device__ __forceinline__ void publish(const block &b, const turn &now, int g, float2 v)
 {
   if (b.a.team.parts > 1) {
-    b.team.tell_to(now.news(b, b.team.rank) + g, now.i, v);
-    barrier_arrive(now.at(b.n.told));
+    b.team.publish_to(now.of_part(b, b.team.rank) + g, now.i, v);
+    barrier_arrive(now.at(b.n.published));
     return;
   }
   b.n.known[now.slot][g] = gradient ? of_sums(b, v) : of_moments(b, now, g, { v.x, v.y, 0 }, true);
@@ -147,22 +150,22 @@ template <bool gradient> __device__ __forceinline__ void tell(const block &b, co
 
 /* Combines the parts of each group: 32 / owned lanes share a group's parts or, with more than 32 groups, a lane takes one group
  * after another. With team.totals a block combines only its own groups, publishes the totals and reads the others'. */
-template <bool gradient> __device__ __forceinline__ void hear(const block &b, int hearer)
+template <bool gradient> __device__ __forceinline__ void receive(const block &b, int receiver)
 {
   constexpr int AT_ONCE = 8;
   const pipeline &a = b.a;
-  const int lane = threadIdx.x % 32, owned = a.heard, base = a.team.totals ? b.team.rank * owned : 0;
+  const int lane = threadIdx.x % 32, owned = a.received, base = a.team.totals ? b.team.rank * owned : 0;
   const int apart = max(32, owned), parts_apart = apart / owned, each = a.team.each;
   for (turn now; now.i < b.turns && a.team.parts > 1; now.next(a.slots)) {
-    if (now.i % HEARERS != hearer) continue;
-    barrier_wait(now.at(b.n.told), now.phase);
+    if (now.i % RECEIVERS != receiver) continue;
+    barrier_wait(now.at(b.n.published), now.phase);
     for (int first = 0; first < apart && base < a.groups; first += 32) {
       const int g = base + ((first + lane) & (owned - 1));
       int part = (first + lane) / owned;
       float about = 0, s1 = 0, s2 = 0;
       for (int k = 0; k < a.team.parts; k += AT_ONCE * parts_apart) {
         float2 v[AT_ONCE];
-        b.team.hear_some(now.news(b, 0), now.i, part * each + g, parts_apart * each, a.team.parts * each, v);
+        b.team.receive_some(now.of_part(b, 0), now.i, part * each + g, parts_apart * each, a.team.parts * each, v);
         if (!gradient && k == 0) about = finite_or_0(__shfl_sync(~0u, v[0].x, lane & (owned - 1)));
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++, part += parts_apart) {
@@ -179,19 +182,19 @@ template <bool gradient> __device__ __forceinline__ void hear(const block &b, in
       const bool leaves = a.team.totals || b.team.rank == 0;
       const float2 all = gradient ? of_sums(b, make_float2(s1, s2))
                                   : of_moments(b, now, g, moments_about(about, s1, s2, (float)(a.lines * a.run), true), leaves);
-      if (a.team.totals) b.team.tell_to(now.news(b, a.team.parts) + g, now.i, all);
+      if (a.team.totals) b.team.publish_to(now.of_part(b, a.team.parts) + g, now.i, all);
       else b.n.known[now.slot][g] = all;
     }
     for (int g = lane; g - lane < a.groups && a.team.totals; g += 32) {
       float2 v[1];
-      b.team.hear_some(now.news(b, a.team.parts), now.i, g, 32, a.groups, v);
+      b.team.receive_some(now.of_part(b, a.team.parts), now.i, g, 32, a.groups, v);
       if (g < a.groups) b.n.known[now.slot][g] = v[0];
     }
     barrier_arrive(now.at(b.n.ready));
     __syncwarp();
   }
   if (a.team.parts > 1) {
-    group_sync(1, 32 * HEARERS);
-    if (hearer == 0) b.team.leave_warp();
+    group_sync(1, 32 * RECEIVERS);
+    if (receiver == 0) b.team.leave_warp();
   }
 }

@@ -192,9 +192,9 @@ template <int whole> __global__ void __launch_bounds__(THREADS, 2) norm_planes_g
   const team_member team(g.team, (ulonglong2 *)shared);
   uint4 *const slots = shared + cuda_team_shared(&g.team) / 16;
   const H held = { shared_address(slots), g.share };
-  /* sum: [channels, pieces]; heard: [parts] */
-  float2 *const sum = (float2 *)(slots + (int64_t)2 * words * g.share), *const heard = sum + a.channels * g.pieces;
-  float *const scales = (float *)(heard + g.team.parts);    /* [2, channels]: other threads may still read the last group's */
+  /* sum: [channels, pieces]; received: [parts] */
+  float2 *const sum = (float2 *)(slots + (int64_t)2 * words * g.share), *const received = sum + a.channels * g.pieces;
+  float *const scales = (float *)(received + g.team.parts); /* [2, channels]: other threads may still read the last group's */
   const int t = threadIdx.x, threads = blockDim.x, unit = (uint32_t)t / (uint32_t)g.unit, lane = t - unit * g.unit,
             units = (uint32_t)threads / (uint32_t)g.unit, from = team.rank * g.share, to = min(from + g.share, g.vectors), mine = to - from;
   for (int item = team.team, turn = 0; item < g.items; item += g.team.teams, turn++) {
@@ -234,11 +234,11 @@ template <int whole> __global__ void __launch_bounds__(THREADS, 2) norm_planes_g
     }
     all = make_float2(warp_sum(all.x), warp_sum(all.y));
     if (g.team.parts > 1) {               /* the parts' sums, added in order */
-      if (t == 0) team.tell(turn, 0, all);
-      for (int i = t; i < g.team.parts; i += threads) heard[i] = team.hear(turn, i);
+      if (t == 0) team.publish(turn, 0, all);
+      for (int i = t; i < g.team.parts; i += threads) received[i] = team.receive(turn, i);
       __syncthreads();
       all = make_float2(0, 0);
-      for (int b = 0; b < g.team.parts; b++) all.x += heard[b].x, all.y += heard[b].y;
+      for (int b = 0; b < g.team.parts; b++) all.x += received[b].x, all.y += received[b].y;
     }
     const float share = 1 / (float)a.length, less = a.centred ? all.x * share : 0, along = all.y * share;
     for (int c = t; g.sums && c < a.channels; c += threads) {
@@ -400,7 +400,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   planes &a = g.a;
   const cuda_team &team = g.team;
   norm_pointers(a.p, s->number, launch);
-  g.team.told = launch->counters;
+  g.team.published = launch->counters;
   g.sums = a.p[DSCALE] || a.p[DSHIFT] ? (float2 *)launch->workspace : nullptr;
   void *arguments[] = { s->backward ? (void *)&g : (void *)&a };
   const unsigned blocks = s->backward ? (unsigned)(team.teams * team.parts) : (unsigned)qn_ceil_div(a.groups, a.together);

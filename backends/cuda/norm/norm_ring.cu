@@ -11,22 +11,22 @@
 #include "norm_parameters.cuh"
 #include "kit/team.cuh"
 
-enum { WORDS = 4, WORKERS = 512, WARPS = WORKERS / 32, HEARERS = 2, STAGES = 6, AHEAD = 4, TURNS = 8 };
+enum { WORDS = 4, WORKERS = 512, WARPS = WORKERS / 32, RECEIVERS = 2, STAGES = 6, AHEAD = 4, TURNS = 8 };
 /* SLICE: 16-byte words of a block at most */
-enum { SLICE = WORDS * WORKERS, THREADS = WORKERS + 32 + 32 * HEARERS, MAX_PARTS = 160 };
+enum { SLICE = WORDS * WORKERS, THREADS = WORKERS + 32 + 32 * RECEIVERS, MAX_PARTS = 160 };
 static_assert(TURNS > AHEAD, "what is measured is not written over before all have read it");
 
 struct rings {
   void    *p[TENSORS];
   int64_t  step[TENSORS];                 /* from row to row: x and y in words, mean and rstd in elements */
   int32_t  rows, words, share;            /* words: 16-byte words of a row; share: of a block's slice */
-  int32_t  hearers;                       /* warps that collect; no more than needed, because polling costs memory bandwidth */
+  int32_t  receivers;                     /* warps that collect; no more than needed, because polling costs memory bandwidth */
   cuda_team team;
   float    eps, inverse;                  /* inverse: 1 / row length */
 };
 
 /* Passed between a block's warps; TURNS rows in rotation. Aligned so that what follows starts at bank 0. */
-struct alignas(128) news {
+struct alignas(128) mailbox {
   float2   of_warp[TURNS][WARPS];         /* per warp: mean and sum of squared distances */
   float2   statistic[TURNS];              /* mean and rstd of the row */
   uint64_t measured[TURNS], known[TURNS];
@@ -41,7 +41,7 @@ __device__ __forceinline__ int words_of(int thread, int n) { return thread < n ?
 /* ---- worker warps: measure and write -------------------------------------------------------------------------------------- */
 
 template <int dtype, bool centred>
-__device__ __forceinline__ void work(const rings &a, news &n, const team_member &team, uint4 *slots, int rows)
+__device__ __forceinline__ void work(const rings &a, mailbox &n, const team_member &team, uint4 *slots, int rows)
 {
   constexpr int E = vector_per_16<dtype>;
   const int first = team.rank * a.share + threadIdx.x, count = words_of(threadIdx.x, min(a.share, a.words - team.rank * a.share));
@@ -116,7 +116,7 @@ __device__ __forceinline__ void work(const rings &a, news &n, const team_member 
 
 /* ---- exchange warps: publish and collect ---------------------------------------------------------------------------------- */
 
-template <int E> __device__ __forceinline__ void tell_rows(const rings &a, news &n, const team_member &team, int rows)
+template <int E> __device__ __forceinline__ void publish_rows(const rings &a, mailbox &n, const team_member &team, int rows)
 {
   const int lane = threadIdx.x % 32, slice = min(a.share, a.words - team.rank * a.share);
   int words = 0;                          /* words of the worker warp whose moments this lane reads */
@@ -127,12 +127,12 @@ template <int E> __device__ __forceinline__ void tell_rows(const rings &a, news 
     barrier_wait(turn_barrier(n.measured, i), turn_parity(i));
     const float2 m = lane < WARPS ? n.of_warp[i % TURNS][lane] : make_float2(0, 0);
     const moments all = warp_join_lanes({ m.x, m.y, of }, (float)(slice * E));
-    if (lane == 0) team.tell(i, 0, make_float2(all.mean, all.squares));
+    if (lane == 0) team.publish(i, 0, make_float2(all.mean, all.squares));
   }
 }
 
 template <int dtype, bool centred, int N>
-__device__ __forceinline__ void hear_rows(const rings &a, news &n, const team_member &team, int rows, int hearer)
+__device__ __forceinline__ void receive_rows(const rings &a, mailbox &n, const team_member &team, int rows, int receiver)
 {
   constexpr int E = vector_per_16<dtype>;
   float of[N];                            /* elements of the parts this lane reads */
@@ -142,9 +142,9 @@ __device__ __forceinline__ void hear_rows(const rings &a, news &n, const team_me
     of[k] = b < a.team.parts ? (float)(min(a.share, a.words - b * a.share) * E) : 0;
   }
 #pragma unroll 1
-  for (int i = hearer; i < rows; i += a.hearers) {
+  for (int i = receiver; i < rows; i += a.receivers) {
     float2 v[N];
-    team.hear_parts(i, 0, v);
+    team.receive_parts(i, 0, v);
     const float about = finite_or_0(__shfl_sync(~0u, v[0].x, 0));
     float s1 = 0, s2 = 0;
 #pragma unroll
@@ -174,20 +174,20 @@ template <int dtype, bool centred> __global__ void __launch_bounds__(THREADS, 1)
 {
   constexpr int E = vector_per_16<dtype>;
   extern __shared__ uint4 slots[];
-  __shared__ news n;
+  __shared__ mailbox n;
   const team_member team(a.team, nullptr);
-  const int rows = (a.rows - team.team + a.team.teams - 1) / a.team.teams, warp = threadIdx.x / 32, hearer = warp - WARPS - 1;
+  const int rows = (a.rows - team.team + a.team.teams - 1) / a.team.teams, warp = threadIdx.x / 32, receiver = warp - WARPS - 1;
   if (threadIdx.x < TURNS) {
     barrier_init(shared_address(n.measured + threadIdx.x), WARPS);
     barrier_init(shared_address(n.known + threadIdx.x), 1);
   }
   __syncthreads();
   if (warp < WARPS) work<dtype, centred>(a, n, team, slots, rows);
-  else if (warp == WARPS) tell_rows<E>(a, n, team, rows);
-  else if (hearer >= a.hearers) {}
-  else if (a.team.parts <= 32) hear_rows<dtype, centred, 1>(a, n, team, rows, hearer);
-  else if (a.team.parts <= 64) hear_rows<dtype, centred, 2>(a, n, team, rows, hearer);
-  else hear_rows<dtype, centred, MAX_PARTS / 32>(a, n, team, rows, hearer);
+  else if (warp == WARPS) publish_rows<E>(a, n, team, rows);
+  else if (receiver >= a.receivers) {}
+  else if (a.team.parts <= 32) receive_rows<dtype, centred, 1>(a, n, team, rows, receiver);
+  else if (a.team.parts <= 64) receive_rows<dtype, centred, 2>(a, n, team, rows, receiver);
+  else receive_rows<dtype, centred, MAX_PARTS / 32>(a, n, team, rows, receiver);
   team.leave();
 }
 
@@ -223,7 +223,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a.share = (int32_t)qn_round_up(qn_ceil_div(words, slices), 8);            /* multiples of a 128-byte cache line */
   a.team.parts = (int32_t)qn_ceil_div(words, a.share);
   a.team.teams = (int32_t)qn_min_i64(p.groups, r->device->units / a.team.parts);
-  a.hearers = a.team.parts <= 64 ? 1 : HEARERS;
+  a.receivers = a.team.parts <= 64 ? 1 : RECEIVERS;
   a.team.each = 1, a.team.turns = 2 * TURNS;
   a.eps = p.eps, a.inverse = 1 / (float)p.length;
   s.kernel = kernels[p.centred][norm_of_dtype(p.dtype[X], 0, 1, 2)];
@@ -239,7 +239,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const state *s = (const state *)p->state;
   rings a = s->a;
   norm_pointers(a.p, s->number, launch);
-  a.team.told = launch->counters;
+  a.team.published = launch->counters;
   void *arguments[] = { &a };
   return cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), CUDA_TOGETHER, THREADS, SHARED, arguments, launch,
                               "norm_ring");

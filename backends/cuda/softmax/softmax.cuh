@@ -163,7 +163,7 @@ struct rows {                             /* fields that short rows use first ar
   int32_t  together;                      /* columns: of these, blocks in a cluster */
   int64_t  share;                         /* of one part: words, or lines */
   int32_t  phase, room;                   /* columns: TOGETHER, MEET, or MEASURE and WRITE; words that a block keeps */
-  spread  *told;                          /* columns: partial results, [parts / together][count]; for MEET [count][parts] */
+  spread  *partial;                       /* columns: partial results, [parts / together][count]; for MEET [count][parts] */
   uint32_t *met;                          /* counters for MEET */
   int64_t  step[3];                       /* along the axis: x, y, dy */
   uint32_t dim[MAX_OUTER];
@@ -207,9 +207,9 @@ __device__ __forceinline__ void keep_wait()
 #endif
 }
 
-/* Exchange between a cluster's blocks: each receives `bytes`, counted by its mbarrier. tell() needs a cluster_wait before, so
+/* Exchange between a cluster's blocks: each receives `bytes`, counted by its mbarrier. send() needs a cluster_wait before, so
  * that all barriers are initialised. */
-__device__ __forceinline__ void tell_begin(uint32_t bar, int bytes)
+__device__ __forceinline__ void send_begin(uint32_t bar, int bytes)
 {
   if (threadIdx.x == 0) {
     barrier_init(bar, 1);
@@ -219,7 +219,7 @@ __device__ __forceinline__ void tell_begin(uint32_t bar, int bytes)
   __syncwarp();
   cluster_arrive_relaxed();
 }
-__device__ __forceinline__ void tell(const spread *place, uint32_t bar, int block, spread j)
+__device__ __forceinline__ void send(const spread *place, uint32_t bar, int block, spread j)
 {
   asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];"
                :: "r"(cluster_address(shared_address(place), block)), "f"(j.m), "f"(j.s), "r"(cluster_address(bar, block)) : "memory");

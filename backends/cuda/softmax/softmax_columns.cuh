@@ -34,12 +34,12 @@ template <int dtype, int N> __device__ __forceinline__ void join_lines(spread (&
 }
 
 /* The partial results of a column, `apart` from one another, merged in order. */
-template <bool backward> __device__ __forceinline__ spread joined(const spread *told, int n, int apart)
+template <bool backward> __device__ __forceinline__ spread joined(const spread *partial, int n, int apart)
 {
-  spread j = told[0];
+  spread j = partial[0];
   for (int i = 1; i < n; i++) {
-    if (backward) j.s += told[i * apart].s;
-    else j.join(told[i * apart]);
+    if (backward) j.s += partial[i * apart].s;
+    else j.join(partial[i * apart]);
   }
   return j;
 }
@@ -96,9 +96,9 @@ template <int dtype, bool backward>
 __global__ static void __launch_bounds__(COLUMNS_BLOCK, 6) softmax_columns(const __grid_constant__ rows r)
 {
   constexpr int E = vector_per_16<dtype>;
-  extern __shared__ uint4 words[];        /* of x, of dy, a thread's COLUMNS_BLOCK apart; then `told` */
+  extern __shared__ uint4 words[];        /* of x, of dy, a thread's COLUMNS_BLOCK apart; then `partial` */
 #if __CUDA_ARCH__ >= 900
-  __shared__ uint64_t all_told[16];      /* one barrier, padded to 128 bytes to keep `words` aligned to the banks */
+  __shared__ uint64_t all_received[16];  /* one barrier, padded to 128 bytes to keep `words` aligned to the banks */
 #endif
   const int t = threadIdx.x, bits = r.lane_bits, lanes = 1 << bits, lane = t & (lanes - 1), line = t >> bits,
             lines = COLUMNS_BLOCK >> bits, wide = lanes * E;
@@ -115,12 +115,12 @@ __global__ static void __launch_bounds__(COLUMNS_BLOCK, 6) softmax_columns(const
   }
 #if __CUDA_ARCH__ >= 900
   const bool cluster = r.phase != WRITE && r.together > 1;
-  if (cluster) tell_begin(shared_address(all_told), r.together * wide * (int)sizeof(spread));
+  if (cluster) send_begin(shared_address(all_received), r.together * wide * (int)sizeof(spread));
   if (r.phase == MEASURE) grid_dependents_launch();
   if (r.phase == WRITE) grid_dependency_wait();
 #endif
 
-  spread *told = (spread *)(words + r.room);      /* [many][wide]: partial results in the block */
+  spread *partial = (spread *)(words + r.room);   /* [many][wide]: partial results in the block */
   int many;
   if (r.phase != WRITE) {
     spread j[E];
@@ -130,7 +130,7 @@ __global__ static void __launch_bounds__(COLUMNS_BLOCK, 6) softmax_columns(const
 #pragma unroll
     for (int e = 0; e < E; e++) {
       j[e] = join_warp<backward>(j[e], lanes);
-      if (lanes >= 32 || t % 32 < lanes) told[(lanes < 32 ? t / 32 : line) * wide + lane * E + e] = j[e];
+      if (lanes >= 32 || t % 32 < lanes) partial[(lanes < 32 ? t / 32 : line) * wide + lane * E + e] = j[e];
     }
   } else {
     const int clusters = r.parts / r.together;
@@ -141,7 +141,7 @@ __global__ static void __launch_bounds__(COLUMNS_BLOCK, 6) softmax_columns(const
       for (int p = i / E >> bits; p < clusters && c < r.count; p += TOLD_AT_ONCE * many) {
 #pragma unroll
         for (int k = 0; k < TOLD_AT_ONCE; k++)
-          o[k] = p + k * many < clusters ? r.told[(p + k * many) * r.count + c] : spread{ -FLT_MAX, 0 };
+          o[k] = p + k * many < clusters ? r.partial[(p + k * many) * r.count + c] : spread{ -FLT_MAX, 0 };
         if (backward) {
 #pragma unroll
           for (int k = 0; k < TOLD_AT_ONCE; k++) j.s += o[k].s;
@@ -149,38 +149,38 @@ __global__ static void __launch_bounds__(COLUMNS_BLOCK, 6) softmax_columns(const
           j.join(o);
         }
       }
-      told[i] = j;
+      partial[i] = j;
     }
     keep_wait();
   }
   __syncthreads();
 #if __CUDA_ARCH__ >= 900
-  spread *all = told + many * wide;       /* [together][wide]: from the cluster's blocks */
+  spread *all = partial + many * wide;    /* [together][wide]: from the cluster's blocks */
   if (cluster) cluster_wait();
 #endif
   for (int c = t; c < wide; c += COLUMNS_BLOCK) {
-    told[c] = joined<backward>(told + c, many, wide);
+    partial[c] = joined<backward>(partial + c, many, wide);
 #if __CUDA_ARCH__ >= 900
     for (int to = 0; cluster && to < r.together; to++)
-      tell(all + blockIdx.y % r.together * wide + c, shared_address(all_told), to, told[c]);
+      send(all + blockIdx.y % r.together * wide + c, shared_address(all_received), to, partial[c]);
 #endif
   }
 #if __CUDA_ARCH__ >= 900
   if (cluster) {
-    barrier_wait(shared_address(all_told), 0);
-    for (int c = t; c < wide; c += COLUMNS_BLOCK) told[c] = joined<backward>(all + c, r.together, wide);
+    barrier_wait(shared_address(all_received), 0);
+    for (int c = t; c < wide; c += COLUMNS_BLOCK) partial[c] = joined<backward>(all + c, r.together, wide);
   }
 #endif
   if (r.phase == MEASURE) {
     for (int c = t; c < wide && first + c < r.count && blockIdx.y % r.together == 0; c += COLUMNS_BLOCK)
-      r.told[blockIdx.y / r.together * r.count + first + c] = told[c];
+      r.partial[blockIdx.y / r.together * r.count + first + c] = partial[c];
     return;
   }
   __syncthreads();
 
   finish f[E];
 #pragma unroll
-  for (int e = 0; e < E; e++) f[e] = finish_of<backward>(told[lane * E + e], r.logarithm);
+  for (int e = 0; e < E; e++) f[e] = finish_of<backward>(partial[lane * E + e], r.logarithm);
   uint4 *y = (uint4 *)vector_place<dtype>(r.y, at[1]);
   if (r.logarithm) finish_lines<dtype, backward, true>(f, y, apart[1], x, dy, n);
   else finish_lines<dtype, backward, false>(f, y, apart[1], x, dy, n);
@@ -191,7 +191,7 @@ template <int dtype, bool backward>
 __global__ static void __launch_bounds__(MEETERS, 1) softmax_columns_meet(const __grid_constant__ rows r)
 {
   constexpr int E = vector_per_16<dtype>, WIDE = MEET_LANES * E, WARPS = MEETERS / 32, K = MEET_WORDS;
-  __shared__ spread told[WARPS][WIDE + 1];
+  __shared__ spread partial[WARPS][WIDE + 1];
   __shared__ finish known[WIDE];
   const int t = threadIdx.x, lane = t % MEET_LANES, line = t / MEET_LANES;
   const int64_t first = (int64_t)blockIdx.x * WIDE, begin = blockIdx.y * r.share + line,
@@ -224,16 +224,16 @@ __global__ static void __launch_bounds__(MEETERS, 1) softmax_columns_meet(const 
 #pragma unroll
   for (int e = 0; e < E; e++) {
     j[e] = join_warp<backward>(j[e], MEET_LANES);
-    if (t % 32 < MEET_LANES) told[t / 32][lane * E + e] = j[e];
+    if (t % 32 < MEET_LANES) partial[t / 32][lane * E + e] = j[e];
   }
   __syncthreads();
   for (int c = t / 32; c < WIDE; c += WARPS) {
-    const spread one = join_warp<backward>(told[t % 32][c]);
-    if (t % 32 == 0 && first + c < r.count) r.told[(first + c) * r.parts + blockIdx.y] = one;
+    const spread one = join_warp<backward>(partial[t % 32][c]);
+    if (t % 32 == 0 && first + c < r.count) r.partial[(first + c) * r.parts + blockIdx.y] = one;
   }
   blocks_meet(r.met + blockIdx.x, r.parts, 1);
   for (int c = t / 32; c < WIDE && first + c < r.count; c += WARPS) {
-    const float2 *from = (const float2 *)r.told + (first + c) * r.parts;
+    const float2 *from = (const float2 *)r.partial + (first + c) * r.parts;
     spread one = { -FLT_MAX, 0 };
     for (int p = t % 32; p < r.parts; p += 32 * MEET_PARTS) {
       spread o[MEET_PARTS];
@@ -356,12 +356,12 @@ static bool choose_columns(state *s, const qn_device *device, const qn_demands *
   r->phase = together ? TOGETHER : MEASURE;
   if (!together && determinism < QN_DET_BATCH && r->lane_bits == MEET_BITS && blocks <= device->units) {
     const int64_t all = device->units / blocks;
-    const uint64_t told = (uint64_t)(all * r->count) * sizeof(spread);
+    const uint64_t partial = (uint64_t)(all * r->count) * sizeof(spread);
     r->share = qn_ceil_div(r->length, all);
-    if (r->share <= MEET_WORDS * MEET_LINES && told <= demands->workspace_limit) {
+    if (r->share <= MEET_WORDS * MEET_LINES && partial <= demands->workspace_limit) {
       r->phase = MEET;
       r->parts = (int32_t)all;
-      out->workspace = told, out->counters = (uint64_t)blocks * sizeof(uint32_t);
+      out->workspace = partial, out->counters = (uint64_t)blocks * sizeof(uint32_t);
       s->kernel = columns_kernel(r);
       s->threads = MEETERS;
       s->blocks = (unsigned)blocks;
@@ -373,9 +373,9 @@ static bool choose_columns(state *s, const qn_device *device, const qn_demands *
     while (room(parts) * 16 > limit) parts *= 2;
     r->together = parts >= 2 * most ? (int32_t)most : 1;
     parts = qn_round_up(parts, r->together);
-    const uint64_t told = (uint64_t)(parts / r->together * r->count) * sizeof(spread);
-    if (parts > 65535 || told > demands->workspace_limit) return false;
-    out->workspace = told;
+    const uint64_t partial = (uint64_t)(parts / r->together * r->count) * sizeof(spread);
+    if (parts > 65535 || partial > demands->workspace_limit) return false;
+    out->workspace = partial;
   }
   r->parts = (int32_t)parts;
   r->share = qn_ceil_div(r->length, parts);

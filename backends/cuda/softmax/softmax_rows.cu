@@ -22,12 +22,12 @@ enum { V = 8, LANES_MOST = 1024, BLOCK_MOST = 512,
        KEPT_SHARE = 32 * 1024, KEPT_TOLD = 2048 };
 
 /* Merges n warps' results from shared memory; every warp gets the same. */
-template <bool backward> __device__ __forceinline__ spread join_told(const spread *told, int n)
+template <bool backward> __device__ __forceinline__ spread join_partial(const spread *partial, int n)
 {
   spread j = { -FLT_MAX, 0 };
   for (int i = threadIdx.x % 32; i < n; i += 32) {
-    if (backward) j.s += told[i].s;
-    else j.join(told[i]);
+    if (backward) j.s += partial[i].s;
+    else j.join(partial[i]);
   }
   return join_warp<backward>(j);
 }
@@ -182,9 +182,9 @@ __global__ static void __launch_bounds__(BLOCK_MOST, 3) softmax_blocks(const __g
 {
   constexpr int E = vector_per_16<dtype>, AT_ONCE = dtype == QN_F16 ? 2 : 4;
   extern __shared__ uint4 words[];        /* kept: x, then dy */
-  __shared__ spread told[KEPT_PARTS * BLOCK_MOST / 32];
+  __shared__ spread partial[KEPT_PARTS * BLOCK_MOST / 32];
 #if __CUDA_ARCH__ >= 900
-  __shared__ uint64_t all_told[16];      /* one barrier, padded to 128 bytes to keep `words` aligned to the banks */
+  __shared__ uint64_t all_received[16];  /* one barrier, padded to 128 bytes to keep `words` aligned to the banks */
 #endif
   const int length = (int)r.length, share = (int)r.share, rank = blockIdx.y, warps = blockDim.x / 32, step = blockDim.x;
   int64_t at[3];
@@ -205,7 +205,7 @@ __global__ static void __launch_bounds__(BLOCK_MOST, 3) softmax_blocks(const __g
     if (backward) edge_dy = edge_load<dtype>(r.dy, at[2] + end);
   }
 #if __CUDA_ARCH__ >= 900
-  if (r.parts > 1) tell_begin(shared_address(all_told), warps * r.parts * (int)sizeof(spread));
+  if (r.parts > 1) send_begin(shared_address(all_received), warps * r.parts * (int)sizeof(spread));
 #endif
   if (kept) keep_wait(), x = words, dy = words + share;
 
@@ -238,18 +238,18 @@ __global__ static void __launch_bounds__(BLOCK_MOST, 3) softmax_blocks(const __g
   j = join_warp<backward>(j);
 #if __CUDA_ARCH__ >= 900
   if (r.parts > 1) {
-    const uint32_t bar = shared_address(all_told);
+    const uint32_t bar = shared_address(all_received);
     const int to = threadIdx.x % 32;
     cluster_wait();
-    if (to < r.parts) tell(told + rank * warps + threadIdx.x / 32, bar, to, j);
+    if (to < r.parts) send(partial + rank * warps + threadIdx.x / 32, bar, to, j);
     barrier_wait(bar, 0);
   } else
 #endif
   {
-    if (threadIdx.x % 32 == 0) told[threadIdx.x / 32] = j;
+    if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = j;
     __syncthreads();
   }
-  const finish f = finish_of<backward>(join_told<backward>(told, warps * r.parts), r.logarithm);
+  const finish f = finish_of<backward>(join_partial<backward>(partial, warps * r.parts), r.logarithm);
 
   uint4 *y = (uint4 *)vector_place<dtype>(r.y, at[1] + w.lead) + first;
   if (r.logarithm) finish_words<dtype, backward, true>(f, y, x, dy, mine, n, step);
@@ -261,7 +261,7 @@ __global__ static void __launch_bounds__(BLOCK_MOST, 3) softmax_blocks(const __g
 
 template <bool backward> __global__ static void __launch_bounds__(BLOCK_MOST) softmax_any(const __grid_constant__ rows r)
 {
-  __shared__ spread told[32];
+  __shared__ spread partial[32];
   int64_t at[3];
   r.begin(blockIdx.x, at);
   auto read = [&](float (&v)[V], float (&d)[V], int64_t i) {
@@ -283,9 +283,9 @@ template <bool backward> __global__ static void __launch_bounds__(BLOCK_MOST) so
     if (!backward) j.join(v, max_of(v));
   }
   j = join_warp<backward>(j);
-  if (threadIdx.x % 32 == 0) told[threadIdx.x / 32] = j;
+  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = j;
   __syncthreads();
-  const finish f = finish_of<backward>(join_told<backward>(told, blockDim.x / 32), r.logarithm);
+  const finish f = finish_of<backward>(join_partial<backward>(partial, blockDim.x / 32), r.logarithm);
 #pragma unroll 1
   for (int64_t i = threadIdx.x * V; i < r.length; i += blockDim.x * V) {
     float v[V], d[V];
@@ -436,7 +436,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   r.x = launch->ptr[s->number[0]];
   r.y = launch->ptr[s->number[1]];
   r.dy = launch->ptr[s->number[2]];
-  r.told = (spread *)launch->workspace;
+  r.partial = (spread *)launch->workspace;
   r.met = (uint32_t *)launch->counters;
   const uint32_t together = r.phase == MEASURE ? (uint32_t)r.together : (uint32_t)r.parts;
   cudaLaunchAttribute cluster = {}, early = {}, resident = {};
