@@ -90,7 +90,7 @@ class Parallel(Step):
         super().__init__(*sizes, **adam)
         module = torch.nn.Module()
         for i, p in enumerate(self.adam.param_groups[0]["params"]):
-            module.register_parameter(f"p{i}", torch.nn.Parameter(p) if not isinstance(p, torch.nn.Parameter) else p)
+            module.register_parameter(f"p{i}", torch.nn.Parameter(p))
         parameters = list(module.parameters())
         self.p, scales = parameters[:6], parameters[6:]
         for norm, scale in zip(self.norm or [], scales):

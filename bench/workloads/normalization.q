@@ -50,6 +50,9 @@ layer_norm x=f16/1x4x20x65536 axis=2,3 scale=f16/1x4x20x1 shift=f16/1x4x20x1 ; n
 layer_norm_backward dy=f16/4x32x10x4096/1310720:10:1:320 x=f16/4x32x10x4096/1310720:10:1:320 axis=2,3 scale=f32/1x32x10x1 mean=f32/4x32x1x1 rstd=f32/4x32x1x1 dscale=? dshift=? ; name=groupnorm.bwd.g32.n4.c320.64x64.nhwc
 layer_norm_backward dy=f16/1x32x40x4096/5242880:40:1:1280 x=f16/1x32x40x4096/5242880:40:1:1280 axis=2,3 scale=f32/1x32x40x1 mean=f32/1x32x1x1 rstd=f32/1x32x1x1 dscale=? dshift=? ; name=groupnorm.bwd.g32.n1.c1280.64x64.nhwc
 layer_norm_backward dy=bf16/4096x768 x=bf16/4096x768 scale=f32/1x768 mean=f32/4096x1 rstd=f32/4096x1 dscale=f32/1x768 dshift=f32/1x768 ; name=layernorm.bwd.autocast.4096x768
+# word vectors: rows that are no whole 16-byte words
+layer_norm x=f16/4096x300 scale=f16/1x300 shift=f16/1x300 mean=? rstd=? ; name=layernorm.4096x300
+layer_norm_backward dy=f16/4096x300 x=f16/4096x300 scale=f16/1x300 mean=f32/4096x1 rstd=f32/4096x1 dscale=f16/1x300 dshift=f16/1x300 ; name=layernorm.bwd.4096x300
 
 # with the residual sum before it, which is also an output; with the ops that follow
 in a bf16/16384x8192

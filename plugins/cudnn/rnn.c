@@ -8,7 +8,8 @@
  * Not offered: the gradient, because what cuDNN's forward leaves to its backward is an opaque buffer and not the tensors gates, cells and
  * inner; lengths, which cuDNN reads on the host when tensors are described (those on the device are ignored); dropout, whose random
  * numbers are cuDNN's; the backward direction alone. In 16 bits, what lies between products and gates is rounded to the dtype, and the
- * standard algorithm's sums are as far off as sums in f16; f32 in tf32 makes NaN of Inf: math fast. f32 otherwise is computed as such. */
+ * standard algorithm's sums are as far off as sums in f16; f32 in tf32 makes NaN of Inf: math fast. f32 otherwise is computed as such. Not
+ * claimed: the same bits from run to run, which cuDNN does not promise of its streams beside one another. */
 #include <cuda_runtime_api.h>
 #include <math.h>
 #include "peer.h"
@@ -282,7 +283,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 }
 
 static const qn_engine rows[] = {
-  { .name = "rnn", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .variants = variants,
+  { .name = "rnn", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .variants = variants,
     .prepare = prepare, .run = run, .release = release },
 };
 const qn_engine_list peer_rnn = { rows, sizeof rows / sizeof rows[0] };

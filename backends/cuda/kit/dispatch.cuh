@@ -10,8 +10,3 @@ template <class F> static inline auto cuda_by_dtype(uint32_t dtype, F f)
          : dtype == QN_BF16 ? f(std::integral_constant<int, QN_BF16>())
                             : f(std::integral_constant<int, QN_F16>());
 }
-/* The same of bf16 and f16. */
-template <class F> static inline auto cuda_by_half(uint32_t dtype, F f)
-{
-  return dtype == QN_BF16 ? f(std::integral_constant<int, QN_BF16>()) : f(std::integral_constant<int, QN_F16>());
-}
