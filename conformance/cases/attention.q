@@ -367,5 +367,11 @@ tk = rms_norm x=vk scale=gk
 rk = rotary x=tk cos=c sin=s positions=at interleaved=1
 out kept over cache = cache_write cache=cache x=rk slots=slot
 
+# norms of heads where a projection left them; far out, next to nothing, none at all
+rms_norm x=bf16/2x4x3x128/7680:128:1280:1 scale=bf16/1x1x1x128 ; as=f32
+rms_norm x=f32/2x3x5x24/720:24:72:1 scale=f32/1x3x1x24 y=bf16/2x3x5x24 ; fill=far
+rms_norm x=bf16/1x2x9x70/1400:70:140:1 eps=0 ; fill=large
+rms_norm x=f32/1x2x3x8/96:8:32:1 eps=0 ; x.fill=zero
+
 # tokens of no sequence before the first of all
 attention_backward dy=bf16/1x2x100x16 q=bf16/1x2x100x16 k=bf16/1x1x70x16 v=bf16/1x1x70x16 y=bf16/1x2x100x16 lse=f32/1x2x100 q_starts=i32/2 kv_starts=i32/2 dv=? right=0 ; q_starts.is=64,100 kv_starts.is=0,70 lse.is=3
