@@ -66,7 +66,8 @@ static double random_normal(void)
 static void encode(uint32_t dtype, const qn_domain *d, double x, uint64_t bits, void *to)
 {
   if (qn_is_float(dtype))
-    qn_store_f64(to, dtype, d->floats == QN_FLOATS_ZERO ? 0 : d->floats == QN_FLOATS_POSITIVE && x < 0 ? -x : x);
+    qn_store_f64(to, dtype, d->floats == QN_FLOATS_ZERO ? 0 : d->floats == QN_FLOATS_SMALL ? x / 32
+                                                            : d->floats == QN_FLOATS_POSITIVE && x < 0 ? -x : x);
   else
     qn_store_i64(to, dtype, d->from + (int64_t)(bits % (uint64_t)d->range));
 }

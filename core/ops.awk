@@ -78,7 +78,7 @@ function add_role(o, word, output,    r, mark, name)
   role_holds[o, r] = substr(word, 2)
   if (index("fnmabitoskwqzdv", role_class[o, r]) == 0 || (mark && role_pair[o, r] == ""))
     die("role " name ": bad class " word)
-  if (role_holds[o, r] != "" && role_holds[o, r] !~ /^([+]|0|~|[0-9]*<[a-z_]+[.]([0-9]|axis|plane)|[=^][a-z_]+[.][0-9])$/)
+  if (role_holds[o, r] != "" && role_holds[o, r] !~ /^([+]|-|0|~|[0-9]*<[a-z_]+[.]([0-9]|axis|plane)|[=^][a-z_]+[.][0-9])$/)
     die("role " name " holds what nobody knows: " role_holds[o, r])
   if (!output) n_inputs[o]++
 }
@@ -95,6 +95,7 @@ function holds_fields(o, word,    kind, from, dim)
   if (word == "") return "QN_HOLDS_ANY, 0, 0, 0"
   if (word == "+") return "QN_HOLDS_POSITIVE, 0, 0, 0"
   if (word == "0") return "QN_HOLDS_ZERO, 0, 0, 0"
+  if (word == "-") return "QN_HOLDS_SMALL, 0, 0, 0"
   if (word == "~") return "QN_HOLDS_LARGE, 0, 0, 0"
   kind = word ~ /^=/ ? "QN_HOLDS_COUNT" : word ~ /^\^/ ? "QN_HOLDS_RISING" : "QN_HOLDS_PLACE"
   from = kind == "QN_HOLDS_PLACE" ? substr(word, 1, index(word, "<") - 1) + 0 : 0

@@ -50,7 +50,8 @@ static void fill(char *p, const qn_value *v, int64_t bytes, const qn_domain *d)
   const bool whole = v->dtype >= QN_I8 && v->dtype <= QN_BOOL;
   for (int64_t i = 0; i < bytes / each; i++) {
     double x = whole ? (double)(d->from + (d->range > 0 ? i % d->range : 0)) : (double)(i * 7 % 13 - 6) / 8;
-    if (!whole && d->floats != QN_FLOATS_ANY) x = d->floats == QN_FLOATS_ZERO ? 0 : x < 0 ? 0.5 - x : 0.5 + x;
+    if (!whole && d->floats == QN_FLOATS_SMALL) x /= 32;
+    else if (!whole && d->floats != QN_FLOATS_ANY) x = d->floats == QN_FLOATS_ZERO ? 0 : x < 0 ? 0.5 - x : 0.5 + x;
     qn_store_f64(p + i * each, v->dtype, x);
   }
 }

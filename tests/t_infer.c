@@ -831,6 +831,7 @@ static void test_domains(void)
     { "log x=f32/4", 0, { QN_FLOATS_POSITIVE, 0, 0, 128 } },
     { "batch_norm_inference x=f32/2x3 mean=f32/1x3 var=f32/1x3", 2, { QN_FLOATS_POSITIVE, 0, 0, 128 } },
     { "sgd params=f32/4 grads=f32/4 step=i64 rate=f32 found=f32", 4, { QN_FLOATS_ZERO, 0, 0, 128 } },
+    { "rnn_forward x=f32/3x2x4 w=[f32/20x4] r=[f32/20x5]", 2, { QN_FLOATS_SMALL, 0, 0, 128 } },
     { "gather x=f32/7x50 indices=i32/6 axis=-1", 1, { QN_FLOATS_ANY, 0, 0, 50 } },
     { "scatter_add dy=f32/6x2 indices=i32/6 dx=f32/9x2", 1, { QN_FLOATS_ANY, 0, 0, 9 } },
     { "one_hot indices=i32/6 depth=11 axis=0", 0, { QN_FLOATS_ANY, 0, 0, 11 } },

@@ -151,3 +151,54 @@ attention_backward dy=bf16/8x16x1024x64 q=bf16/8x16x1024x64 k=bf16/8x16x1024x64 
 attention_forward q=bf16/8x12x512x64 k=bf16/8x12x512x64 v=bf16/8x12x512x64 bias=bf16/1x12x512x512 lse=? scale=1 ; name=t5.b8.s512
 attention_backward dy=bf16/8x12x512x64 q=bf16/8x12x512x64 k=bf16/8x12x512x64 v=bf16/8x12x512x64 y=bf16/8x12x512x64 lse=f32/8x12x512 bias=bf16/1x12x512x512 dv=? dbias=? scale=1 ; name=t5.b8.s512.backward
 attention_backward dy=bf16/1x32x16384x128 q=bf16/1x32x16384x128 k=bf16/1x8x16384x128 v=bf16/1x8x16384x128 y=bf16/1x32x16384x128 lse=f32/1x32x16384 q_starts=i32/17 kv_starts=i32/17 dv=? right=0 ; name=ragged.16.causal.backward
+
+# between the projection and attention: heads of queries and keys normed and turned, keys written into their pages (Qwen3; Llama)
+in p bf16/16x1x80x128
+in gq bf16/1x1x1x128
+in gk bf16/1x1x1x128
+in c f32/8192x64
+in s f32/8192x64
+in at i32/16x1
+in cache bf16/512x8x64x128
+in slot i32/16x1
+pq = slice x=p start=0,0,0,0 length=16,1,64,128
+vq = permute x=pq perm=0,2,1,3
+tq = rms_norm x=vq scale=gq
+out rq = rotary x=tq cos=c sin=s positions=at
+pk = slice x=p start=0,0,64,0 length=16,1,8,128
+vk = permute x=pk perm=0,2,1,3
+tk = rms_norm x=vk scale=gk
+rk = rotary x=tk cos=c sin=s positions=at
+out kept over cache = cache_write cache=cache x=rk slots=slot ; name=chain.qwen3.decode.b16
+
+in p bf16/1x4096x80x128
+in gq bf16/1x1x1x128
+in gk bf16/1x1x1x128
+in c f32/8192x64
+in s f32/8192x64
+in at i32/1x4096
+in cache bf16/512x8x64x128
+in slot i32/1x4096
+pq = slice x=p start=0,0,0,0 length=1,4096,64,128
+vq = permute x=pq perm=0,2,1,3
+tq = rms_norm x=vq scale=gq
+out rq = rotary x=tq cos=c sin=s positions=at
+pk = slice x=p start=0,0,64,0 length=1,4096,8,128
+vk = permute x=pk perm=0,2,1,3
+tk = rms_norm x=vk scale=gk
+rk = rotary x=tk cos=c sin=s positions=at
+out kept over cache = cache_write cache=cache x=rk slots=slot ; name=chain.qwen3.prefill.s4096
+
+in p bf16/16x1x80x128
+in c f32/8192x64
+in s f32/8192x64
+in at i32/16x1
+in cache bf16/512x8x64x128
+in slot i32/16x1
+pq = slice x=p start=0,0,0,0 length=16,1,64,128
+tq = permute x=pq perm=0,2,1,3
+out rq = rotary x=tq cos=c sin=s positions=at
+pk = slice x=p start=0,0,64,0 length=16,1,8,128
+tk = permute x=pk perm=0,2,1,3
+rk = rotary x=tk cos=c sin=s positions=at
+out kept over cache = cache_write cache=cache x=rk slots=slot ; name=chain.llama3.decode.b16

@@ -520,15 +520,32 @@ static void rotary(struct qc_node *n)
   }
 }
 
+/* Writes move what they write, rounded where the cache has another dtype. With scales, and in 8 bits, they are defined bit by bit: from
+ * inexact inputs the result may be a whole step off. */
+static void cache_write(struct qc_node *n)
+{
+  const struct qc_value *cache = n->in[0], *x = n->in[1], *slots = n->in[2];
+  struct qc_value *y = n->out[0];
+  const int64_t heads = x->q.dim[1], tokens = x->q.dim[2], size = x->q.dim[3], pages = y->q.dim[0], page = y->q.dim[2];
+  if (qc_inputs_exact(n) || !y->e) return;
+  const bool moves = !qc_role(n, "scale") && qc_unit(y->q.dtype) > 0 && qc_unit(y->q.dtype) <= qc_unit(QN_BF16);
+  for (int64_t i = 0; i < y->n; i++) y->e[i] = moves ? cache->e[i] : QC_ANY;
+  for (int64_t i = 0; i < x->n && moves; i++) {
+    const int64_t b = i / size / tokens / heads, h = i / size / tokens % heads, t = i / size % tokens;
+    const int64_t slot = integer(slots, b * tokens + t);
+    if (slot < 0 || slot >= pages * page) continue;
+    const int64_t at = ((slot / page * heads + h) * page + slot % page) * size + i % size;
+    const double rounding = x->q.dtype == y->q.dtype ? 0 : 2 * qc_half_ulp(y->q.dtype, fabs(y->y[at]) + x->e[i]);
+    y->e[at] = x->e[i] == QC_ANY ? QC_ANY : x->e[i] == 0 ? 0 : x->e[i] + rounding;
+  }
+}
+
 void qc_bound_attention(struct qc_node *n, const struct qc_numerics *k)
 {
   switch (n->op->kind) {
   case QN_OP_ATTENTION_FORWARD: case QN_OP_ATTENTION_BACKWARD: attention(n, k); break;
   case QN_OP_ATTENTION_MERGE: merge(n); break;
-  case QN_OP_CACHE_WRITE:
-    for (int64_t i = 0; !qc_inputs_exact(n) && n->out[0]->e && i < n->out[0]->n; i++)
-      n->out[0]->e[i] = QC_ANY;           /* defined bit by bit: from inexact inputs a whole step off */
-    break;
+  case QN_OP_CACHE_WRITE: cache_write(n); break;
   default: rotary(n);
   }
 }

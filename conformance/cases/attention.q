@@ -248,5 +248,130 @@ qr = rotary x=q cos=c sin=s
 out kept = cache_write cache=cache x=x slots=slot
 out y = attention_forward q=qr k=kept pages=table kv_lengths=n value_size=8
 
+# queries and keys of one projection: normed head by head, turned, the keys written into their pages; also wanted themselves; norm before
+# the heads are told apart; neighbours, part of a head; without norms; no scales; f16, whose squares do not overflow; one token, one head
+in p bf16/2x3x6x32
+in gq bf16/1x1x1x32
+in gk bf16/1x1x1x32
+in c f32/9x16
+in s f32/9x16
+in at i32/2x3
+in cache bf16/3x1x4x32
+in slot i32/2x3
+pq = slice x=p start=0,0,0,0 length=2,3,4,32
+vq = permute x=pq perm=0,2,1,3
+tq = rms_norm x=vq scale=gq
+out rq = rotary x=tq cos=c sin=s positions=at
+pk = slice x=p start=0,0,4,0 length=2,3,1,32
+vk = permute x=pk perm=0,2,1,3
+tk = rms_norm x=vk scale=gk
+rk = rotary x=tk cos=c sin=s positions=at
+out kept over cache = cache_write cache=cache x=rk slots=slot
+
+in p f16/1x5x6x128
+in gq f16/1x1x1x128
+in gk f16/1x1x1x128
+in c f16/16x64
+in s f16/16x64
+in at i32/1x5
+in cache f16/4x2x3x128
+in slot i32/1x5
+pq = slice x=p start=0,0,0,0 length=1,5,2,128
+nq = rms_norm x=pq scale=gq
+tq = permute x=nq perm=0,2,1,3
+out rq = rotary x=tq cos=c sin=s positions=at
+pk = slice x=p start=0,0,2,0 length=1,5,2,128
+nk = rms_norm x=pk scale=gk
+tk = permute x=nk perm=0,2,1,3
+out rk = rotary x=tk cos=c sin=s positions=at
+out kept over cache = cache_write cache=cache x=rk slots=slot
+
+in p f32/3x1x4x24
+in gq f32/1x1x1x24
+in gk f32/1x1x1x24
+in c f32/9x8
+in s f32/9x8
+in at i32/3x1
+in cache f32/3x1x4x24
+in slot i32/3x1
+pq = slice x=p start=0,0,0,0 length=3,1,2,24
+vq = permute x=pq perm=0,2,1,3
+tq = rms_norm x=vq scale=gq eps=0
+out rq = rotary x=tq cos=c sin=s positions=at interleaved=1
+pk = slice x=p start=0,0,2,0 length=3,1,1,24
+vk = permute x=pk perm=0,2,1,3
+tk = rms_norm x=vk scale=gk eps=0
+rk = rotary x=tk cos=c sin=s positions=at interleaved=1
+out kept over cache = cache_write cache=cache x=rk slots=slot
+
+in p bf16/2x4x5x64
+in c bf16/9x16
+in s bf16/9x16
+in at i32/2x4
+pq = slice x=p start=0,0,0,0 length=2,4,3,64
+vq = permute x=pq perm=0,2,1,3
+tq = rms_norm x=vq
+out rq = rotary x=tq cos=c sin=s positions=at
+pk = slice x=p start=0,0,3,0 length=2,4,1,64
+vk = permute x=pk perm=0,2,1,3
+tk = rms_norm x=vk
+out rk = rotary x=tk cos=c sin=s positions=at
+
+in p f32/1x7x8x256
+in c f32/8x32
+in s f32/8x32
+in at i32/1x7
+in cache f32/3x2x4x256
+in slot i32/1x7
+pq = slice x=p start=0,0,0,0 length=1,7,4,256
+tq = permute x=pq perm=0,2,1,3
+out rq = rotary x=tq cos=c sin=s positions=at
+pk = slice x=p start=0,0,4,0 length=1,7,2,256
+tk = permute x=pk perm=0,2,1,3
+rk = rotary x=tk cos=c sin=s positions=at
+out kept over cache = cache_write cache=cache x=rk slots=slot
+
+in p f32/1x1x3x8
+in gq f32/1x1x1x8
+in gk f32/1x1x1x8
+in c f32/4x4
+in s f32/4x4
+in at i32/1x1
+in cache f32/3x1x4x8
+in slot i32/1x1
+pq = slice x=p start=0,0,0,0 length=1,1,1,8
+nq = rms_norm x=pq scale=gq
+tq = permute x=nq perm=0,2,1,3
+out rq = rotary x=tq cos=c sin=s positions=at interleaved=1
+pk = slice x=p start=0,0,1,0 length=1,1,1,8
+nk = rms_norm x=pk scale=gk
+tk = permute x=nk perm=0,2,1,3
+rk = rotary x=tk cos=c sin=s positions=at interleaved=1
+out kept over cache = cache_write cache=cache x=rk slots=slot
+
+in p f16/2x2x3x40
+in gq f16/1x1x1x40
+in gk f16/1x1x1x40
+in c f32/9x10
+in s f32/9x10
+in at i32/2x2
+in cache f16/3x1x4x40
+in slot i32/2x2
+pq = slice x=p start=0,0,0,0 length=2,2,1,40
+vq = permute x=pq perm=0,2,1,3
+tq = rms_norm x=vq scale=gq
+out rq = rotary x=tq cos=c sin=s positions=at interleaved=1
+pk = slice x=p start=0,0,1,0 length=2,2,1,40
+vk = permute x=pk perm=0,2,1,3
+tk = rms_norm x=vk scale=gk
+rk = rotary x=tk cos=c sin=s positions=at interleaved=1
+out kept over cache = cache_write cache=cache x=rk slots=slot
+
+# norms of heads where a projection left them; far out, next to nothing, none at all
+rms_norm x=bf16/2x4x3x128/7680:128:1280:1 scale=bf16/1x1x1x128 ; as=f32
+rms_norm x=f32/2x3x5x24/720:24:72:1 scale=f32/1x3x1x24 y=bf16/2x3x5x24 ; fill=far
+rms_norm x=bf16/1x2x9x70/1400:70:140:1 eps=0 ; fill=large
+rms_norm x=f32/1x2x3x8/96:8:32:1 eps=0 ; x.fill=zero
+
 # tokens of no sequence before the first of all
 attention_backward dy=bf16/1x2x100x16 q=bf16/1x2x100x16 k=bf16/1x1x70x16 v=bf16/1x1x70x16 y=bf16/1x2x100x16 lse=f32/1x2x100 q_starts=i32/2 kv_starts=i32/2 dv=? right=0 ; q_starts.is=64,100 kv_starts.is=0,70 lse.is=3

@@ -41,6 +41,7 @@ void qn_input_domain(const qn_graph_view *g, int32_t value, qn_domain *domain)
         switch (role->holds) {
         case QN_HOLDS_POSITIVE: domain->floats = QN_FLOATS_POSITIVE; break;
         case QN_HOLDS_ZERO:     domain->floats = QN_FLOATS_ZERO; break;
+        case QN_HOLDS_SMALL:    domain->floats = QN_FLOATS_SMALL; break;
         case QN_HOLDS_PLACE:
           domain->from = role->from;
           domain->range = extent(g, op, info, role, dtype) - role->from;

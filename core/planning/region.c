@@ -64,12 +64,12 @@ static bool admits(const planner *p, const uint32_t *kinds, int32_t i)
   return is_pointwise(p, i) || (listed(kinds, op->op) && !qn__over_nothing(op, p->g->value));
 }
 
-/* Does op i read in its role 0 the tensor that the anchor reads there? */
+/* Does op i read in its role 0 the tensor that the anchor reads there, or (a pattern with views) both of them views of one tensor? */
 static bool is_sibling(const planner *p, int32_t i)
 {
   const qn_node *op = &p->g->op[i], *anchor = &p->g->op[p->list[0]];
-  return op->op == anchor->op && anchor->first[1] == 1 && op->first[1] == 1 && op->arg[0] == anchor->arg[0] &&
-         !qn__over_nothing(op, p->g->value);
+  if (op->op != anchor->op || anchor->first[1] != 1 || op->first[1] != 1 || qn__over_nothing(op, p->g->value)) return false;
+  return p->pattern->views ? origin(p, op->arg[0]) == origin(p, anchor->arg[0]) : op->arg[0] == anchor->arg[0];
 }
 
 /* Reads op i a value of the region through a folded view? */

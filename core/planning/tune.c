@@ -334,7 +334,8 @@ static qn_status fill(const bench *b, const qn_request *r, uint32_t value)
     seed ^= seed << 17;
     double x = (double)(seed >> 11) * 0x1p-53;
     if (qn_is_float(dtype))
-      qn_store_f64(tile + i * each, dtype, domain.floats == QN_FLOATS_ZERO ? 0 : domain.floats == QN_FLOATS_POSITIVE ? x : 2 * x - 1);
+      qn_store_f64(tile + i * each, dtype, domain.floats == QN_FLOATS_ZERO ? 0 : domain.floats == QN_FLOATS_POSITIVE ? x
+                                              : (2 * x - 1) / (domain.floats == QN_FLOATS_SMALL ? 32 : 1));
     else qn_store_i64(tile + i * each, dtype, domain.from + (int64_t)(domain.rising ? (double)i * (double)(domain.range - 1) / last
                                                                                    : x * (double)domain.range));
   }

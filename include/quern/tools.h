@@ -17,7 +17,8 @@ enum { QN_HOLDS_ANY, QN_HOLDS_POSITIVE, QN_HOLDS_ZERO,
        QN_HOLDS_PLACE,                    /* indices from `from` to below the extent of dim `dim` of role `of` */
        QN_HOLDS_COUNT,                    /* exactly that extent */
        QN_HOLDS_RISING,                   /* from 0 to that extent, rising */
-       QN_HOLDS_LARGE };                  /* more than any extent */
+       QN_HOLDS_LARGE,                    /* more than any extent */
+       QN_HOLDS_SMALL };                  /* about 1/32: sums of a thousand products with them are about as large as the other factor */
 enum { QN_HOLDS_AXIS = -1, QN_HOLDS_PLANE = -2 };     /* for dim: the attribute; all spatial dims (u8: the window) */
 typedef struct qn_role_info {
   const char *name;                       /* "x" */
@@ -92,7 +93,7 @@ typedef struct qn_domain {
   int32_t rising;                         /* integers: 1: element i of n is from + i (range - 1) / (n - 1); 0: random */
   int64_t from, range;                    /* integers: from .. from + range - 1 */
 } qn_domain;
-enum { QN_FLOATS_ANY = 0, QN_FLOATS_POSITIVE = 1, QN_FLOATS_ZERO = 2 };
+enum { QN_FLOATS_ANY = 0, QN_FLOATS_POSITIVE = 1, QN_FLOATS_ZERO = 2, QN_FLOATS_SMALL = 3 };  /* small: 1/32 of any */
 void qn_input_domain(const qn_graph_view *graph, int32_t value, qn_domain *domain);
 
 /* Reads problems one by one, from a .q file ("-": standard input) or from text. */
