@@ -370,11 +370,12 @@ qn__backend *qn__backends(void)
 
 qn__backend *qn__backends_here(void) { return first; }
 
-void qn__backends_also(const char *path)
+void qn__backends_also(const qn__settings *s)
 {
+  if (s->origin[QN_SET_PLUGIN_PATH] < QN_FROM_CONTEXT) return;
   qn__lock(&loading);
   search();
-  load_folders(path);
+  load_folders(s->text[QN_SET_PLUGIN_PATH]);
   qn__unlock(&loading);
 }
 
