@@ -540,7 +540,7 @@ qn_status qn__ranks_slot(const qn_ranks *ranks, const void *key, void (*leave)(v
 
 /* ---- check.c: the checking device ------------------------------------------------------------- */
 
-qn_status qn__check_backend(qn__backend **out);
+qn_status qn__check_backend(const qn__backend *all, qn__backend **out);    /* on the CPU that one of all backends provides */
 bool      qn__checks(const qn__device *dev);
 /* On that device: wraps each step in one that checks its pointers and keeps the work, with a reference to the plan, until someone waits. */
 qn_status qn__check_wrap(const struct qn_context *ctx, qn_plan *p, void (*release)(qn_plan *));

@@ -99,7 +99,7 @@ core_libcore_la_SOURCES = \
   core/running/join.c \
   core/running/record.c \
   core/watching/profile.c \
-  core/loading/check.c \
+  core/checking/check.c \
   core/watching/trace.c \
   core/running/explain.c \
   core/language/domain.c \

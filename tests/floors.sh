@@ -1,6 +1,7 @@
 #!/bin/sh
-# floors.sh -- core's folders are floors: running, watching, tuning, planning, loading, ranks, settings, language, and below them core's own
-# files. A file uses functions and variables of its own floor and of lower ones; core/calls.c uses all. TAP: one point per file, of the symbols of its object.
+# floors.sh -- core's folders are floors: running, watching, tuning, planning, loading, ranks, checking, settings, language, and below them
+# core's own files. A file uses functions and variables of its own floor and of lower ones; core/calls.c uses all. TAP: one point per file,
+# of the symbols of its object.
 
 set -u
 nm=${NM-nm}
@@ -27,7 +28,7 @@ done | sort -u | awk '
     return floor[substr(file, 1, index(file, "/") - 1)] + 0
   }
   BEGIN {
-    floors = split("language settings ranks loading planning tuning watching running", room, " ")
+    floors = split("language settings checking ranks loading planning tuning watching running", room, " ")
     for (i = 1; i <= floors; i++) floor[room[i]] = i
   }
   !($1 in seen) { seen[$1]; name[++files] = $1 }

@@ -381,7 +381,7 @@ void qn__backends_also(const qn__settings *s)
 
 qn_status qn__backend_get(const char *name, qn__backend **out)
 {
-  if (!strcmp(name, "check")) return qn__check_backend(out);    /* in no list: only for those who ask for it */
+  if (!strcmp(name, "check")) return qn__check_backend(qn__backends(), out);    /* in no list: only for those who ask for it */
   qn__lock(&loading);
   take_built_in();
   qn__backend *b = strchr(name, '/') ? NULL : by_name(name);

@@ -517,9 +517,8 @@ static qn__backend backend = { .table = &table, .name = "check", .path = "(built
 
 static qn__backend *self(void) { return &backend; }
 
-static void set_up(void)
+static void set_up(const qn__backend *b)
 {
-  const qn__backend *b = qn__backends();
   while (b && !(b->table && !b->status && b->device && !strcmp(b->table->device_kind, "cpu"))) b = b->next;
   if (!b) return;
   ops = *b->device;
@@ -542,10 +541,11 @@ static void set_up(void)
   backend.device = &ops;
 }
 
-qn_status qn__check_backend(qn__backend **out)
+qn_status qn__check_backend(const qn__backend *all, qn__backend **out)
 {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, set_up);
+  pthread_mutex_lock(&lock);
+  if (!backend.device) set_up(all);
+  pthread_mutex_unlock(&lock);
   *out = &backend;
   return backend.device ? QN_OK : qn__fail(QN_NO_BACKEND, "check: no backend here provides the CPU, on which it computes");
 }
