@@ -35,7 +35,7 @@ const char *qn__screened(const char *variable);     /* getenv; NULL: unset, or t
 extern atomic_long qn__alloc_count, qn__alloc_live;           /* for tests: allocations so far, and those not yet freed */
 extern atomic_long qn__fail_alloc_at;                         /* fault injection: the n-th allocation from now fails; 0: none */
 extern const qn_host qn__host;                      /* host.c: what backends may call */
-/* In the child after fork: reinitialise the locks of status.c, object.c, registry.c, device.c, cache.c, tune.c, profile.c and check.c. */
+/* In the child after fork: reinitialise the locks of status.c, object.c, registry.c, device.c, cache.c, tune_cache.c, profile.c and check.c. */
 void qn__objects_in_child(void);
 void qn__log_in_child(void);
 void qn__registry_in_child(void);
@@ -141,18 +141,19 @@ typedef struct qn__settings {
 } qn__settings;
 void      qn__settings_default(qn__settings *s);    /* as if nothing were given */
 qn_status qn__settings_init(qn__settings *s);       /* from the environment, which is read once; QUERN_OVERRIDE too */
-/* Then from a context's options as well; applies its log level and searches its plugin_path. */
+/* Then from a context's options as well; applies its log level. Their plugin_path: registry.c's qn__backends_also. */
 qn_status qn__settings_read(qn__settings *s, const char *const options[]);
 void      qn__settings_log(const qn__settings *s);  /* the log level is the process's: the environment's, or the last option set */
 qn_status qn__settings_set(qn__settings *s, const char *key, const char *value, int origin);
 void      qn__settings_overruled(const qn__settings *s);    /* logs which variables do not count, each once */
 void      qn__settings_free(qn__settings *s);
 const char *qn__setting_key(int i);
+const char *qn__setting_variable(int i);
+const char *qn__setting_help(int i);
 const char *qn__setting_value(const qn__settings *s, int i);    /* as given, else its default */
 int       qn__setting_index(const char *key);       /* -1: no such key; the error sentence lists the known ones */
-void        qn__tune_default_path(qn_text *t);     /* adds the tune cache's path where none is set; nothing without a home */
+void      qn__tune_default_path(qn_text *t);        /* adds the tune cache's path where none is set; nothing without a home */
 const char *qn__environment(int setting);           /* the value that was read; NULL: unset */
-void        qn__settings_unknown(void);             /* warns, once, of QUERN_ variables that nothing reads */
 
 /* ---- registry.c: finding and loading backends ----------------------------------------------- */
 
@@ -171,10 +172,14 @@ typedef struct qn__backend {
 #define QN__INSTANCES 64                            /* limit on backends that open instances: a plan keeps their set in one word */
 /* name: a backend's name or an absolute path. An error says why it cannot be had. */
 qn_status qn__backend_get(const char *name, qn__backend **out);
-void      qn__backends_also(const char *path);      /* searches a context's own plugin_path */
+void      qn__backends_also(const qn__settings *s); /* searches a context's own plugin_path, if it has one */
 qn__backend *qn__backends(void);                    /* all that are found, loaded if need be; built-in ones first */
 qn__backend *qn__backends_here(void);               /* those loaded so far */
 bool      qn__anchors(const qn_engine *row, const qn_op_info *op);
+
+/* ---- variables.c: what is read from the environment, by the library and by backends ------------- */
+
+void      qn__variables_unknown(void);              /* warns, once, of QUERN_ variables that nothing reads */
 
 /* ---- device.c: devices, shared by contexts -------------------------------------------------- */
 
@@ -225,9 +230,10 @@ qn_status qn__context_instance(struct qn_context *ctx, const qn__backend *b, voi
 void      qn__context_close(struct qn_context *ctx);             /* all its instances */
 qn_status qn__context_open(struct qn_context *ctx, uint64_t which);   /* those that are not open of a set of instances */
 
-/* ---- choose.c: offers -> part; search.c: the same by time; planner.c: graph -> parts ------------ */
+/* ---- choose.c: offers -> part; planner.c: graph -> parts ---------------------------------------- */
 
 typedef struct qn__offers qn__offers;
+typedef struct qn__tuner qn__tuner;
 /* On whose behalf planning is done: a context, or a device model (then nothing is built). */
 typedef struct qn__planning {
   const qn_device *device;
@@ -240,6 +246,7 @@ typedef struct qn__planning {
   bool  timed;                                      /* measure what is chosen, even if there is no choice */
   bool  draft;                                      /* nothing is built or measured: what would be chosen? */
   uint64_t *uses;                                   /* NULL, or collects the instances that parts need, as bits */
+  const qn__tuner *tuner;                           /* what was and what can be measured */
   /* While an engine is asked: qn__part_choose, for host.c, which is on a lower floor. */
   qn_status (*delegate)(const struct qn__planning *, const qn__offers *, const char *only, int32_t needs, int part_no, qn_part **out);
 } qn__planning;
@@ -250,6 +257,19 @@ typedef struct qn__offer {
   int32_t       *op_of, *value_of;                  /* the graph's indices of its ops and values; NULL in delegation */
   double        *literal;                           /* values of its host scalars, for printing and measuring; NULL: not known */
 } qn__offer;
+
+/* name: "backend/engine[:variant][|ops offered]"; version: the backend's */
+typedef struct qn__choice { char name[192], version[64]; double ns; } qn__choice;
+/* Tuning plans what it measures, so it stands above the planner, which reaches it by this. */
+struct qn__candidate;
+struct qn__tuner {
+  /* What was measured for what is offered; false: nothing. pinned: only pinned engines compete. */
+  bool (*lookup)(const qn__planning *pc, const qn__offers *offers, bool pinned, qn__choice *out);
+  /* Measures the candidates, best first, and binds the fastest; QN_UNSUPPORTED: nothing could be measured. */
+  qn_status (*measured)(const qn__planning *pc, const qn__offers *offers, bool pinned, struct qn__candidate **order, int n, qn_part **out);
+};
+extern const qn__tuner qn__tuning;                  /* tuning/search.c */
+#define QN__NEAR_TIE 1.03                           /* within 3% of the best counts as equal */
 
 /* The offers around one anchor. offer[0] is for rows without a pattern, and for those whose pattern is not among them. */
 enum { QN__PATTERNS = 16 };
@@ -319,9 +339,19 @@ enum { QN_PLACE_NONE, QN_PLACE_POINTER, QN_PLACE_WORKSPACE, QN_PLACE_LITERAL };
 
 enum { QN__LANES = 4, QN__START = -1 };             /* streams that a plan may use, the context's own among them */
 
+/* What is put around a step of a new plan: the first member of what the trace, the profile or the checking device keep for it. */
+typedef struct qn__wrapper {
+  qn_prepared outer;                                /* given to its run; state: what begins with this wrapper */
+  qn_status (*run)(const qn_prepared *, const qn_launch *);   /* of what it is around, */
+  const qn_prepared *inner;                         /*   and what that is given */
+  void (*free)(struct qn__wrapper *);
+  struct qn__wrapper *below;
+} qn__wrapper;
+
 typedef struct qn__step {
-  qn_status (*run)(const qn_prepared *, const qn_launch *);   /* the engine's, or trace's wrapper */
+  qn_status (*run)(const qn_prepared *, const qn_launch *);   /* the engine's, or the outermost wrapper's */
   const qn_prepared *prepared;
+  qn__wrapper *wrapper;                             /* the outermost; NULL: none */
   qn_part   *part;
   qn__place *place;                                 /* one for each value of the part's request */
   uint64_t   workspace, counters;                   /* offsets of the engine's scratch and counters */
@@ -370,7 +400,20 @@ struct qn_plan {
   uint64_t     used;                                /* the cache's clock at last use */
   struct qn_plan *chain;
 };
-qn_status qn__plan_make(struct qn_context *ctx, qn_graph *g, qn_plan **out);   /* plans and builds; takes g even on failure; refs 1 */
+/* Plans and builds; takes g even on failure; refs 1. */
+qn_status qn__plan_make(struct qn_context *ctx, const qn__tuner *tuner, qn_graph *g, qn_plan **out);
+/* Puts w around a step of a plan that nobody has yet: `run` is called in its place. The plan frees it with `free`. */
+static inline void qn__step_wrap(qn_plan *p, qn__step *step, qn__wrapper *w, qn_status (*run)(const qn_prepared *, const qn_launch *),
+                                 void (*free)(qn__wrapper *))
+{
+  *w = (qn__wrapper){ .outer.state = w, .run = step->run, .inner = step->prepared, .free = free, .below = step->wrapper };
+  step->wrapper = w;
+  step->run = run;
+  step->prepared = &w->outer;
+  if (!p->run) return;
+  p->run = run;
+  p->prepared = &w->outer;
+}
 qn_status qn__plan_failed(qn_status status, qn_plan **out);   /* a plan that stands for a refusal and its sentence */
 void      qn__plan_release(qn_plan *p);             /* NULL is a no-op */
 /* Logs the plan that a graph's parts would make, with log=plan. ops: of the device, or of a model's provider. */
@@ -399,7 +442,7 @@ qn_status qn__cache_open(qn__device *dev);           /* makes the device's, for 
 qn_status qn__cache_get(struct qn__cache *c, const uint64_t *key, uint32_t n_words, uint64_t hash,
                         qn_status (*make)(void *arg, qn_plan **out), void *arg, qn_plan **out);
 
-/* ---- context.c, run.c, record.c, trace.c ------------------------------------------------------ */
+/* ---- context.c, run.c, record.c ------------------------------------------------------ */
 
 #define QN_RECENT 512                               /* sets of two in a context's table of recent plans */
 
@@ -470,13 +513,14 @@ void      qn__use_end(qn__using *u);
 /* Adds an execution: where the device captures, only to keep the plan alive; else also to repeat it at each replay. */
 qn_status qn__record_add(struct qn_context *ctx, const qn_plan *p, void *const *ptr);
 qn_status qn__record_copy(struct qn_context *ctx, void *to, const void *from, size_t bytes, int kind);
+
+/* ---- trace.c, profile.c ------------------------------------------------------------------------ */
+
 /* With QUERN_TRACE: wraps the plan's first step in one that writes the plan's lines when it first runs. */
 void      qn__trace_wrap(struct qn_context *ctx, qn_plan *p);
-void      qn__trace_free(qn_plan *p);
 void      qn__append(const char *who, const char *path, const char *text);     /* to a file; a failure is logged with who's name */
-/* profile.c. With QUERN_PROFILE: wraps each step in one that counts and times it for the executing context. */
+/* With QUERN_PROFILE: wraps each step in one that counts and times it for the executing context. */
 void      qn__profile_wrap(struct qn_context *ctx, qn_plan *p);
-void      qn__profile_free(qn_plan *p);
 uint64_t  qn__profile_id(void);                     /* of a row of the table: a step or a recording */
 qn_status qn__profile_replay(struct qn_context *ctx, uint64_t id, int plans, void *native);     /* launches a recording, timed if asked */
 void      qn__profile_end(struct qn_context *ctx);  /* prints the table and frees it; the device is current, its work done */
@@ -496,22 +540,9 @@ qn_status qn__ranks_slot(const qn_ranks *ranks, const void *key, void (*leave)(v
 
 /* ---- check.c: the checking device ------------------------------------------------------------- */
 
-qn_status qn__check_backend(qn__backend **out);
+qn_status qn__check_backend(const qn__backend *all, qn__backend **out);    /* on the CPU that one of all backends provides */
 bool      qn__checks(const qn__device *dev);
 /* On that device: wraps each step in one that checks its pointers and keeps the work, with a reference to the plan, until someone waits. */
 qn_status qn__check_wrap(const struct qn_context *ctx, qn_plan *p, void (*release)(qn_plan *));
-void      qn__check_free(qn_plan *p);
-
-/* ---- tune.c: measurements, remembered and new ------------------------------------------------- */
-
-/* name: "backend/engine[:variant][|ops offered]"; version: the backend's */
-typedef struct qn__choice { char name[192], version[64]; double ns; } qn__choice;
-/* What the tune cache holds for what is offered; false: nothing. */
-bool qn__tune_lookup(const qn__planning *pc, const qn__offers *offers, bool pinned, qn__choice *out);
-/* Stores the choice: the part's engine. cut: it was offered only the ops that it takes, the first ones. */
-void qn__tune_remember(const qn__planning *pc, const qn__offers *offers, const qn_part *part, bool cut, bool pinned);
-/* Runs n built parts that take the same ops in turn, on private buffers; sets *best, and ns in each. */
-qn_status qn__tune_measure(const qn__planning *pc, qn_part **part, int n, int *best);
-#define QN__NEAR_TIE 1.03                           /* within 3% of the best counts as equal */
 
 #endif

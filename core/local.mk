@@ -70,7 +70,8 @@ core_libcore_la_SOURCES = \
   core/language/notation_words.c \
   core/language/notation_print.c \
   core/language/reader.c \
-  core/loading/settings.c \
+  core/settings/settings.c \
+  core/loading/variables.c \
   core/loading/registry.c \
   core/loading/host.c \
   core/loading/device.c \
@@ -84,7 +85,7 @@ core_libcore_la_SOURCES = \
   core/planning/choose.h \
   core/planning/choose.c \
   core/planning/rank.c \
-  core/planning/search.c \
+  core/tuning/search.c \
   core/planning/request.c \
   core/planning/fallback.c \
   core/planning/planner.h \
@@ -97,12 +98,14 @@ core_libcore_la_SOURCES = \
   core/running/run.c \
   core/running/join.c \
   core/running/record.c \
-  core/planning/profile.c \
-  core/loading/check.c \
-  core/planning/trace.c \
+  core/watching/profile.c \
+  core/checking/check.c \
+  core/watching/trace.c \
   core/running/explain.c \
   core/language/domain.c \
-  core/planning/tune.c
+  core/tuning/tuning.h \
+  core/tuning/measure.c \
+  core/tuning/tune_cache.c
 nodist_core_libcore_la_SOURCES = core/schema_table.c core/calls.c
 core_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 if BUILD_PLUGINS

@@ -2,7 +2,7 @@
  * so that it reads the same. */
 #include "config.h"
 #include <sys/mman.h>
-#include "../core/planning/tune.c"      /* for its static functions; libcore's copy is then not linked */
+#include "../core/tuning/tune_cache.c"      /* for its static functions; libcore's copy is then not linked */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

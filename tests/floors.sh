@@ -1,6 +1,7 @@
 #!/bin/sh
-# floors.sh -- core's folders are floors: running, planning, loading, ranks, language, and below them core's own files. A file uses functions
-# and variables of its own floor and of lower ones; core/calls.c uses all. TAP: one point per file, of the symbols of its object.
+# floors.sh -- core's folders are floors: running, watching, tuning, planning, loading, ranks, checking, settings, language, and below them
+# core's own files. A file uses functions and variables of its own floor and of lower ones; core/calls.c uses all. TAP: one point per file,
+# of the symbols of its object.
 
 set -u
 nm=${NM-nm}
@@ -22,8 +23,13 @@ for source in "${top_srcdir-.}"/core/*.c "${top_srcdir-.}"/core/*/*.c "${top_bui
   done
 done | sort -u | awk '
   function floor_of(file) {
-    if (file ~ /^language\/|^schema_table/) return 1
-    return file ~ /^calls/ ? 6 : file ~ /^running\// ? 5 : file ~ /^planning\// ? 4 : file ~ /^loading\// ? 3 : file ~ /^ranks\// ? 2 : 0
+    if (file ~ /^schema_table/) return floor["language"]
+    if (file ~ /^calls/) return floors + 1
+    return floor[substr(file, 1, index(file, "/") - 1)] + 0
+  }
+  BEGIN {
+    floors = split("language settings checking ranks loading planning tuning watching running", room, " ")
+    for (i = 1; i <= floors; i++) floor[room[i]] = i
   }
   !($1 in seen) { seen[$1]; name[++files] = $1 }
   $2 == "has" { owner[$3] = $1 }

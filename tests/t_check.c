@@ -214,7 +214,7 @@ static void waiting(qn_context *ctx)
 static void touches(void)
 {
   int pipe_of[2], status = 0;
-  char text[512] = "";
+  char text[1024] = "";
   if (pipe(pipe_of)) return;
   const pid_t child = fork();
   if (!child) {
@@ -225,10 +225,11 @@ static void touches(void)
     _exit(0);
   }
   close(pipe_of[1]);
-  const ssize_t n = read(pipe_of[0], text, sizeof text - 1);
+  size_t n = 0;                           /* the sentence may come after a warning: read all that is said */
+  for (ssize_t more; n < sizeof text - 1 && (more = read(pipe_of[0], text + n, sizeof text - 1 - n)) > 0;) n += (size_t)more;
   waitpid(child, &status, 0);
   close(pipe_of[0]);
-  tap_ok(n > 0 && strstr(text, "the host touched the device's memory") && !(WIFEXITED(status) && !WEXITSTATUS(status)), "a store by the host: %s", text);
+  tap_ok(strstr(text, "the host touched the device's memory") && !(WIFEXITED(status) && !WEXITSTATUS(status)), "a store by the host: %s", text);
 }
 
 int main(void)

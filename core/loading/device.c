@@ -114,7 +114,7 @@ qn_status qn__device_choose(const qn__settings *s, qn__backend ***list, int *n, 
   *provider = NULL;
   qn_status status = s->text[QN_SET_BACKEND] ? choose_named(s->text[QN_SET_BACKEND], list, n, provider)
                                              : choose_all(list, n, provider);
-  qn__settings_unknown();
+  qn__variables_unknown();
   if (status) {
     qn__free(*list);
     *list = NULL;

@@ -370,17 +370,18 @@ qn__backend *qn__backends(void)
 
 qn__backend *qn__backends_here(void) { return first; }
 
-void qn__backends_also(const char *path)
+void qn__backends_also(const qn__settings *s)
 {
+  if (s->origin[QN_SET_PLUGIN_PATH] < QN_FROM_CONTEXT) return;
   qn__lock(&loading);
   search();
-  load_folders(path);
+  load_folders(s->text[QN_SET_PLUGIN_PATH]);
   qn__unlock(&loading);
 }
 
 qn_status qn__backend_get(const char *name, qn__backend **out)
 {
-  if (!strcmp(name, "check")) return qn__check_backend(out);    /* in no list: only for those who ask for it */
+  if (!strcmp(name, "check")) return qn__check_backend(qn__backends(), out);    /* in no list: only for those who ask for it */
   qn__lock(&loading);
   take_built_in();
   qn__backend *b = strchr(name, '/') ? NULL : by_name(name);

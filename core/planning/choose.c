@@ -1,7 +1,7 @@
 /* choose.c -- asks the engines about a request and binds the best one that accepts.
  *
  * Candidates are the pinned engines, if any, else all, each asked with the region of its row's pattern; an engine that violates a demand is
- * not one. Order of choice: the tune cache's entry; a measurement, if enabled (search.c); else by rank (rank.c). From
+ * not one. Order of choice: the tune cache's entry; a measurement, if enabled (tuning); else by rank (rank.c). From
  * `deterministic=batch` on, times decide nothing, measured or estimated: they depend on the batch and on the device's size, and another
  * engine would give other bits. If no engine accepts, the error lists every engine's reason. */
 #include "config.h"
@@ -461,7 +461,7 @@ qn_status qn__part_choose(const qn__planning *pc, const qn__offers *offers, cons
   const bool by_time = pc->policy->demands.determinism < QN_DET_BATCH;
   const uint32_t tune = only || !by_time || collective ? QN_TUNE_OFF : pc->policy->settings.tune;
   qn__choice choice;
-  bool pinned = f.pin_op != 0, known = tune != QN_TUNE_OFF && qn__tune_lookup(pc, offers, pinned, &choice);
+  bool pinned = f.pin_op != 0, known = tune != QN_TUNE_OFF && pc->tuner->lookup(pc, offers, pinned, &choice);
   bool everyone = only || pinned || known || tune == QN_TUNE_MEASURE || pc->verdict;
   int willing = 0;
   *out = NULL;
@@ -471,7 +471,7 @@ qn_status qn__part_choose(const qn__planning *pc, const qn__offers *offers, cons
   if (!status && pinned && !willing && (pc->policy->settings.any_engine || pc->depth)) {
     f.pin_op = 0;
     pinned = false;
-    known = tune != QN_TUNE_OFF && qn__tune_lookup(pc, offers, pinned, &choice);
+    known = tune != QN_TUNE_OFF && pc->tuner->lookup(pc, offers, pinned, &choice);
     status = ask_all(pc, offers, &f, everyone, &l);
     willing = 0;
     for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
@@ -498,7 +498,7 @@ qn_status qn__part_choose(const qn__planning *pc, const qn__offers *offers, cons
   qn__rank(pc, order, willing);
   if (known) known = take_remembered(pc, &choice, order, willing);
   if (needs >= 0 && !holds(order[0], needs)) goto done;
-  if (!known && tune == QN_TUNE_MEASURE && qn__can_measure(pc) && !qn__measured(pc, offers, pinned, order, willing, out)) {
+  if (!known && tune == QN_TUNE_MEASURE && !pc->tuner->measured(pc, offers, pinned, order, willing, out)) {
     if (needs >= 0 && !part_holds(*out, needs)) {
       qn__part_free(*out);
       *out = NULL;

@@ -1,4 +1,4 @@
-/* choose.h -- what choose.c (asking, binding), rank.c and search.c (measuring) share. */
+/* choose.h -- what choose.c (asking, binding), rank.c and, a floor above, tuning share. */
 #ifndef QUERN_CHOOSE_H
 #define QUERN_CHOOSE_H
 #include "core.h"
@@ -34,11 +34,6 @@ bool      qn__same_set(const qn__candidate *a, const qn__candidate *b);
 /* The offer that holds all ops that the candidates take, and these ops; NULL: there is none. */
 const qn__offer *qn__widest(qn__candidate *const *c, int n, uint64_t *all);
 uint64_t  qn__ops_within(const qn__offer *offer, const qn__candidate *c);     /* the ops that c takes, as a set of the offer's */
-
-/* search.c */
-bool      qn__can_measure(const qn__planning *pc);
-/* Measures the candidates, best first, and binds the fastest; QN_UNSUPPORTED: nothing could be measured. */
-qn_status qn__measured(const qn__planning *pc, const qn__offers *offers, bool pinned, qn__candidate **order, int n, qn_part **out);
 /* The ns of a set of an offer's ops, planned as a graph of their own: by estimates, or measured; 0: unknown. */
 double    qn__time_of(const qn__planning *pc, const qn__offer *offer, uint64_t which, bool measured);
 #endif

@@ -111,7 +111,7 @@ qn_status qn__fallback_part(const qn__planning *pc, const qn__offer *offer, qn_p
   if (status) return status;
   qn_part *p = qn__alloc(sizeof *p);
   fallback *f = qn__alloc(sizeof *f);
-  qn__planning inner = { .device = &cpu->desc, .policy = policy, .depth = pc->depth + 1 };
+  qn__planning inner = { .device = &cpu->desc, .policy = policy, .depth = pc->depth + 1, .tuner = pc->tuner };
   if (!p || !f) status = qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
   one->n_ops = 1;
   one->n_values = qn__values_of(one, 1);

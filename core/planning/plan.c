@@ -210,10 +210,13 @@ void qn__plan_log(const qn__planning *pc, const qn_device_ops *ops, const qn_gra
 void qn__plan_release(qn_plan *p)
 {
   if (!p || atomic_fetch_sub(&p->refs, 1) != 1) return;
-  qn__profile_free(p);
-  qn__trace_free(p);
-  qn__check_free(p);
-  for (uint32_t s = 0; s < p->n_steps; s++) qn__part_free(p->step[s].part);
+  for (uint32_t s = 0; s < p->n_steps; s++) {
+    for (qn__wrapper *w = p->step[s].wrapper, *below; w; w = below) {
+      below = w->below;
+      w->free(w);
+    }
+    qn__part_free(p->step[s].part);
+  }
   free_steps(p);
   qn_graph_destroy(p->graph);
   qn__views_free(p->views);
@@ -237,7 +240,7 @@ qn_status qn__plan_failed(qn_status status, qn_plan **out)
   return QN_OK;
 }
 
-qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
+qn_status qn__plan_make(qn_context *ctx, const qn__tuner *tuner, qn_graph *g, qn_plan **out)
 {
   qn_plan *p = qn__object_new(QN_OBJECT_PLAN, sizeof *p);
   qn_part **part = NULL;
@@ -253,7 +256,7 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
   p->policy = ctx->policy;
   p->made_for = ctx->policy->demands.threads;
   p->graph = g;
-  qn__planning pc = { .device = &ctx->dev->desc, .policy = ctx->policy, .ctx = ctx, .uses = &uses };
+  qn__planning pc = { .device = &ctx->dev->desc, .policy = ctx->policy, .ctx = ctx, .uses = &uses, .tuner = tuner };
   if (qn__context_capturing(ctx)) {
     status = qn__fail(QN_NOT_READY, "a new problem cannot be planned while a recording captures; run the step once first");
     goto fail;
@@ -273,9 +276,6 @@ qn_status qn__plan_make(qn_context *ctx, qn_graph *g, qn_plan **out)
     goto fail;
   }
   log_plan(p);
-  if ((status = qn__check_wrap(ctx, p, qn__plan_release))) goto fail;
-  qn__trace_wrap(ctx, p);
-  qn__profile_wrap(ctx, p);
   if (n == 1 && p->step[0].direct && p->step[0].instance < 0 && !ctx->dev->ops->enter && !p->mates && p->n_pointers <= QN__MANY &&
       p->ranks < 0) {                                           /* else the launch says the group */
     p->run = p->step[0].run;                                    /* its scratch is at offset 0 */

@@ -53,6 +53,38 @@ const qn__offer *qn__widest(candidate *const *c, int n, uint64_t *all)
   return NULL;
 }
 
+/* ---- what is left ----------------------------------------------------------------------------------------------- */
+
+double qn__time_of(const qn__planning *pc, const qn__offer *offer, uint64_t which, bool measured)
+{
+  qn__planning alone = *pc;
+  qn_graph *g;
+  qn_part **part;
+  qn__views *views;
+  int n;
+  double ns = 0;
+  uint64_t uses = 0;
+  alone.timed = measured;
+  alone.draft = !measured;
+  alone.verdict = NULL;
+  alone.uses = &uses;
+  if (qn__request_graph(&offer->request, which, offer->literal, NULL, &g)) return 0;
+  if (!qn__partition(&alone, g, &part, &n, &views)) {
+    bool known = true;
+    for (int i = 0; i < n; i++) {
+      const double one = measured ? part[i]->ns : part[i]->prepared.estimate;
+      known = known && one > 0;
+      ns += one;
+      qn__part_free(part[i]);
+    }
+    qn__free(part);
+    qn__views_free(views);
+    if (!known) ns = 0;
+  }
+  qn_graph_destroy(g);
+  return ns;
+}
+
 /* ---- the order ---------------------------------------------------------------------------------------------------- */
 
 static int better(const void *pa, const void *pb)

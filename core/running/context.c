@@ -78,6 +78,7 @@ qn_status qn_context_create(const char *const options[], qn_context **ctx_p)
   ctx->most_threads = qn__workers_lost ? 1 : INT32_MAX;
   ctx->id = atomic_fetch_add(&ids, 1) + 1;
   if ((status = qn__settings_read(&ctx->settings, options))) goto fail_settings;
+  qn__backends_also(&ctx->settings);
   if ((status = qn__device_choose(&ctx->settings, &ctx->backend, &ctx->n_backends, &provider))) goto fail_backends;
   if ((status = qn__device_get(provider, &ctx->settings, &ctx->dev))) goto fail_device;
   if ((status = qn__cache_open(ctx->dev))) goto fail_device;

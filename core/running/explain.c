@@ -26,11 +26,12 @@ static qn_status explain_model(const char *const options[], const char *model, c
   int n;
   qn_status status = qn__settings_read(&s, options);
   if (status) return status;
+  qn__backends_also(&s);
   status = qn__device_choose_model(&s, model, &list, &n, &provider);
   if (!status) status = qn__device_model(provider, model, &desc);
   if (!status) status = qn__policy_make(&desc, &s, list, n, &policy);
   if (!status) {
-    qn__planning pc = { .device = &desc, .policy = policy, .verdict = row, .user = user };
+    qn__planning pc = { .device = &desc, .policy = policy, .verdict = row, .user = user, .tuner = &qn__tuning };
     status = ask_everyone(&pc, provider->device, graph);
   }
   qn__policy_free(policy);
@@ -49,7 +50,7 @@ qn_status qn_explain(const char *const options[], const char *model, const qn_gr
   if (!row) return qn__fail(QN_BAD_ARGUMENT, "row: is NULL");
   if (model) return explain_model(options, model, graph, row, user);
   if ((status = qn_context_create(options, &ctx))) return status;
-  qn__planning pc = { .device = &ctx->dev->desc, .policy = ctx->policy, .ctx = ctx, .verdict = row, .user = user };
+  qn__planning pc = { .device = &ctx->dev->desc, .policy = ctx->policy, .ctx = ctx, .verdict = row, .user = user, .tuner = &qn__tuning };
   if (!(status = qn__enter(ctx->dev, &saved))) {
     status = ask_everyone(&pc, ctx->dev->ops, graph);
     qn__leave(ctx->dev, saved);

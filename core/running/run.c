@@ -203,6 +203,22 @@ qn_status qn_plan_execute_with(qn_context *ctx, const qn_plan *plan, void *const
   return execute(ctx, plan, pointers, workspace, counters);
 }
 
+/* A plan, and around its steps what the context asks for; takes g even on failure. */
+static qn_status make_plan(qn_context *ctx, qn_graph *g, qn_plan **out)
+{
+  qn_plan *p;
+  qn_status status = qn__plan_make(ctx, &qn__tuning, g, &p);
+  if (status) return status;
+  if ((status = qn__check_wrap(ctx, p, qn__plan_release))) {
+    qn__plan_release(p);
+    return status;
+  }
+  qn__trace_wrap(ctx, p);
+  qn__profile_wrap(ctx, p);
+  *out = p;
+  return QN_OK;
+}
+
 qn_status qn_plan_create(qn_context *ctx, const qn_graph *graph, qn_plan **plan_p)
 {
   qn_graph *copy;
@@ -213,7 +229,7 @@ qn_status qn_plan_create(qn_context *ctx, const qn_graph *graph, qn_plan **plan_
   if (!plan_p) return qn__fail(QN_BAD_ARGUMENT, "plan_p: is NULL");
   if ((status = qn_graph_make(&graph->view, &copy))) return status;
   copy->single = graph->single;
-  if ((status = qn__plan_make(ctx, copy, &p))) return status;
+  if ((status = make_plan(ctx, copy, &p))) return status;
   if ((status = qn__context_ready(ctx, p))) {
     qn__plan_release(p);
     return status;
@@ -319,13 +335,13 @@ static inline uint64_t hash_words(const uint64_t *w, uint32_t n)
 typedef struct making { qn_context *ctx; const qn_op *op; } making;
 
 /* Caches only refusals that depend on the problem alone: not a bad pointer or a lack of memory. */
-static qn_status make_plan(void *arg, qn_plan **out)
+static qn_status make_cached(void *arg, qn_plan **out)
 {
   making *m = arg;
   qn_graph *g;
   qn_status status = qn__graph_of_op(m->op, &g);
   if (status) return status;
-  status = qn__plan_make(m->ctx, g, out);
+  status = make_plan(m->ctx, g, out);
   return status == QN_UNSUPPORTED ? qn__plan_failed(status, out) : status;
 }
 
@@ -334,7 +350,7 @@ static qn_status find_plan(qn_context *ctx, const qn_op *op, const words *k, uin
 {
   making m = { ctx, op };
   qn_plan *p;
-  qn_status status = qn__cache_get(ctx->dev->cache, k->w, k->n, hash, make_plan, &m, &p);
+  qn_status status = qn__cache_get(ctx->dev->cache, k->w, k->n, hash, make_cached, &m, &p);
   if (status) return status;
   if (p->status) status = qn__fail(p->status, "%s", p->why);
   else status = qn__context_ready(ctx, p);

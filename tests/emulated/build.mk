@@ -10,7 +10,10 @@ CXXFLAGS_ALL = -std=c++17 -fpermissive -fno-gnu-unique    # permissive: as under
 CFLAGS_ALL   = -O1 $(EMULATED_CFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off -w -U_FORTIFY_SOURCE
 CHECKS       = -fsanitize=alignment,bounds -fno-sanitize-recover=alignment,bounds
 
-generated = $(patsubst $(CUDA)/%,generated/%,$(wildcard $(CUDA)/*.h $(CUDA)/*/*.h $(CUDA)/*/*.cuh)) generated/engines.c
+# The instructions of wgmma are other ones (below).
+headers   = $(filter-out kit/wgmma_instructions.cuh,$(patsubst $(CUDA)/%,%,$(wildcard $(CUDA)/*.h $(CUDA)/*/*.h $(CUDA)/*/*.cuh)))
+translated = $(headers) $(filter %.cu,$(EMULATED))
+generated = $(addprefix generated/,$(headers)) generated/kit/wgmma_instructions.cuh generated/engines.c
 objects   = $(patsubst %.cu,built/%.own.o,$(filter %.cu,$(EMULATED))) $(patsubst %.c,built/%.c.o,$(filter %.c,$(EMULATED))) engines.o emulated.o
 
 quern_cuda.so: $(objects)
@@ -22,13 +25,24 @@ generated/engines.c: $(CUDA)/engines.def $(S)/build-aux/engines.awk
 generated/kit/wgmma_instructions.cuh: $(HERE)/wgmma_instructions.cuh
 	@mkdir -p $(@D)
 	cp $< $@
-generated/%: $(CUDA)/% $(HERE)/translate.py $(HERE)/ptx.h
-	@mkdir -p $(@D)
-	$(PYTHON) $(HERE)/translate.py $(HERE)/ptx.h $< $@
+# What has changed is translated again, in one call; all of it when it may be another list or another translation.
+generated/translated: $(addprefix $(CUDA)/,$(translated)) $(CUDA)/engines.def $(HERE)/translate.py $(HERE)/ptx.h
+	$(PYTHON) $(HERE)/translate.py $(HERE)/ptx.h $(CUDA) generated \
+	  $(if $(filter $(HERE)/% %/engines.def,$?),$(translated),$(patsubst $(CUDA)/%,%,$?))
+	touch $@
+$(addprefix generated/,$(translated)): generated/translated ;
 
-built/%.cu.o: generated/%.cu | $(generated)
+# What every file begins with takes longer to read than most files to compile; so it is read once. ccache wants to be told that it may
+# look at the result alone.
+export CCACHE_SLOPPINESS = pch_defines,time_macros
+generated/prefix.h.gch: generated/prefix.h
+	$(CXX) $(CXXFLAGS_ALL) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(CHECKS) -x c++-header -c -o $@ $<
+generated/prefix.h: $(HERE)/build.mk | $(generated)
+	printf '#include "%s"\n' $(HERE)/device.h cuda_backend.h engines.h >$@
+
+built/%.cu.o: generated/%.cu generated/prefix.h.gch | $(generated)
 	@mkdir -p $(@D)
-	$(CXX) $(CXXFLAGS_ALL) -x c++ -include $(HERE)/device.h $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(CHECKS) -c -o $@ $<
+	$(CXX) $(CXXFLAGS_ALL) -x c++ -include generated/prefix.h $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(CHECKS) -c -o $@ $<
 # Template instances are local to each file: two files may each have a struct rows, and the linker would merge their code.
 built/%.own.o: built/%.cu.o $(HERE)/build.mk
 	$(LD) -r --force-group-allocation -o $@ $<
@@ -43,4 +57,4 @@ emulated.o: $(HERE)/emulated.cpp
 	$(CXX) $(CXXFLAGS_ALL) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -O2 -c -o $@ $<
 
 .SECONDARY:
--include $(wildcard *.d built/*.d built/*/*.d)
+-include $(wildcard *.d generated/*.d built/*.d built/*/*.d)

@@ -1,6 +1,8 @@
 # translate.py -- turns a CUDA C++ file into plain C++, for the stand-in declared by device.h: what a header alone cannot do.
 #
-#   translate.py INSTRUCTIONS FROM TO      INSTRUCTIONS: the header whose functions ptx_NAME are the known instructions
+#   translate.py INSTRUCTIONS FROM TO FILE...      INSTRUCTIONS: the header whose functions ptx_NAME are the known instructions
+#
+# FROM/FILE becomes TO/FILE. All files in one call: to start Python takes longer than to translate a file.
 #
 #   kernel<<<grid, block>>>(a)             emulated_launch([=](auto... p) { kernel(p...); }, grid, block)(a)
 #   __global__ void kernel(T a) {          the same, followed by EMULATED_KERNEL(a): what can be asked of it by its address alone
@@ -147,14 +149,17 @@ def translate(text, known):
 
 
 def main():
-    instructions, source, to = sys.argv[1:]
+    instructions, source, to, *files = sys.argv[1:]
     with open(instructions) as f:
         known = set(re.findall(r'\b(ptx_\w+)\(', f.read()))
-    with open(source) as f:
-        text = translate(f.read(), known)
-    with open(to + '.new', 'w') as f:
-        f.write('#line 1 "%s"\n' % source + text)
-    os.replace(to + '.new', to)
+    for name in files:
+        with open(os.path.join(source, name)) as f:
+            text = translate(f.read(), known)
+        target = os.path.join(to, name)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target + '.new', 'w') as f:
+            f.write('#line 1 "%s"\n' % os.path.join(source, name) + text)
+        os.replace(target + '.new', target)
 
 
 main()

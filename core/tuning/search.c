@@ -1,44 +1,14 @@
 /* search.c -- the choice by measurement, among the engines that accept and among the sets of ops that they take. */
 #include "config.h"
-#include "choose.h"
+#include "tuning/tuning.h"
 #include <string.h>
 
 typedef qn__candidate candidate;
 
-bool qn__can_measure(const qn__planning *pc)
+static bool can_measure(const qn__planning *pc)
 {
   return pc->ctx && !pc->depth && !pc->verdict && !pc->draft && pc->ctx->dev->ops->event_elapsed && !qn__checks(pc->ctx->dev) &&
          !qn__context_capturing(pc->ctx);
-}
-
-double qn__time_of(const qn__planning *pc, const qn__offer *offer, uint64_t which, bool measured)
-{
-  qn__planning alone = *pc;
-  qn_graph *g;
-  qn_part **part;
-  qn__views *views;
-  int n;
-  double ns = 0;
-  uint64_t uses = 0;
-  alone.timed = measured;
-  alone.draft = !measured;
-  alone.verdict = NULL;
-  alone.uses = &uses;
-  if (qn__request_graph(&offer->request, which, offer->literal, NULL, &g)) return 0;
-  if (!qn__partition(&alone, g, &part, &n, &views)) {
-    bool known = true;
-    for (int i = 0; i < n; i++) {
-      const double one = measured ? part[i]->ns : part[i]->prepared.estimate;
-      known = known && one > 0;
-      ns += one;
-      qn__part_free(part[i]);
-    }
-    qn__free(part);
-    qn__views_free(views);
-    if (!known) ns = 0;
-  }
-  qn_graph_destroy(g);
-  return ns;
 }
 
 /* Prepares and builds an engine with that variant, offered its first n_ops ops (0: all); it competes if it takes the wanted ones. True:
@@ -102,9 +72,10 @@ static bool is_cut(const qn_part *part, candidate *const *order, int n)
 /* The fastest of those that take the best set of ops, or one that takes another set if its time plus that of what it leaves is less. Tried
  * are the anchor alone and the sets that some engine takes. A chain of pointwise ops is one pass over memory in any case: no other
  * split is tried. */
-qn_status qn__measured(const qn__planning *pc, const qn__offers *offers, bool pinned, candidate **order, int n, qn_part **out)
+static qn_status measured(const qn__planning *pc, const qn__offers *offers, bool pinned, candidate **order, int n, qn_part **out)
 {
   uint64_t all = 0;
+  if (!can_measure(pc)) return QN_UNSUPPORTED;
   const candidate alone = { .offer = order[0]->offer, .answer = { .n_ops = 1, .taken = 1 } };
   const qn__offer *widest = qn__widest(order, n, &all);
   const bool splits = widest && (all & (all - 1)) && widest->request.op[0].family != QN_FAMILY_POINTWISE;
@@ -132,3 +103,5 @@ qn_status qn__measured(const qn__planning *pc, const qn__offers *offers, bool pi
   *out = best;
   return QN_OK;
 }
+
+const qn__tuner qn__tuning = { qn__tune_lookup, measured };

@@ -15,9 +15,7 @@ enum { AHEAD = 64, BUCKETS = 256 };
 
 /* Of one step. Its text is made with the plan: none is made as it runs. */
 typedef struct probe {
-  qn_prepared  outer;                     /* passed to us by the step; the inner one is the engine's or trace's */
-  qn_status  (*run)(const qn_prepared *, const qn_launch *);
-  const qn_prepared *inner;
+  qn__wrapper  wrapper;
   uint64_t     id;
   qn_text      engine, problem;
 } probe;
@@ -216,11 +214,11 @@ static qn_status run(const qn_prepared *outer, const qn_launch *launch)
   const probe *q = outer->state;
   qn_context *ctx = launch->core;
   struct qn__profile *p = qn__context_capturing(ctx) ? NULL : profile_of(ctx);
-  if (!p) return q->run(q->inner, launch);
+  if (!p) return q->wrapper.run(q->wrapper.inner, launch);
   pthread_mutex_lock(&p->lock);
   pair *a = begin(ctx, p, q->id, q->engine.s, q->problem.s, launch->stream);
   pthread_mutex_unlock(&p->lock);
-  qn_status status = q->run(q->inner, launch);
+  qn_status status = q->wrapper.run(q->wrapper.inner, launch);
   pthread_mutex_lock(&p->lock);
   end(ctx, p, a, launch->stream);
   pthread_mutex_unlock(&p->lock);
@@ -251,6 +249,14 @@ uint64_t qn__profile_id(void)
 
 /* ---- with a plan, with a context -------------------------------------------------------------------------------------- */
 
+static void free_probe(qn__wrapper *w)
+{
+  probe *q = (probe *)w;
+  qn__free(q->engine.s);
+  qn__free(q->problem.s);
+  qn__free(q);
+}
+
 void qn__profile_wrap(qn_context *ctx, qn_plan *plan)
 {
   for (uint32_t s = 0; s < plan->n_steps && ctx->settings.text[QN_SET_PROFILE]; s++) {
@@ -260,30 +266,11 @@ void qn__profile_wrap(qn_context *ctx, qn_plan *plan)
     if (q) qn__part_print(&q->problem, plan, step->part);
     if (!q || q->engine.failed || q->problem.failed || !q->engine.s || !q->problem.s) {
       qn__log(QN_LOG_WARN, "profile: no memory; a part of a plan goes untimed");
-      if (q) qn__free(q->engine.s), qn__free(q->problem.s);
-      qn__free(q);
+      if (q) free_probe(&q->wrapper);
       continue;
     }
-    q->outer.state = q;
-    q->run = step->run;
-    q->inner = step->prepared;
     q->id = qn__profile_id();
-    step->prepared = &q->outer;
-    step->run = run;
-  }
-}
-
-void qn__profile_free(qn_plan *plan)
-{
-  for (uint32_t s = 0; s < plan->n_steps; s++) {
-    qn__step *step = &plan->step[s];
-    if (step->run != run) continue;
-    probe *q = step->prepared->state;
-    step->run = q->run;
-    step->prepared = q->inner;
-    qn__free(q->engine.s);
-    qn__free(q->problem.s);
-    qn__free(q);
+    qn__step_wrap(plan, step, &q->wrapper, run, free_probe);
   }
 }
 

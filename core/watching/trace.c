@@ -9,9 +9,7 @@
 #include <unistd.h>
 
 typedef struct trace {
-  qn_prepared outer;                      /* passed to us by the step */
-  qn_status (*run)(const qn_prepared *, const qn_launch *);     /* what it wraps */
-  const qn_prepared *inner;
+  qn__wrapper wrapper;
   const qn_plan *plan;
   char       *path;
   atomic_bool written;
@@ -56,7 +54,13 @@ static qn_status run(const qn_prepared *outer, const qn_launch *launch)
 {
   trace *t = outer->state;
   if (!atomic_exchange(&t->written, true)) write_plan(t);
-  return t->run(t->inner, launch);
+  return t->wrapper.run(t->wrapper.inner, launch);
+}
+
+static void free_trace(qn__wrapper *w)
+{
+  qn__free(((trace *)w)->path);
+  qn__free(w);
 }
 
 void qn__trace_wrap(qn_context *ctx, qn_plan *p)
@@ -71,19 +75,5 @@ void qn__trace_wrap(qn_context *ctx, qn_plan *p)
     return;
   }
   t->plan = p;
-  t->outer.state = t;
-  t->run = p->step[0].run;
-  t->inner = p->step[0].prepared;
-  p->step[0].prepared = &t->outer;
-  p->step[0].run = run;
-}
-
-void qn__trace_free(qn_plan *p)
-{
-  if (!p->n_steps || p->step[0].run != run) return;
-  trace *t = p->step[0].prepared->state;
-  p->step[0].run = t->run;
-  p->step[0].prepared = t->inner;
-  qn__free(t->path);
-  qn__free(t);
+  qn__step_wrap(p, &p->step[0], &t->wrapper, run, free_trace);
 }

@@ -455,7 +455,7 @@ static qn_status event_elapsed(const qn_device *dev, void *start, void *stop, do
 
 static qn_status work(item *i) { return i->step->part->engine->run(&i->step->part->prepared, &i->launch); }
 
-typedef struct late { qn_prepared outer; qn_plan *plan; void (*release)(qn_plan *); const qn__step *step; } late;
+typedef struct late { qn__wrapper wrapper; qn_plan *plan; void (*release)(qn_plan *); const qn__step *step; } late;
 
 /* Checks the pointers, and keeps the launch with copies of the pointers and of the host scalars. */
 static qn_status run(const qn_prepared *outer, const qn_launch *launch)
@@ -493,22 +493,17 @@ static qn__backend *self(void);
 
 bool qn__checks(const qn__device *dev) { return dev->provider == self(); }
 
+static void free_late(qn__wrapper *w) { qn__free(w); }
+
 qn_status qn__check_wrap(const qn_context *ctx, qn_plan *p, void (*release)(qn_plan *))
 {
   for (uint32_t s = 0; s < p->n_steps && qn__checks(ctx->dev); s++) {
     late *l = qn__alloc(sizeof *l);
     if (!l) return qn__fail(QN_NO_MEMORY, "check: no memory for a plan");
-    *l = (late){ { .state = l }, p, release, &p->step[s] };
-    p->step[s].prepared = &l->outer;
-    p->step[s].run = run;
+    *l = (late){ .plan = p, .release = release, .step = &p->step[s] };
+    qn__step_wrap(p, &p->step[s], &l->wrapper, run, free_late);
   }
   return QN_OK;
-}
-
-void qn__check_free(qn_plan *p)
-{
-  for (uint32_t s = 0; s < p->n_steps; s++)
-    if (p->step[s].run == run) qn__free(p->step[s].prepared->state);
 }
 
 /* ---- the backend ----------------------------------------------------------------------------------------------------------- */
@@ -522,9 +517,8 @@ static qn__backend backend = { .table = &table, .name = "check", .path = "(built
 
 static qn__backend *self(void) { return &backend; }
 
-static void set_up(void)
+static void set_up(const qn__backend *b)
 {
-  const qn__backend *b = qn__backends();
   while (b && !(b->table && !b->status && b->device && !strcmp(b->table->device_kind, "cpu"))) b = b->next;
   if (!b) return;
   ops = *b->device;
@@ -547,10 +541,11 @@ static void set_up(void)
   backend.device = &ops;
 }
 
-qn_status qn__check_backend(qn__backend **out)
+qn_status qn__check_backend(const qn__backend *all, qn__backend **out)
 {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, set_up);
+  pthread_mutex_lock(&lock);
+  if (!backend.device) set_up(all);
+  pthread_mutex_unlock(&lock);
   *out = &backend;
   return backend.device ? QN_OK : qn__fail(QN_NO_BACKEND, "check: no backend here provides the CPU, on which it computes");
 }
