@@ -96,6 +96,7 @@ core_libcore_la_SOURCES = \
   core/running/cache.c \
   core/running/run.c \
   core/running/join.c \
+  core/running/guard.c \
   core/running/record.c \
   core/planning/profile.c \
   core/loading/check.c \

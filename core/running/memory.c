@@ -85,9 +85,10 @@ static qn_status enqueue(qn_context *ctx, void *to, const void *from, size_t byt
   if (!bytes) return QN_OK;
   if (ctx->recording && !ops->capture_begin) return qn__record_copy(ctx, to, from, bytes, kind);
   if ((status = qn__enter(ctx->dev, &saved))) return status;
-  if (waits) status = qn__group_wait(ctx);
-  if (!status) status = ops->copy(&ctx->dev->desc, to, from, bytes, kind, ctx->stream);
+  status = ops->copy(&ctx->dev->desc, to, from, bytes, kind, ctx->stream);
   if (!status && waits && ops->stream_synchronize) status = ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
+  const qn_status group = waits ? qn__group_broken(ctx, false) : QN_OK;
+  if (group) status = group;
   qn__leave(ctx->dev, saved);
   return status;
 }
