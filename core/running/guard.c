@@ -146,7 +146,7 @@ void qn__guard_end(qn_group *g, bool failed)
 {
   qn__guard *guard = g->guard;
   failed |= g->meeting.failed;
-  const int64_t until = qn__now() + (failed ? PATIENCE / 10 : PATIENCE);
+  const int64_t most = failed ? PATIENCE / 10 : PATIENCE, until = qn__now() + (g->ranks.deadline < most ? g->ranks.deadline : most);
   if (!guard) {
     qn__slots_end(g->slot, failed);
     return;
