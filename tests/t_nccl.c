@@ -1,6 +1,6 @@
 /* t_nccl.c -- collectives by plugins/nccl on the stand-in for a GPU and NCCL, fake_gpu.c: what works; and a rank that dies, or is late, while
  * communicators are made, while a call connects, while work waits on the device, and while calls wait for room there: the others fail in
- * time, with a sentence, and recordings that hold a communicator keep nobody waiting. */
+ * time, with a sentence, and recordings that hold a communicator keep nobody waiting. GROUP_KILLS, GROUP_SEED as in t_group. */
 #include <stdbool.h>
 #include "ranks.h"
 
@@ -123,6 +123,23 @@ static void after_three(place_in *p)
 static void dies(place_in *p) { (void)p; kill(getpid(), SIGKILL); }
 static void sleeps(place_in *p) { (void)p; pause_for(3 * deadline), _exit(0); }
 
+/* Calls, waits and replays, of sizes that connect now and then. */
+static void until_failure(place_in *p)
+{
+  float *x = device(p);
+  qn_recording *r = NULL;
+  double since = now();
+  qn_status status = recorded(p, x, &r);
+  for (int i = 0; i < 1000000 && !status; i++) {
+    since = now();
+    status = i % 3 ? qn_recording_replay(p->ctx, r) : sum(p, x, 1 + i % 50);
+    if (!status && i % 100 == 0) status = qn_context_synchronize(p->ctx);
+  }
+  failed(p, status, since);
+  qn_recording_destroy(r);
+  qn_free(p->ctx, x);
+}
+
 static void errs(place_in *p)
 {
   float *x = device(p);
@@ -171,6 +188,7 @@ int main(void)
   after("a rank is late, work waits", sleeps, 1, false, "waited 2 s", "its deadline");
   after("a rank is late, calls wait for room", sleeps, 1000, false, "waited 2 s", "its deadline");
   fails("a communicator has an error", 3, errs, -1, "rank 1", "remote error");
+  random_kills(getenv("GROUP_KILLS") ? atoi(getenv("GROUP_KILLS")) : 6, until_failure);
   rmdir(folder);
   return tap_done();
 }
