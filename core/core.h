@@ -408,6 +408,7 @@ struct qn_context {
   int32_t      most_threads;                        /* a plan made for more, before fork, cannot be executed */
   atomic_uintptr_t user;                            /* the thread in a call with it; 0: none; QN__DISTURBED: see qn__end */
   atomic_uint_least64_t calls;                      /* begun so far: whether it still is the same one */
+  atomic_int   frees;                               /* calls that give memory back, which any thread may make */
   qn__device  *dev;
   uint64_t     id;                                  /* unique in the process */
   const qn__policy *policy;

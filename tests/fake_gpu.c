@@ -60,6 +60,7 @@ static void *make(void *arg)
   making *m = arg;
   die_at("making");
   const bool came = all_come(m->own, &m->own->round, 0);
+  shm_unlink(m->own->name);               /* all have it, or nobody needs it */
   if (m->out) *m->out = m->own;
   atomic_store(&(m->parent ? m->parent : m->own)->state, came ? NCCL_SUCCESS : NCCL_INTERNAL_ERROR);
   free(m);
@@ -129,7 +130,6 @@ QN_EXPORT nccl_result ncclCommGetAsyncError(nccl_comm comm, nccl_result *state)
 QN_EXPORT nccl_result ncclCommDestroy(nccl_comm comm)
 {
   while (atomic_load(&comm->graphs)) rest();          /* also when aborted, as NCCL does */
-  shm_unlink(comm->name);
   return NCCL_SUCCESS;                                /* kept: its work may look at it */
 }
 
@@ -253,11 +253,29 @@ static qn_status alloc(const qn_device *d, size_t bytes, void **p)
   *p = aligned_alloc(256, (bytes + 255) / 256 * 256);
   return *p ? QN_OK : host->error(QN_NO_MEMORY, "no memory");
 }
-static void release(const qn_device *d, void *p) { free(p); }
+static stream *streams[16];
+static qn_status stream_synchronize(const qn_device *d, void *on)
+{
+  stream *s = on;
+  pthread_mutex_lock(&s->lock);
+  while (s->done != s->asked) pthread_cond_wait(&s->changed, &s->lock);
+  pthread_mutex_unlock(&s->lock);
+  return QN_OK;
+}
+/* After all work, as cudaFree does. */
+static void release(const qn_device *d, void *p)
+{
+  for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+    if (streams[i]) stream_synchronize(d, streams[i]);
+  free(p);
+}
 static qn_status stream_create(const qn_device *d, void **out)
 {
+  size_t i = 0;
   stream *s = *out = calloc(1, sizeof *s);
-  if (!s) return QN_NO_MEMORY;
+  while (i < sizeof streams / sizeof *streams && streams[i]) i++;
+  if (!s || i == sizeof streams / sizeof *streams) return QN_NO_MEMORY;
+  streams[i] = s;
   pthread_mutex_init(&s->lock, NULL);
   pthread_cond_init(&s->changed, NULL);
   return pthread_create(&s->thread, NULL, stream_main, s) ? host->error(QN_SYSTEM, "no thread") : QN_OK;
@@ -270,15 +288,9 @@ static void stream_destroy(const qn_device *d, void *on)
   pthread_cond_broadcast(&s->changed);
   pthread_mutex_unlock(&s->lock);
   pthread_join(s->thread, NULL);
+  for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+    if (streams[i] == s) streams[i] = NULL;
   free(s);
-}
-static qn_status stream_synchronize(const qn_device *d, void *on)
-{
-  stream *s = on;
-  pthread_mutex_lock(&s->lock);
-  while (s->done != s->asked) pthread_cond_wait(&s->changed, &s->lock);
-  pthread_mutex_unlock(&s->lock);
-  return QN_OK;
 }
 static qn_status stream_done(const qn_device *d, void *on, int *yes)
 {
@@ -301,6 +313,7 @@ static qn_status fill(const qn_device *d, void *p, int byte, size_t bytes, void 
   return status;
 }
 static qn_status event_create(const qn_device *d, void **e) { return *e = malloc(1), *e ? QN_OK : QN_NO_MEMORY; }
+static void event_destroy(const qn_device *d, void *e) { free(e); }
 static qn_status event_record(const qn_device *d, void *e, void *on) { return QN_OK; }
 static qn_status event_elapsed(const qn_device *d, void *start, void *stop, double *ns) { return *ns = 0, QN_OK; }
 static qn_status capture_begin(const qn_device *d, void *on)
@@ -331,7 +344,7 @@ static qn_status capturing(const qn_device *d, void *on, int *yes) { return *yes
 static const qn_device_ops device_ops = {
   .struct_size = sizeof(qn_device_ops), .count = count, .describe = describe, .alloc = alloc, .free = release, .copy = copy, .fill = fill,
   .stream_create = stream_create, .stream_destroy = stream_destroy, .stream_synchronize = stream_synchronize, .stream_wait = stream_wait,
-  .stream_done = stream_done, .event_create = event_create, .event_destroy = release, .event_record = event_record,
+  .stream_done = stream_done, .event_create = event_create, .event_destroy = event_destroy, .event_record = event_record,
   .event_elapsed = event_elapsed, .capture_begin = capture_begin, .capture_end = capture_end, .recording_launch = recording_launch,
   .recording_destroy = recording_destroy, .capturing = capturing,
 };

@@ -1,7 +1,7 @@
 /* guard.c -- a thread beside each context of a device with streams that has joined a group.
  *
  * A collective that waits on the device for a rank that has died, or is late, holds up the context's thread in whatever call comes next: a
- * wait, a copy, a collective's own launch, or any launch once enough is enqueued. The guard sees a call that takes long, watches the group
+ * wait, a copy, memory given back, or any launch once enough is enqueued. The guard sees a call that takes long, watches the group
  * meanwhile, and when that has failed or its deadline has passed has the engines abort what is under way, so that the call returns.
  *
  * It also ends what engines keep for a group that the context leaves, since that may wait for recordings that use it: those that are
@@ -89,7 +89,7 @@ static void watch(qn__guard *guard)
     if (guard->state != WATCHES || atomic_load(&g->broken)) continue;
     const int64_t now = qn__now();
     const uint64_t calls = atomic_load(&ctx->calls);
-    if (calls != seen || !atomic_load(&ctx->user)) {
+    if (calls != seen || !(atomic_load(&ctx->user) | (uintptr_t)atomic_load(&ctx->frees))) {
       seen = calls;
       since = now;
     } else if (now - since >= LOOK && look(guard, &since, now)) break_off(guard, g);

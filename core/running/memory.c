@@ -19,11 +19,15 @@ static qn_status allocate(qn_context *ctx, alloc_fn *alloc, size_t bytes, void *
   return status;
 }
 
+/* It may wait for the device. */
 static void release(qn_context *ctx, free_fn *give_back, void *p)
 {
   uint64_t saved;
   if (!p || qn__context_alive(ctx) || qn__enter(ctx->dev, &saved)) return;
+  atomic_fetch_add(&ctx->calls, 1);
+  atomic_fetch_add(&ctx->frees, 1);
   give_back(&ctx->dev->desc, p);
+  atomic_fetch_sub(&ctx->frees, 1);
   qn__leave(ctx->dev, saved);
 }
 
