@@ -134,7 +134,13 @@ double busy_others(const busy *b);      /* processors that others used since the
 
 /* ---- ranks.c ----------------------------------------------------------------------------------- */
 
-int bench_ranks(const char *backend, const char *filter, size_t up_to);      /* one rank; exit status */
+int bench_ranks(const char *backend, const char *filter, size_t up_to, bool direct, bool overlaps);      /* one rank; exit status */
+
+/* ---- direct.c ---------------------------------------------------------------------------------- */
+
+int       direct_open(qn_group *group);                 /* of all ranks; 1: it cannot be, as was said */
+qn_status direct_call(uint32_t op, const char *x, char *y, size_t bytes, void *stream);      /* f32; bytes: of the larger tensor */
+void      direct_close(void);
 
 /* ---- overhead.c -------------------------------------------------------------------------------- */
 

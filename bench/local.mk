@@ -17,9 +17,11 @@ bench_quern_bench_SOURCES = \
   bench/selected.c \
   bench/overhead.c \
   bench/busy.c \
-  bench/ranks.c
+  bench/ranks.c \
+  bench/direct.c \
+  plugins/nccl/nccl_abi.h
 bench_quern_bench_CPPFLAGS = $(AM_CPPFLAGS) -DBENCH_MODULES='"$(benchmoduledir)"'
-bench_quern_bench_LDADD = $(QUERN_LIBS) $(LIBM)
+bench_quern_bench_LDADD = $(QUERN_LIBS) $(LIBM) -ldl
 
 # Backends for the bench only: an engine that does nothing, and OpenBLAS called directly. They are kept apart from
 # the plugins, so that nobody loads them unasked.
@@ -45,4 +47,4 @@ dist_workload_DATA = $(wildcard $(srcdir)/bench/workloads/*.q)
 
 # A report of one backend on one machine; scripts that compare with PyTorch, for those who have it; one that writes workloads of what
 # networks in the field run.
-EXTRA_DIST += bench/field/field.py bench/report bench/reports bench/torch_calls.py bench/torch_peer.py bench/torch_gpu.py bench/torch_digits.py bench/nccl_direct.py
+EXTRA_DIST += bench/field/field.py bench/report bench/reports bench/torch_calls.py bench/torch_peer.py bench/torch_gpu.py bench/torch_digits.py

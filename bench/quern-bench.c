@@ -20,7 +20,7 @@ static const char doc[] =
   "standard output cannot be written.";
 
 enum { KEY_VS = 1000, KEY_CASE, KEY_CSV, KEY_PLOT, KEY_OVERHEAD, KEY_THREADS, KEY_TIME, KEY_MATH, KEY_REPLAY, KEY_LAUNCHES,
-       KEY_FIRST, KEY_FILTER, KEY_MODEL, KEY_TUNE, KEY_CLIFFS, KEY_SEED, KEY_SELECTED, KEY_RANKS, KEY_UP_TO };
+       KEY_FIRST, KEY_FILTER, KEY_MODEL, KEY_TUNE, KEY_CLIFFS, KEY_SEED, KEY_SELECTED, KEY_RANKS, KEY_DIRECT, KEY_OVERLAP, KEY_UP_TO };
 
 static const struct argp_option option_table[] = {
   { "backend",      'b',          "SIDE", 0, "what to measure (default: what QUERN_BACKEND says)", 0 },
@@ -45,6 +45,8 @@ static const struct argp_option option_table[] = {
   { "seed",         KEY_SEED,     "N",    0, "of --cliffs (default 1)", 0 },
   { "ranks",        KEY_RANKS,    "N",    0,
     "measure collectives instead, in N processes that are a group (0: in the group that a launcher's variables say)", 0 },
+  { "direct",       KEY_DIRECT,   NULL,   0, "with --ranks, of the backend nccl: beside NCCL called directly", 0 },
+  { "overlap",      KEY_OVERLAP,  NULL,   0, "with --ranks: instead, the share of all_reduces that a backward half hides", 0 },
   { "up-to",        KEY_UP_TO,    "BYTES", 0, "the largest message of --ranks (default 67108864)", 0 },
   { "launches",     KEY_LAUNCHES, NULL,   0, "execute one by one, launch cost included, not as a recording", 0 },
   { "overhead",     KEY_OVERHEAD, NULL,   0, "measure the cost of dispatch, with an engine that does nothing", 0 },
@@ -58,7 +60,7 @@ typedef struct settings {
   const char *csv, *plot, *filter, *first, *tune;
   char        threads[32], math[32], model[48];
   measure_options measure;
-  bool        overhead, selected;
+  bool        overhead, selected, direct, overlaps;
   long        cliffs, seed, ranks, up_to;         /* ranks: -1: no collectives */
   int         bad;                      /* exit status after a bad file or line; else 0 */
 } settings;
@@ -89,6 +91,8 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
   case KEY_LAUNCHES: s->measure.launches = true; break;
   case KEY_OVERHEAD: s->overhead = true; break;
   case KEY_SELECTED: s->selected = true; break;
+  case KEY_DIRECT:   s->direct = true; break;
+  case KEY_OVERLAP:  s->overlaps = true; break;
   case KEY_FIRST:    s->first = text; break;
   case KEY_RANKS:
   case KEY_UP_TO:
@@ -239,7 +243,7 @@ int main(int argc, char **argv)
   if (s.overhead)
     return overhead(s.side[0]);
   if (s.ranks == 0)
-    return bench_ranks(s.side[0], s.filter, (size_t)s.up_to);
+    return bench_ranks(s.side[0], s.filter, (size_t)s.up_to, s.direct, s.overlaps);
   if (s.ranks > 0) {
     char **more = calloc((size_t)argc + 2, sizeof *more);       /* the last option counts */
     if (!more)

@@ -450,6 +450,8 @@ struct qn_context {
   int          generation;                          /* of the process at creation; 0: destroyed */
   int32_t      most_threads;                        /* a plan made for more, before fork, cannot be executed */
   atomic_uintptr_t user;                            /* the thread in a call with it; 0: none; QN__DISTURBED: see qn__end */
+  atomic_uint_least64_t calls;                      /* begun so far: whether it still is the same one */
+  atomic_int   frees;                               /* calls that give memory back, which any thread may make */
   qn__device  *dev;
   uint64_t     id;                                  /* unique in the process */
   const qn__policy *policy;
@@ -493,6 +495,7 @@ static inline bool qn__begin(struct qn_context *ctx, uintptr_t *before)       /*
   *before = atomic_load_explicit(&ctx->user, memory_order_acquire);
   if (__builtin_expect(*before && *before != me, 0)) return false;
   atomic_store_explicit(&ctx->user, me, memory_order_relaxed);
+  atomic_store_explicit(&ctx->calls, atomic_load_explicit(&ctx->calls, memory_order_relaxed) + 1, memory_order_relaxed);
   return true;
 }
 static inline bool qn__end(struct qn_context *ctx, uintptr_t before)          /* false: another thread came in between */
@@ -525,12 +528,11 @@ uint64_t  qn__profile_id(void);                     /* of a row of the table: a 
 qn_status qn__profile_replay(struct qn_context *ctx, uint64_t id, int plans, void *native);     /* launches a recording, timed if asked */
 void      qn__profile_end(struct qn_context *ctx);  /* prints the table and frees it; the device is current, its work done */
 
-/* ---- ranks/group.c, running/join.c -------------------------------------------------------------- */
+/* ---- ranks/group.c, running/guard.c ------------------------------------------------------------- */
 
 const qn_ranks *qn__context_ranks(const struct qn_context *ctx);          /* NULL: it has joined no group */
-/* Before what waits for the stream: until its work is done, or the group fails or its deadline passes, which aborts collectives that
- * wait for other ranks. The device is current. */
-qn_status qn__group_wait(struct qn_context *ctx);
+/* The group's failure, if its guard has aborted collectives; again: also if that has been told. */
+qn_status qn__group_broken(const struct qn_context *ctx, bool again);
 extern const char *const qn__group_variables[];     /* as a backend's variables */
 /* What qn_host has for engines. */
 qn_status qn__ranks_exchange(const qn_ranks *ranks, const char *what, const void *mine, size_t bytes, void *all);

@@ -97,6 +97,7 @@ core_libcore_la_SOURCES = \
   core/running/cache.c \
   core/running/run.c \
   core/running/join.c \
+  core/running/guard.c \
   core/running/record.c \
   core/watching/profile.c \
   core/checking/check.c \

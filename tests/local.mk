@@ -135,6 +135,21 @@ tests_launches_quern_cuda_la_LDFLAGS = -module -avoid-version -shared $(ZDEFS_LD
                                        -export-symbols-regex '^(quern_plugin_entry_v1|fake_cuda_table)$$'
 tests_launches_quern_cuda_la_LIBADD = $(backends_cuda_quern_cuda_la_OBJECTS) -ldl -lstdc++ -lpthread $(LIBM)
 
+# Collectives by plugins/nccl on a stand-in for a GPU and for NCCL.
+check_PROGRAMS += tests/t_nccl
+TESTS += tests/t_nccl
+tests_t_nccl_SOURCES = tests/t_nccl.c tests/ranks.h tests/tap.h
+tests_t_nccl_CPPFLAGS = $(AM_CPPFLAGS) -DQN_FAKE_NCCL='"$(abs_top_builddir)/tests/gpu/.libs/quern_gpu.so"' \
+                        -DQN_GPU_PLUGINS='"$(abs_top_builddir)/plugins/nccl/.libs:$(abs_top_builddir)/tests/gpu/.libs"'
+tests_t_nccl_LDADD = $(LDADD) -lpthread
+if BUILD_PLUGINS
+check_LTLIBRARIES += tests/gpu/quern_gpu.la
+endif
+tests_gpu_quern_gpu_la_SOURCES = tests/fake_gpu.c plugins/nccl/nccl_abi.h
+tests_gpu_quern_gpu_la_LDFLAGS = -module -avoid-version -shared $(ZDEFS_LDFLAGS) -rpath $(abs_builddir) \
+                                 -export-symbols-regex '^(quern_plugin_entry_v1|nccl.*)$$'
+tests_gpu_quern_gpu_la_LIBADD = -lpthread
+
 # Streams, waits and events of plans with lanes: the CUDA backend's device with engines that only fill and copy, on the same stand-in.
 check_PROGRAMS += tests/t_lanes
 TESTS += tests/t_lanes

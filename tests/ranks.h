@@ -157,6 +157,23 @@ static inline void fails(const char *name, int n, void (*fn)(place_in *), int ex
   test(name, ended, all_failed(n, except, one, two), n);
 }
 
+/* GROUP_SEED: of the moments, which are in the first fifth of a second, and of the victims. */
+static inline void random_kills(int kills, void (*fn)(place_in *))
+{
+  const char *seed = getenv("GROUP_SEED");
+  int hung = 0, wrong = 0;
+  srand(seed ? (unsigned)atoi(seed) : 11);
+  for (int k = 0; k < kills && !hung; k++) {
+    const int victim = rand() % 3;
+    const double after = 0.02 + (double)(rand() % 200) / 1000;
+    hung += !run_ranks(3, fn, victim, after);
+    if (!all_failed(3, victim, "rank ", "")) {
+      if (!wrong++) note_all(3);
+    }
+  }
+  tap_ok(!hung && !wrong, "%d ranks killed at random moments: no rank hangs, each says why it failed", kills);
+}
+
 static inline qn_status sum(place_in *p, float *x, int64_t n)
 {
   const qn_tensor t = qn_tensor_1d(x, QN_F32, n);

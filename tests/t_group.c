@@ -253,22 +253,6 @@ static void one_leaves(place_in *p)
   failed(p, sum(p, x, 4), since);
 }
 
-static void random_kills(int kills)
-{
-  const char *seed = getenv("GROUP_SEED");
-  int hung = 0, wrong = 0;
-  srand(seed ? (unsigned)atoi(seed) : 11);
-  for (int k = 0; k < kills && !hung; k++) {
-    const int victim = rand() % 3;
-    const double after = 0.02 + (double)(rand() % 200) / 1000;
-    hung += !run_ranks(3, until_failure, victim, after);
-    if (!all_failed(3, victim, "rank ", "")) {
-      if (!wrong++) note_all(3);
-    }
-  }
-  tap_ok(!hung && !wrong, "%d ranks killed at random moments: no rank hangs, each says why it failed", kills);
-}
-
 /* ---- options -------------------------------------------------------------------------------------------- */
 
 static void refused(const char *words, const char *const options[])
@@ -356,7 +340,7 @@ int main(int argc, char **argv)
   const int ended = run_ranks(3, too_slow, -1, 0);
   test("a rank that is too slow is named, the failure stays", ended,
        all_failed(3, -1, "for rank 1", "its deadline") && all[0].ok && all[1].ok && all[2].ok, 3);
-  random_kills(kills ? atoi(kills) : 12);
+  random_kills(kills ? atoi(kills) : 12, until_failure);
   check_options();
   tap_ok(!rmdir(folder), "nothing is left behind");
   return tap_done();

@@ -163,6 +163,7 @@ static qn_group *new_group(void)
     return NULL;
   }
   g->process = getpid();
+  pthread_mutex_init(&g->meeting.lock, NULL);
   g->ranks.struct_size = sizeof g->ranks;
   g->ranks.core = g;
   return g;
@@ -236,12 +237,11 @@ qn_status qn_group_split(qn_group *group, int colour, int key, qn_group **part_p
   return status;
 }
 
-/* Engines give back what they keep for the group. */
-void qn__group_empty(qn_group *g, int failed)
+void qn__slots_end(qn__slot *slot, int failed)
 {
   for (int i = 0; i < QN__SLOTS; i++) {
-    if (g->slot[i].own) g->slot[i].leave(g->slot[i].own, failed || g->meeting.failed);
-    g->slot[i] = (qn__slot){ 0 };
+    if (slot[i].own) slot[i].leave(slot[i].own, failed);
+    slot[i] = (qn__slot){ 0 };
   }
 }
 
@@ -250,8 +250,9 @@ void qn_group_destroy(qn_group *group)
   if (!group) return;
   if (group->process == getpid()) {
     if (group->ctx) group->leave(group->ctx, NULL);
-    qn__group_empty(group, 1);
+    qn__slots_end(group->slot, 1);
     qn__meeting_end(&group->meeting);
+    pthread_mutex_destroy(&group->meeting.lock);
   }
   qn__free(group);
 }

@@ -105,7 +105,13 @@ static qn_status keep(qn__meeting *m, const char *sentence, int except)
   return sticky(m);
 }
 
-qn_status qn__meeting_fail(qn__meeting *m, const char *sentence) { return keep(m, sentence, -1); }
+qn_status qn__meeting_fail(qn__meeting *m, const char *sentence)
+{
+  pthread_mutex_lock(&m->lock);
+  const qn_status status = keep(m, sentence, -1);
+  pthread_mutex_unlock(&m->lock);
+  return status;
+}
 
 static qn_status died(qn__meeting *m, int rank)
 {
@@ -130,7 +136,7 @@ static void left(qn__meeting *m, int rank)
   m->peer[rank] = -1;
 }
 
-qn_status qn__meeting_watch(qn__meeting *m)
+static qn_status look_around(qn__meeting *m)
 {
   if (m->failed) return sticky(m);
   for (int r = 0; m->peer && r < (m->rank ? 1 : m->size); r++) {
@@ -144,6 +150,14 @@ qn_status qn__meeting_watch(qn__meeting *m)
     left(m, r);
   }
   return QN_OK;
+}
+
+qn_status qn__meeting_watch(qn__meeting *m)
+{
+  pthread_mutex_lock(&m->lock);
+  const qn_status status = look_around(m);
+  pthread_mutex_unlock(&m->lock);
+  return status;
 }
 
 /* ---- exchanges ------------------------------------------------------------------------------ */
@@ -232,7 +246,7 @@ static qn_status ask(qn__meeting *m, const char *what, const void *mine, size_t 
   return got == 1 ? QN_OK : got ? died(m, 0) : late(m, what, NULL);
 }
 
-qn_status qn__meeting_exchange(qn__meeting *m, const char *what, const void *mine, size_t bytes, void *all)
+static qn_status exchange(qn__meeting *m, const char *what, const void *mine, size_t bytes, void *all)
 {
   char text[sizeof ((message *)0)->what];
   const int64_t until = qn__now() + m->deadline;
@@ -242,6 +256,14 @@ qn_status qn__meeting_exchange(qn__meeting *m, const char *what, const void *min
   snprintf(text, sizeof text, "%s", what);
   m->seq++;
   return m->rank ? ask(m, text, mine, bytes, all, until) : gather(m, text, bytes, all, until);
+}
+
+qn_status qn__meeting_exchange(qn__meeting *m, const char *what, const void *mine, size_t bytes, void *all)
+{
+  pthread_mutex_lock(&m->lock);
+  const qn_status status = exchange(m, what, mine, bytes, all);
+  pthread_mutex_unlock(&m->lock);
+  return status;
 }
 
 /* ---- meeting --------------------------------------------------------------------------------- */

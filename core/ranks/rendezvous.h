@@ -10,6 +10,7 @@ typedef struct qn__meeting {
   uint64_t seq;                           /* exchanges so far */
   bool     failed;
   char     why[1024];
+  pthread_mutex_t lock;                   /* held by exchange, watch and fail, which a guard's thread calls too */
 } qn__meeting;
 
 /* Where ranks meet: host and port, or a file that says them. listener: this rank's own, of qn__listener; else -1. */

@@ -240,8 +240,8 @@ qn_status qn_context_synchronize(qn_context *ctx)
   qn__using use QN__UNTIL_RETURN = { 0 };
   qn_status status = qn__use(ctx, &use);
   if (status || !ctx->dev->ops->stream_synchronize || (status = qn__enter(ctx->dev, &saved))) return status;
-  const qn_status group = qn__group_wait(ctx);
   status = ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
+  const qn_status group = qn__group_broken(ctx, false);
   if (group) status = group;
   qn__leave(ctx->dev, saved);
   return status;

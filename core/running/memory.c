@@ -19,11 +19,15 @@ static qn_status allocate(qn_context *ctx, alloc_fn *alloc, size_t bytes, void *
   return status;
 }
 
+/* It may wait for the device. */
 static void release(qn_context *ctx, free_fn *give_back, void *p)
 {
   uint64_t saved;
   if (!p || qn__context_alive(ctx) || qn__enter(ctx->dev, &saved)) return;
+  atomic_fetch_add(&ctx->calls, 1);
+  atomic_fetch_add(&ctx->frees, 1);
   give_back(&ctx->dev->desc, p);
+  atomic_fetch_sub(&ctx->frees, 1);
   qn__leave(ctx->dev, saved);
 }
 
@@ -85,9 +89,10 @@ static qn_status enqueue(qn_context *ctx, void *to, const void *from, size_t byt
   if (!bytes) return QN_OK;
   if (ctx->recording && !ops->capture_begin) return qn__record_copy(ctx, to, from, bytes, kind);
   if ((status = qn__enter(ctx->dev, &saved))) return status;
-  if (waits) status = qn__group_wait(ctx);
-  if (!status) status = ops->copy(&ctx->dev->desc, to, from, bytes, kind, ctx->stream);
+  status = ops->copy(&ctx->dev->desc, to, from, bytes, kind, ctx->stream);
   if (!status && waits && ops->stream_synchronize) status = ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
+  const qn_status group = waits ? qn__group_broken(ctx, false) : QN_OK;
+  if (group) status = group;
   qn__leave(ctx->dev, saved);
   return status;
 }

@@ -103,7 +103,8 @@ static inline uint64_t suspicious_pointers(const qn_plan *p, void *const *ptr)
 /* Engines of collectives have the group's size in their state and workspace. */
 qn_status qn__ranks_suit(const qn_context *ctx, const char *what, int32_t ranks)
 {
-  if (ranks < 0 || ranks == ctx->settings.ranks) return QN_OK;
+  if (ranks < 0) return QN_OK;
+  if (ranks == ctx->settings.ranks) return qn__group_broken(ctx, true);
   return qn__fail(QN_BAD_ARGUMENT, "%s: has collectives, and was made in a group of %d ranks; ctx is in one of %d (0: in none)", what,
                   (int)ranks, (int)ctx->settings.ranks);
 }

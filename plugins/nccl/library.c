@@ -33,7 +33,7 @@ static void load(void)
   }
   if (nccl.ncclGetVersion(&number)) number = 0;
   loaded = number >= NCCL_OLDEST;
-  snprintf(library.why, sizeof library.why, "%.400s is NCCL %d.%d.%d; 2.14 or later is needed", library.path, number / 10000,
+  snprintf(library.why, sizeof library.why, "%.400s is NCCL %d.%d.%d; 2.18 or later is needed", library.path, number / 10000,
            number / 100 % 100, number % 100);
 }
 

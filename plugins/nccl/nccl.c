@@ -1,13 +1,16 @@
 /* nccl.c -- collectives between GPUs by NCCL: a backend whose engines use the device of the backend cuda.
  *
  * A list is one group of NCCL's calls. The group's communicator is made at the first run, from an identifier that rank 0 hands out by the
- * group's own connections, and without blocking: each call is polled for, while the group is watched, until its deadline. NCCL itself
+ * group's own connections: first one that does not block, whose making is polled for until the deadline, while the group is watched; of that
+ * one another for the calls, which blocks, since NCCL hands each launch of the first kind to a thread of its own. A call that is held up, as
+ * connections are made or too much is enqueued, is ended by the group's guard: it aborts the communicator from its own thread. NCCL itself
  * does not see that ranks do different things, so before a problem first runs the ranks compare its line; not for send and recv, which
  * concern two of them.
  *
  * Partial sums are rounded to the tensors' dtype on the way, in an order of NCCL's: no trait is claimed. max and min lose NaN, and
  * vouch for finite data only. Refused: tensors with gaps or another order than row-major, a scale on the device of another dtype, avg
  * with a scale. */
+#include <stdatomic.h>
 #include <time.h>
 #include "nccl_abi.h"
 
@@ -18,8 +21,9 @@ const qn_host *nccl_host;
 enum { AGREED = 1024 };
 typedef struct member {
   const qn_ranks *ranks;
-  nccl_comm comm;
-  uint64_t  agreed[AGREED];               /* lines that all ranks have run: open addressing, 0: free */
+  nccl_comm   comm;
+  atomic_bool aborted;                    /* comm is gone */
+  uint64_t    agreed[AGREED];             /* lines that all ranks have run: open addressing, 0: free */
 } member;
 
 static int64_t now(void)
@@ -29,25 +33,25 @@ static int64_t now(void)
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static qn_status failed(const qn_ranks *ranks, const char *call, nccl_result result, nccl_comm comm)
+static qn_status failed(const member *m, const char *call, nccl_result result)
 {
   char why[900];
-  const char *detail = nccl.ncclGetLastError(comm);
-  snprintf(why, sizeof why, "the group has failed: rank %d: %s: %s%s%.500s", ranks->rank, call, nccl.ncclGetErrorString(result),
+  const char *detail = nccl.ncclGetLastError(NULL);
+  snprintf(why, sizeof why, "the group has failed: rank %d: %s: %s%s%.500s", m->ranks->rank, call, nccl.ncclGetErrorString(result),
            detail && *detail ? ": " : "", detail ? detail : "");
-  return nccl_host->ranks_fail(ranks, why);
+  return nccl_host->ranks_fail(m->ranks, why);          /* keeps the first sentence, of who aborted */
 }
 
-/* Until what `call` began is under way on the device. */
-static qn_status settle(const member *m, const char *call, nccl_result result)
+/* Until what `call` began on comm is under way on the device. A communicator that blocks is asked for errors only. */
+static qn_status settle(const member *m, nccl_comm comm, const char *call, nccl_result result)
 {
-  const int64_t since = now();
-  int64_t looked = since;
-  while (result == NCCL_IN_PROGRESS) {
-    const nccl_result asked = nccl.ncclCommGetAsyncError(m->comm, &result);
-    if (asked) return failed(m->ranks, "ncclCommGetAsyncError", asked, m->comm);
+  int64_t since = 0, looked = 0;
+  while (result == NCCL_IN_PROGRESS && !atomic_load(&m->aborted)) {
+    const nccl_result asked = nccl.ncclCommGetAsyncError(comm, &result);
+    if (asked) result = asked;
     if (result != NCCL_IN_PROGRESS) break;
     const int64_t t = now();
+    if (!since) since = looked = t;
     if (t - since > 2) nanosleep(&(struct timespec){ 0, 50000 }, NULL);
     if (t - looked < 50) continue;
     looked = t;
@@ -60,29 +64,33 @@ static qn_status settle(const member *m, const char *call, nccl_result result)
       return nccl_host->ranks_fail(m->ranks, why);
     }
   }
-  return result ? failed(m->ranks, call, result, m->comm) : QN_OK;
+  return result ? failed(m, call, result) : QN_OK;
 }
 
-/* After a failure ranks are not waited for. */
+/* After a failure ranks are not waited for. Of the guard, during a run: that ends, and is told by its result; m is ended by another call. */
+enum { BREAK = 2 };
 static void leave(void *own, int has_failed)
 {
   member *m = own;
-  nccl_result result = NCCL_SUCCESS;
-  if (!has_failed) {
-    result = nccl.ncclCommFinalize(m->comm);
-    for (const int64_t since = now(); result == NCCL_IN_PROGRESS && now() - since < m->ranks->deadline;) {
-      if (nccl.ncclCommGetAsyncError(m->comm, &result)) break;
-      if (result == NCCL_IN_PROGRESS) nanosleep(&(struct timespec){ 0, 100000 }, NULL);
-    }
-  }
-  if (has_failed || result) nccl.ncclCommAbort(m->comm);
-  else nccl.ncclCommDestroy(m->comm);
-  nccl_host->free(m);
+  const nccl_comm comm = m->comm;
+  const bool gone = has_failed && atomic_exchange(&m->aborted, true);
+  if (has_failed != BREAK) nccl_host->free(m);
+  if (!gone) (has_failed ? nccl.ncclCommAbort : nccl.ncclCommDestroy)(comm);
+}
+
+/* A communicator that blocks, of all ranks of `whole`, which does not. */
+static qn_status split(member *m, nccl_comm whole)
+{
+  nccl_config config = NCCL_CONFIG_INIT(1);
+  const nccl_result begun = nccl.ncclCommSplit(whole, 0, m->ranks->rank, &m->comm, &config);
+  const qn_status status = settle(m, whole, "ncclCommSplit", begun ? begun : NCCL_IN_PROGRESS);
+  return status || m->comm ? status : failed(m, "ncclCommSplit", NCCL_INTERNAL_ERROR);
 }
 
 static qn_status make(member *m)
 {
-  nccl_config config = NCCL_CONFIG_INIT;
+  nccl_config config = NCCL_CONFIG_INIT(0);
+  nccl_comm whole = NULL;
   struct offer { nccl_id id; int32_t error, reserved; } mine, *all;
   memset(&mine, 0, sizeof mine);
   if (!(all = nccl_host->alloc((size_t)m->ranks->size * sizeof *all))) return nccl_host->error(QN_NO_MEMORY, "no memory for a group");
@@ -91,11 +99,11 @@ static qn_status make(member *m)
   const struct offer first = all[0];
   nccl_host->free(all);
   if (status) return status;
-  if (first.error) return failed(m->ranks, "ncclGetUniqueId on rank 0", first.error, NULL);
-  const nccl_result begun = nccl.ncclCommInitRankConfig(&m->comm, m->ranks->size, first.id, m->ranks->rank, &config);
-  if (begun != NCCL_SUCCESS && begun != NCCL_IN_PROGRESS) return failed(m->ranks, "ncclCommInitRankConfig", begun, NULL);
-  status = settle(m, "ncclCommInitRankConfig", NCCL_IN_PROGRESS);
-  if (status && m->comm) nccl.ncclCommAbort(m->comm);
+  if (first.error) return failed(m, "ncclGetUniqueId on rank 0", first.error);
+  const nccl_result begun = nccl.ncclCommInitRankConfig(&whole, m->ranks->size, first.id, m->ranks->rank, &config);
+  status = settle(m, whole, "ncclCommInitRankConfig", begun ? begun : NCCL_IN_PROGRESS);
+  if (!status) status = split(m, whole);
+  if (whole) (status ? nccl.ncclCommAbort : nccl.ncclCommDestroy)(whole);
   return status;
 }
 
@@ -216,6 +224,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *l)
   if (!l->ranks) return nccl_host->error(QN_BAD_ARGUMENT, "ctx: has joined no group, and the plan was made in one");
   if (pair && k->peer == l->ranks->rank) return nccl_host->error(QN_BAD_ARGUMENT, "peer: is this rank itself");
   qn_status status = member_of(l->ranks, &m);
+  if (!status) status = settle(m, m->comm, "an earlier collective", NCCL_IN_PROGRESS);
   if (status || (!pair && (status = agree(m, &k->line)))) return status;
   nccl_result e = NCCL_SUCCESS;
   for (int32_t i = 0; i < k->n && reduces && !e; i++) {
@@ -231,8 +240,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *l)
     const nccl_result ended = nccl.ncclGroupEnd();
     if (!e || e == NCCL_IN_PROGRESS) e = ended;
   }
-  status = settle(m, qn_collective_name(k->op), e);
-  for (int dtype = 0; dtype < DTYPES && !status; dtype++)
+  status = settle(m, m->comm, qn_collective_name(k->op), e);
+  for (int dtype = 0; dtype < DTYPES && !status && !atomic_load(&m->aborted); dtype++)
     if (own[dtype]) nccl.ncclRedOpDestroy(op[dtype], m->comm);
   return status;
 }

@@ -1,4 +1,4 @@
-/* nccl_abi.h -- what this plugin uses of NCCL's C interface, which has been stable since 2.14; so it is built without NCCL's header. */
+/* nccl_abi.h -- what this plugin uses of NCCL's C interface, which has been stable since 2.18; so it is built without NCCL's header. */
 #ifndef QUERN_NCCL_ABI_H
 #define QUERN_NCCL_ABI_H
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 typedef struct ncclComm *nccl_comm;
 typedef struct nccl_id { char internal[128]; } nccl_id;
 typedef int nccl_result;
-enum { NCCL_SUCCESS = 0, NCCL_IN_PROGRESS = 7 };
+enum { NCCL_SUCCESS = 0, NCCL_INTERNAL_ERROR = 3, NCCL_IN_PROGRESS = 7 };
 enum { NCCL_I8 = 0, NCCL_U8 = 1, NCCL_I32 = 2, NCCL_I64 = 4, NCCL_F16 = 6, NCCL_F32 = 7, NCCL_F64 = 8, NCCL_BF16 = 9 };
 enum { NCCL_SUM = 0, NCCL_PROD = 1, NCCL_MAX = 2, NCCL_MIN = 3, NCCL_AVG = 4 };
 enum { NCCL_SCALAR_DEVICE = 0, NCCL_SCALAR_HOST = 1 };
@@ -18,8 +18,8 @@ typedef struct nccl_config {
   unsigned magic, version;
   int blocking, undefined;
 } nccl_config;
-#define NCCL_OLDEST 21400
-#define NCCL_CONFIG_INIT { sizeof(nccl_config), 0xcafebeef, NCCL_OLDEST, 0, -2147483647 - 1 }
+#define NCCL_OLDEST 21800
+#define NCCL_CONFIG_INIT(blocks) { sizeof(nccl_config), 0xcafebeef, 21400, blocks, -2147483647 - 1 }
 
 /* X(result, name, arguments) */
 #define NCCL_CALLS(X)                                                                                                          \
@@ -29,7 +29,7 @@ typedef struct nccl_config {
   X(nccl_result, ncclGetUniqueId, (nccl_id *id))                                                                               \
   X(nccl_result, ncclCommInitRankConfig, (nccl_comm *comm, int ranks, nccl_id id, int rank, nccl_config *config))              \
   X(nccl_result, ncclCommGetAsyncError, (nccl_comm comm, nccl_result *state))                                                  \
-  X(nccl_result, ncclCommFinalize, (nccl_comm comm))                                                                           \
+  X(nccl_result, ncclCommSplit, (nccl_comm comm, int colour, int key, nccl_comm *part, nccl_config *config))                   \
   X(nccl_result, ncclCommDestroy, (nccl_comm comm))                                                                            \
   X(nccl_result, ncclCommAbort, (nccl_comm comm))                                                                              \
   X(nccl_result, ncclGroupStart, (void))                                                                                       \
