@@ -67,7 +67,7 @@ typedef struct qn_node {
  * that a path leaves and re-enters. Each row gets the region of its own pattern, so no row changes what another is offered. */
 typedef struct qn_pattern {
   uint32_t struct_size;
-  uint8_t  siblings;                      /* how many more ops of the anchor's kind that read the same tensor in the same role */
+  uint8_t  siblings;                      /* how many more ops of its kind that read its tensor (views: or views of one) in the same role */
   uint8_t  closing;                       /* how many reductions of what the region computes */
   uint8_t  most;                          /* ops offered, up to QN_MAX_OPS; 0: QN_USUAL_OPS */
   uint8_t  views;                         /* 1: ops may read the region's values through views (permute, slice) */
