@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <quern/tools.h>
 #include "bench.h"
 
 static double now(void)
@@ -154,87 +155,137 @@ static int open_direct(const place *p, void *x)
 
 /* ---- overlap --------------------------------------------------------------------------------------- */
 
-/* The backward half of fully connected layers, WIDTH each way, and all_reduces of their gradients: alone, apart and together. */
-enum { LAYERS = 8, POINTERS = 3 * LAYERS + 2 };
+/* Backward halves and the all_reduces of their gradients, each alone and both in one plan. A line begins with where it applies: c where it
+ * computes, r where it reduces, C and R where it does the one only. Capitals, # and + stand for numbers, T for a dtype. */
 enum { COMPUTES = 1, REDUCES = 2 };
 
-typedef struct network { int width; const char *dtype; size_t bytes; void *g, *dx, *x, *w, *dw[LAYERS], *sum[LAYERS]; } network;
+/* Of examples/cnn_digits. */
+static const char convolutions[] =
+  "cin x f32/Nx3x32x32\n" "cin a1 f32/NxAx32x32\n" "cin p1 f32/NxAx16x16\n" "cin a2 f32/NxBx16x16\n" "cin dp2 f32/NxBx8x8\n"
+  "cin w2 f32/BxAx3x3\n" "rin g f32/BxG\n"
+  "rout s3 = all_reduce x=g reduction=avg\n"
+  "cda2 = pool_max_backward dy=dp2 x=a2 window=2\n"
+  "cdz2 = relu_backward dy=da2 x=a2\n"
+  "cdb2 = reduce_sum x=dz2 axis=0,2,3 y=f32/1xBx1x1\n"
+  "cdw2 = conv_backward_filter x=p1 dy=dz2 pad=1 dw=f32/BxAx3x3\n"
+  "Rin dw2 f32/BxAx3x3\n" "Rin db2 f32/1xBx1x1\n"
+  "r[s2,t2] = all_reduce x=[dw2,db2] reduction=avg\n"
+  "cdp1 = conv_backward_data dy=dz2 w=w2 pad=1 dx=f32/NxAx16x16\n"
+  "cda1 = pool_max_backward dy=dp1 x=a1 window=2\n"
+  "cdz1 = relu_backward dy=da1 x=a1\n"
+  "cdb1 = reduce_sum x=dz1 axis=0,2,3 y=f32/1xAx1x1\n"
+  "cdw1 = conv_backward_filter x=x dy=dz1 pad=1 dw=f32/Ax3x3x3\n"
+  "Rin dw1 f32/Ax3x3x3\n" "Rin db1 f32/1xAx1x1\n"
+  "r[s1,t1] = all_reduce x=[dw1,db1] reduction=avg\n"
+  "rout s1\n" "rout t1\n" "rout s2\n" "rout t2\n" "Cout dw1\n" "Cout db1\n" "Cout dw2\n" "Cout db2\n";
 
-/* The work's plan; pointer has room for POINTERS. */
-static qn_status half(const place *p, const network *n, int parts, work *w, void **pointer)
+/* A fully connected layer. */
+static const char layer[] =
+  "cin x# T/WxW/t\n" "cin w# T/WxW/t\n" "Rin d# T/WxW\n"
+  "cd# = matmul a=x# b=g+\n" "Cout d#\n"
+  "rs# = all_reduce x=d# reduction=avg\n" "rout s#\n"
+  "cg# = matmul a=g+ b=w#\n";
+
+static size_t expand(const char *from, int parts, const int number[128], const char *dtype, char *to, size_t bytes)
 {
-  char text[8192], name[16];
   size_t at = 0;
-  qn_graph *graph = NULL;
-#define ADD(...) at += (size_t)snprintf(text + at, sizeof text - at, __VA_ARGS__)
-  if (parts & COMPUTES) ADD("in g%d %s/%dx%d\n", LAYERS, n->dtype, n->width, n->width);
-  for (int i = LAYERS - 1; i >= 0; i--) {
-    if (parts & COMPUTES) ADD("in x%d %s/%dx%d/t\nin w%d %s/%dx%d/t\n", i, n->dtype, n->width, n->width, i, n->dtype, n->width, n->width);
-    else ADD("in d%d %s/%dx%d\n", i, n->dtype, n->width, n->width);
-    if (parts & COMPUTES) ADD("%sd%d = matmul a=x%d b=g%d\n", parts & REDUCES ? "" : "out ", i, i, i + 1);
-    if (parts & REDUCES) ADD("out s%d = all_reduce x=d%d reduction=avg\n", i, i);
-    if (parts & COMPUTES) ADD("%sg%d = matmul a=g%d b=w%d\n", i ? "" : "out ", i, i + 1, i);
-  }
-#undef ADD
-  qn_status status = qn_graph_parse(text, &graph);
-  if (!status) status = qn_plan_create(p->ctx, graph, &w->plan);
-  for (int i = 0; i <= LAYERS && !status; i++) {
-    const struct { char letter; void *to; } named[] = { { 'g', i ? n->g : n->dx }, { 'x', n->x }, { 'w', n->w },
-                                                        { 'd', n->dw[i % LAYERS] }, { 's', n->sum[i % LAYERS] } };
-    for (size_t k = 0; k < sizeof named / sizeof *named; k++) {
-      snprintf(name, sizeof name, "%c%d", named[k].letter, i);
-      const int index = qn_graph_index(graph, name);
-      if (index >= 0) pointer[index] = named[k].to;
+  for (const char *end; (end = strchr(from, '\n')); from = end + 1) {
+    const bool wanted = *from == 'c' ? parts & COMPUTES : *from == 'r' ? parts & REDUCES : parts == (*from == 'C' ? COMPUTES : REDUCES);
+    for (const char *c = from + 1; wanted && c <= end && at + 16 < bytes; c++) {
+      if (*c == 'T') at += (size_t)snprintf(to + at, bytes - at, "%s", dtype);
+      else if (number[(unsigned char)*c & 127]) at += (size_t)snprintf(to + at, bytes - at, "%d", number[(unsigned char)*c & 127] - 1);
+      else to[at++] = *c;
     }
+  }
+  to[at] = 0;
+  return at;
+}
+
+enum { TENSORS = 64 };
+typedef struct memory { char name[8]; void *at; } memory;
+
+/* That of a tensor that other plans may have, too; filled with small numbers. */
+static void *memory_of(const place *p, memory *all, const char *name, size_t bytes)
+{
+  enum { BLOCK = 1 << 20 };
+  static uint16_t random[BLOCK / 2];
+  int i = 0;
+  uint32_t state = 1;
+  while (i < TENSORS && all[i].at && strcmp(all[i].name, name)) i++;
+  if (i == TENSORS || all[i].at) return i == TENSORS ? NULL : all[i].at;
+  for (int k = 0; k < BLOCK / 2; k++)     /* bf16, or halves of f32, of about 0.01 and either sign */
+    random[k] = (uint16_t)(0x3c00 | ((state = state * 1664525 + 1013904223) >> 16 & 0x80ff));
+  snprintf(all[i].name, sizeof all[i].name, "%s", name);
+  if (qn_alloc(p->ctx, bytes, &all[i].at)) return NULL;
+  for (size_t at = 0; at < bytes; at += BLOCK)
+    if (qn_copy_to_device(p->ctx, (char *)all[i].at + at, random, bytes - at < BLOCK ? bytes - at : BLOCK)) return NULL;
+  return all[i].at;
+}
+
+/* The plan of text, and its pointers. */
+static bool make_work(const place *p, const char *text, memory *all, work *w, void **pointer)
+{
+  qn_graph *graph = NULL;
+  bool ok = !qn_graph_parse(text, &graph) && !qn_plan_create(p->ctx, graph, &w->plan);
+  const qn_graph_view *view = ok ? qn_graph_inspect(graph) : NULL;
+  for (const char *s = text; ok && *s; s = strchr(s, '\n') + 1) {
+    char name[8];
+    if (sscanf(s, "in %7s", name) != 1 && sscanf(s, "out %7s", name) != 1) continue;
+    const int i = qn_graph_index(graph, name);
+    const qn_value *v = i < 0 || i >= TENSORS ? NULL : &view->value[view->pointer[i]];
+    size_t bytes = v ? qn_dtype_bytes(v->dtype) : 0;
+    for (int d = 0; v && d < v->rank; d++) bytes *= (size_t)v->dim[d];
+    ok = bytes && (pointer[i] = memory_of(p, all, name, bytes));
   }
   w->pointer = pointer;
   qn_graph_destroy(graph);
-  return status;
+  return ok;
 }
 
-static qn_status fill(const place *p, const network *n)
+static bool overlap_of(const place *p, const char *what, char text[3][8192])
 {
-  uint16_t *host = malloc(n->bytes);
-  uint32_t random = 1;
-  if (!host) return QN_NO_MEMORY;
-  for (size_t i = 0; i < n->bytes / 2; i++) {
-    random = random * 1664525 + 1013904223;
-    host[i] = (uint16_t)(0x3c00 | (random >> 16 & 0x80ff));       /* bf16, or halves of f32, of about 0.01 and either sign */
+  static const char *const how[] = { "live", "replayed" };
+  const bool captures = strcmp(qn_context_describe(p->ctx)->kind, "cpu");
+  memory all[TENSORS] = { { "", NULL } };
+  work w[3] = { { NULL } };
+  void *pointer[3][TENSORS];
+  double t[3];
+  bool ok = true;
+  for (int k = 0; k < 3 && ok; k++) ok = make_work(p, text[k], all, &w[k], pointer[k]);
+  const int many = ok ? calls(p, &w[2]) : -1;
+  ok = many > 0;
+  for (int i = 0; i < 1 + captures && ok; i++) {
+    for (int k = 0; k < 3 && i && ok; k++) ok = record(p, &w[k], many);
+    if ((ok = ok && middle(p, w, 3, many, t)) && !p->rank)
+      printf("%s, %d ranks, %s: backward half %.3f ms, its all_reduces %.3f ms, together %.3f ms: %.0f%% hidden\n", what, p->size, how[i],
+             1e3 * t[0], 1e3 * t[1], 1e3 * t[2], 100 * (t[0] + t[1] - t[2]) / t[1]);
   }
-  void *const to[] = { n->g, n->x, n->w };
-  qn_status status = QN_OK;
-  for (int i = 0; i < 3 && !status; i++) status = qn_copy_to_device(p->ctx, to[i], host, n->bytes);
-  free(host);
-  return status;
+  for (int k = 0; k < 3; k++) qn_recording_destroy(w[k].recording), qn_plan_destroy(w[k].plan);
+  for (int i = 0; i < TENSORS; i++) qn_free(p->ctx, all[i].at);
+  return ok;
 }
 
 static int overlap(const place *p)
 {
+  static char text[3][8192];
   const bool cpu = !strcmp(qn_context_describe(p->ctx)->kind, "cpu");
-  network n = { .width = cpu ? 256 : 4096, .dtype = cpu ? "f32" : "bf16" };
-  work w[3] = { { NULL } };
-  void *pointer[3][POINTERS], **const memory[] = { &n.g, &n.dx, &n.x, &n.w };
-  static const char *const how[] = { "live", "replayed" };
-  double t[3];
-  qn_status status = QN_OK;
-  n.bytes = (size_t)n.width * (size_t)n.width * (cpu ? 4 : 2);
-  for (int i = 0; i < 4 && !status; i++) status = qn_alloc(p->ctx, n.bytes, memory[i]);
-  for (int i = 0; i < LAYERS && !status; i++)
-    if (!(status = qn_alloc(p->ctx, n.bytes, &n.dw[i]))) status = qn_alloc(p->ctx, n.bytes, &n.sum[i]);
-  if (!status) status = fill(p, &n);
-  for (int k = 0; k < 3 && !status; k++) status = half(p, &n, k == 2 ? COMPUTES | REDUCES : k + 1, &w[k], pointer[k]);
-  const int many = status ? -1 : calls(p, &w[2]);
-  bool ok = many > 0;
-  for (int i = 0; i < (cpu ? 1 : 2) && ok; i++) {
-    for (int k = 0; k < 3 && i && ok; k++) ok = record(p, &w[k], many);
-    if ((ok = ok && middle(p, w, 3, many, t)) && !p->rank)
-      printf("overlap, %d layers of %d x %d %s, %d ranks, %s: backward %.3f ms, its all_reduces %.3f ms, together %.3f ms: %.1f%% hidden\n",
-             (int)LAYERS, n.width, n.width, n.dtype, p->size, how[i], 1e3 * t[0], 1e3 * t[1], 1e3 * t[2], 100 * (t[0] + t[1] - t[2]) / t[1]);
+  const char *dtype = cpu ? "f32" : "bf16";
+  const int width = cpu ? 256 : 4096, layers = 8;
+  int number[128] = { ['N'] = 1 + (cpu ? 8 : 1024), ['A'] = 1 + (cpu ? 16 : 256), ['B'] = 1 + (cpu ? 32 : 512), ['G'] = 641, ['W'] = 1 + width };
+  char what[64];
+  for (int k = 0; k < 3; k++) expand(convolutions, k + 1, number, dtype, text[k], sizeof text[k]);
+  bool ok = overlap_of(p, "the convolutions of cnn_digits", text);
+  for (int k = 0; k < 3; k++) {
+    size_t at = 0;
+    if (k != 1) at += (size_t)snprintf(text[k], sizeof text[k], "in g%d %s/%dx%d\n", layers, dtype, width, width);
+    for (int i = layers - 1; i >= 0; i--) {
+      number['#'] = 1 + i, number['+'] = 2 + i;
+      at += expand(layer, k + 1, number, dtype, text[k] + at, sizeof text[k] - at);
+    }
+    if (k != 1) snprintf(text[k] + at, sizeof text[k] - at, "out g0\n");
   }
-  for (int k = 0; k < 3; k++) qn_recording_destroy(w[k].recording), qn_plan_destroy(w[k].plan);
-  for (int i = 0; i < 4; i++) qn_free(p->ctx, *memory[i]);
-  for (int i = 0; i < LAYERS; i++) qn_free(p->ctx, n.dw[i]), qn_free(p->ctx, n.sum[i]);
-  return ok ? 0 : fail("overlap");
+  snprintf(what, sizeof what, "%d layers of %d x %d, %s", layers, width, width, dtype);
+  return ok && overlap_of(p, what, text) ? 0 : fail("overlap");
 }
 
 int bench_ranks(const char *backend, const char *filter, size_t up_to, bool direct, bool overlaps)

@@ -145,14 +145,14 @@ qn_status qn__guard_start(qn_context *ctx, qn_group *g)
 void qn__guard_end(qn_group *g, bool failed)
 {
   qn__guard *guard = g->guard;
-  failed |= g->meeting.failed;
-  const int64_t most = failed ? PATIENCE / 10 : PATIENCE, until = qn__now() + (g->ranks.deadline < most ? g->ranks.deadline : most);
   if (!guard) {
-    qn__slots_end(g->slot, failed);
+    qn__slots_end(g->slot, failed || g->meeting.failed);
     return;
   }
   g->guard = NULL;
   pthread_mutex_lock(&guard->lock);
+  failed |= g->meeting.failed;
+  const int64_t most = failed ? PATIENCE / 10 : PATIENCE, until = qn__now() + (g->ranks.deadline < most ? g->ranks.deadline : most);
   memcpy(guard->slot, g->slot, sizeof guard->slot);
   memset(g->slot, 0, sizeof g->slot);
   guard->failed = failed;

@@ -233,11 +233,12 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *l)
     known[dtype] = true;
     e = operator_for(k, m, dtype, l, &op[dtype], &own[dtype]);
   }
-  if (!e) e = nccl.ncclGroupStart();
+  const bool several = k->n > 1 || pair || k->op == QN_OP_ALL_TO_ALL;   /* a group of one costs some tenths of a microsecond */
+  if (!e && several) e = nccl.ncclGroupStart();
   if (!e) {
     for (int32_t i = 0; i < k->n && !e; i++)
       if (k->piece[i].n) e = enqueue_one(k, m, &k->piece[i], reduces ? op[k->piece[i].dtype] : 0, l);
-    const nccl_result ended = nccl.ncclGroupEnd();
+    const nccl_result ended = several ? nccl.ncclGroupEnd() : e;
     if (!e || e == NCCL_IN_PROGRESS) e = ended;
   }
   status = settle(m, m->comm, qn_collective_name(k->op), e);
