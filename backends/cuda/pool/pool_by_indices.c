@@ -4,7 +4,7 @@
  *   y, indices = pool_max(x)     dx[x] = the sum of dy over the windows whose index is x
  *
  * An engine that recomputes each window for each of the places below it reads taps x taps elements a place, 625 for windows of 5 x 5 with
- * stride 1; so they are 25 to find the indices and 25 to use them. Refused: windows of one tap, where there is nothing to find. */
+ * stride 1; so they are 25 to find the indices and 25 to use them. */
 #include <string.h>
 #include "cuda_backend.h"
 #include "engines.h"
@@ -74,7 +74,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *of_x = &r->value[x], *of_dy = &r->value[dy];
   double taps = 1;
   for (int d = 0; d < of_x->rank - 2; d++) taps *= (double)(attr->window[d] ? attr->window[d] : of_x->dim[2 + d]);
-  if (taps < 2) return qn_refuse(out, "windows of several taps", "x", "two", "%s", "one, its maximum");
   state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
   st->x = x, st->dy = dy, st->dx = dx;

@@ -4,9 +4,10 @@
  *   max       dx[x] = dy of its window if the window's index is x, else 0
  *   average   dx[x] = dy of its window / taps of the window
  *
- * A pure expansion: each thread stores 16-byte words of dx and loads the few dy (or the vector of channels) that they depend on.
- * Refused: maxima without indices, or by taps on planes where words and windows do not align; padding that matters, adaptive windows of
- * unequal sizes. */
+ * A pure expansion: each thread stores words of dx, of 16 bytes if windows align with them, and loads the few dy (or the vector of
+ * channels) that they depend on.
+ * Refused: maxima without indices; planes where neither words nor pairs of elements align with the windows, but of means in one dim;
+ * padding that matters, adaptive windows of unequal sizes. */
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
 
@@ -15,83 +16,32 @@ enum { THREADS = 256, MOST_ROWS = 16 };   /* MOST_ROWS: stores a thread makes, o
 /* The dims of x, innermost first, merged where possible: a dim that a window covers whole merges into the next outer one. The
  * outermost also runs through all planes. */
 struct disjoint : gradient {
-  uint32_t words;                         /* 16-byte words of dx; the last may be partial */
+  uint32_t words;                         /* a thread each; one dim: the last may be partial */
   uint32_t elements;                      /* elements of dx */
-  int32_t  windows[2];                    /* windows of a row, rows of windows */
-  cuda_divisor by_units, by_rows;         /* rows that are whole words: words of a row, rows of windows */
-  cuda_divisor by_in[2], by_wide[3];      /* innermost first; wide: of windows */
+  uint32_t width, area, windows;          /* elements of a row, of a plane; windows of a row */
+  cuda_divisor by_units, by_rows;         /* words of a row, rows of windows */
+  cuda_divisor by_wide[3];                /* windows, innermost first */
   cuda_divisor by_plane;                  /* max: places of a plane */
 };
 
-/* Number of the first window of the row of windows that covers this row. */
-__device__ __forceinline__ uint32_t row_of_windows(const disjoint &p, uint32_t row)
-{
-  uint32_t y, plane = cuda_quotient(row, p.by_in[1], &y);
-  return (cuda_quotient(plane, p.by_wide[2]) * p.windows[1] + cuda_quotient(y, p.by_wide[1])) * p.windows[0];
-}
-
-/* What a window passes to a place: for means dy / taps, for maxima dy if the index matches. */
-template <int dtype, bool max> struct window_share {
-  uint32_t place = 0, held = ~0u;         /* place: offset in its plane of the word's first element */
-  float    dy;
-  int64_t  index;
-
-  __device__ __forceinline__ window_share(const disjoint &p, uint32_t first)
-  {
-    if (max) cuda_quotient(first, p.by_plane, &place);
-  }
-  __device__ __forceinline__ float at(const disjoint &p, uint32_t window, int i)
-  {
-    if (!max) return edge_load<dtype>(p.dy, window) * p.share;
-    if (window != held) {
-      held = window, dy = edge_load<dtype>(p.dy, window);
-      index = p.index_dtype == QN_I64 ? ((const int64_t *)p.indices)[window] : ((const int32_t *)p.indices)[window];
-    }
-    uint32_t here = place + i;
-    if (here >= p.by_plane.by) cuda_quotient(here, p.by_plane, &here);     /* of small planes a word has several */
-    return index == (int64_t)here ? dy : 0;
-  }
-};
-
-/* Where words and windows do not align. flat: one dim is left; else windows of means have an even width. */
-template <int dtype, bool max, bool flat> __global__ void __launch_bounds__(THREADS) pool_disjoint(const __grid_constant__ disjoint p)
+/* Means of one dim whose windows do not align with words. */
+template <int dtype> __global__ void __launch_bounds__(THREADS) pool_disjoint_line(const __grid_constant__ disjoint p)
 {
   constexpr int E = vector_per_16<dtype>;
   const uint32_t word = blockIdx.x * THREADS + threadIdx.x, first = word * E;
   if (word >= p.words) return;
   const int many = (int)min((uint32_t)E, p.elements - first);
-  window_share<dtype, max> share(p, first);
+  const auto share = [&](uint32_t window) { return edge_load<dtype>(p.dy, window) * p.share; };
   float v[E];
   uint32_t x;
-  if (flat) {
-    const uint32_t window = cuda_quotient(first, p.by_wide[0], &x), step = p.by_wide[0].by;
-    if (!max && step >= E) {
-      const float a = share.at(p, window, 0), b = x + many > step ? share.at(p, window + 1, 0) : 0;
+  const uint32_t window = cuda_quotient(first, p.by_wide[0], &x), step = p.by_wide[0].by;
+  if (step >= E) {
+    const float a = share(window), b = x + many > step ? share(window + 1) : 0;
 #pragma unroll
-      for (int i = 0; i < E; i++) v[i] = x + i < step ? a : b;
-    } else {
-#pragma unroll
-      for (int i = 0; i < E; i++) v[i] = i < many ? share.at(p, window + cuda_quotient(x + i, p.by_wide[0]), i) : 0;
-    }
-  } else if (max) {
-    const uint32_t row = cuda_quotient(first, p.by_in[0], &x), here = row_of_windows(p, row), next = row_of_windows(p, row + 1),
-                   width = p.by_in[0].by;
-#pragma unroll
-    for (int i = 0; i < E; i++)
-      v[i] = i >= many ? 0
-                       : share.at(p, x + i < width ? here + cuda_quotient(x + i, p.by_wide[0])
-                                                   : next + cuda_quotient(x + i - width, p.by_wide[0]), i);
+    for (int i = 0; i < E; i++) v[i] = x + i < step ? a : b;
   } else {
-    uint32_t within;
-    const uint32_t row = cuda_quotient(first, p.by_in[0], &x), next = row_of_windows(p, row + 1);
-    uint32_t window = row_of_windows(p, row) + cuda_quotient(x, p.by_wide[0], &within);
 #pragma unroll
-    for (int i = 0; i < E; i += 2) {
-      v[i] = v[i + 1] = i < many ? share.at(p, window, i) : 0;
-      x += 2, within += 2;
-      if (within == p.by_wide[0].by) within = 0, window++;
-      if (x == p.by_in[0].by) window = next;
-    }
+    for (int i = 0; i < E; i++) v[i] = i < many ? share(window + cuda_quotient(x + i, p.by_wide[0])) : 0;
   }
   if (many == E) vector_store_whole<dtype>(v, p.dx, first);
   else vector_store(v, p.dx, dtype, first, 1, many);
@@ -110,19 +60,19 @@ template <int dtype, int K> __device__ __forceinline__ void several_load(float (
   }
 }
 
-/* Rows of whole words, where a word holds K whole windows across, or (K 1) a window holds whole words: a thread loads their dy and indices
- * (index void: means) and stores a word to each row that they cover. */
-template <int dtype, class index, int K>
+/* Rows of whole words of E elements, where a word holds K whole windows across, or (K 1) a window holds whole words: a thread loads their
+ * dy and indices (index void: means) and stores a word to each row that they cover. */
+template <int dtype, class index, int E, int K>
 __global__ void __launch_bounds__(THREADS) pool_disjoint_windows(const __grid_constant__ disjoint p)
 {
   constexpr bool max = !std::is_void<index>::value;
-  constexpr int E = vector_per_16<dtype>, STEP = E / K;
+  constexpr int STEP = E / K;
   const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
   if (unit >= p.words) return;
   uint32_t u, y, place = 0, within = 0;   /* within: of the window, where the word begins */
-  const uint32_t row = cuda_quotient(unit, p.by_units, &u), z = cuda_quotient(row, p.by_rows, &y), width = p.by_in[0].by,
-                 area = p.by_in[1].by * width, window = row * p.windows[0] + cuda_quotient(u * E, p.by_wide[0], &within);
-  const uint32_t first = z * p.by_wide[2].by * area + y * p.by_wide[1].by * width + u * E;
+  const uint32_t row = cuda_quotient(unit, p.by_units, &u), z = cuda_quotient(row, p.by_rows, &y),
+                 window = row * p.windows + cuda_quotient(u * E, p.by_wide[0], &within);
+  const uint32_t first = z * p.by_wide[2].by * p.area + y * p.by_wide[1].by * p.width + u * E;
   float dy[K];
   several_load<dtype>(dy, p.dy, window);
   several<std::conditional_t<max, index, uint8_t>, K> at = {};
@@ -137,14 +87,15 @@ __global__ void __launch_bounds__(THREADS) pool_disjoint_windows(const __grid_co
   for (uint32_t a = 0, tap = within; a < p.by_wide[2].by; a++)
 #pragma unroll 4
     for (uint32_t b = 0; b < p.by_wide[1].by; b++, tap += p.by_wide[0].by) {
-      const uint32_t beyond = a * area + b * width;
+      const uint32_t beyond = a * p.area + b * p.width;
       float v[E];
 #pragma unroll
       for (int i = 0; i < E; i++) {
         v[i] = dy[i / STEP];
         if constexpr (max) v[i] = at.v[i / STEP] == (index)(sizeof(index) == 1 ? tap + i % STEP : place + beyond + i) ? v[i] : 0;
       }
-      vector_store_whole<dtype>(v, p.dx, first + beyond);
+      if constexpr (E == 2) pair_store<dtype>(p.dx, first + beyond, v[0], v[1]);
+      else vector_store_whole<dtype>(v, p.dx, first + beyond);
     }
 }
 
@@ -183,24 +134,21 @@ template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_di
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-template <int dtype, class index> static pool_kernel windows_of(int64_t k)
+template <int dtype, class index> static pool_kernel windows_of(int64_t E, int64_t k)
 {
+  constexpr int whole = vector_per_16<dtype>;
+  if (E == 2) return (pool_kernel)pool_disjoint_windows<dtype, index, 2, 1>;
   if constexpr (dtype != QN_F32)
-    if (k == 4) return (pool_kernel)pool_disjoint_windows<dtype, index, 4>;
-  return k == 2 ? (pool_kernel)pool_disjoint_windows<dtype, index, 2> : (pool_kernel)pool_disjoint_windows<dtype, index, 1>;
+    if (k == 4) return (pool_kernel)pool_disjoint_windows<dtype, index, whole, 4>;
+  return k == 2 ? (pool_kernel)pool_disjoint_windows<dtype, index, whole, 2> : (pool_kernel)pool_disjoint_windows<dtype, index, whole, 1>;
 }
 /* index: of maxima; 0: means */
-template <int dtype> static pool_kernel windows_of(uint32_t index, int64_t k)
+template <int dtype> static pool_kernel windows_of(uint32_t index, int64_t E, int64_t k)
 {
-  return !index           ? windows_of<dtype, void>(k)
-         : index == QN_U8 ? windows_of<dtype, uint8_t>(k)
-         : index == QN_I32 ? windows_of<dtype, int32_t>(k)
-                           : windows_of<dtype, int64_t>(k);
-}
-template <int dtype> static pool_kernel kernel_of(bool max, bool flat)
-{
-  if (max) return flat ? (pool_kernel)pool_disjoint<dtype, true, true> : (pool_kernel)pool_disjoint<dtype, true, false>;
-  return flat ? (pool_kernel)pool_disjoint<dtype, false, true> : (pool_kernel)pool_disjoint<dtype, false, false>;
+  return !index            ? windows_of<dtype, void>(E, k)
+         : index == QN_U8  ? windows_of<dtype, uint8_t>(E, k)
+         : index == QN_I32 ? windows_of<dtype, int32_t>(E, k)
+                           : windows_of<dtype, int64_t>(E, k);
 }
 template <int dtype> static pool_kernel channels_of(bool max, uint32_t index)
 {
@@ -261,35 +209,32 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return channels_of<dtype()>(max, p->index_dtype); });
     return pool_keep(&s, p->units, THREADS, 2500, out);
   }
-  if (dims > 1 && (in[dims - 1] < v || (!max && (in[dims - 1] % 2 || step[dims - 1] % 2))))
-    return qn_refuse(out, "rows of 16 bytes, and of means windows of an even width", "dx", "8 wide", "%lld", (long long)in[dims - 1]);
+  for (int i = 0; i < 3; i++) p->by_wide[i] = cuda_divide_by(i < dims ? step[dims - 1 - i] : 1);         /* columns, rows, the rest */
   p->elements = (uint32_t)elements;
-  p->words = (uint32_t)qn_ceil_div(elements, v);
   p->by_plane = cuda_divide_by((int64_t)p->in[0] * p->in[1] * p->in[2]);
-  for (int i = 0; i < 3; i++) {           /* columns, rows, the rest; the outermost runs on through all planes */
-    const bool outer = i + 1 >= dims;
-    const int64_t w = i < dims ? step[dims - 1 - i] : 1;
-    p->by_wide[i] = cuda_divide_by(w);
-    if (i == 2) break;
-    p->by_in[i] = cuda_divide_by(outer ? (int64_t)1 << 31 : in[dims - 1 - i]);
-    p->windows[i] = outer ? 0 : (int32_t)(in[dims - 1 - i] / w);
+  /* k: windows per word, or 1 of whole words, if rows and windows align with words of E elements. Places are counted on from the word's
+   * first, so a word must not span planes; taps are not. */
+  const int64_t w = p->by_wide[0].by, row = dims > 1 ? in[dims - 1] : elements, rows = p->by_wide[1].by * (int64_t)p->by_wide[2].by;
+  const auto aligned = [&](int64_t E) {
+    const bool fits = row % E == 0 && (!max || at->dtype == QN_U8 || p->by_plane.by % E == 0);
+    return !fits ? 0 : w > 1 && E % w == 0 ? E / w : (int64_t)(w % E == 0);
+  };
+  int64_t E = dy->align < 16 || (max && at->align < 16) ? 2 : v, k = aligned(E);
+  if (!k) E = 2, k = aligned(E);
+  if (k) {
+    p->width = (uint32_t)row, p->windows = (uint32_t)(row / w);
+    p->area = dims > 1 ? (uint32_t)in[dims - 2] * p->width : 0;
+    p->by_units = cuda_divide_by(row / E),
+    p->by_rows = cuda_divide_by(dims > 2 ? in[dims - 2] / p->by_wide[1].by : (int64_t)1 << 31);
+    p->words = (uint32_t)(elements / E / rows);
+    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return windows_of<dtype()>(max ? at->dtype : 0, E, k); });
+    return pool_keep(&s, p->words, THREADS, rows > MOST_ROWS ? 1200 : E == 2 ? 1800 : 2400, out);
   }
-  /* k: windows per word, or 1 of whole words, if rows and windows align with words */
-  const int64_t w = p->by_wide[0].by, rows = p->by_wide[1].by * (int64_t)p->by_wide[2].by;       /* rows: that a window covers */
-  int64_t k = w > 1 && v % w == 0 ? v / w : w % v == 0;
-  if (p->by_in[0].by % v || elements % v || dy->align < 16 || (max && at->align < 16)) k = 0;
-  /* places are counted on from the word's first, so a word must not span planes; taps are not */
-  if (k && (max ? at->dtype == QN_U8 || p->by_plane.by % v == 0 : rows <= MOST_ROWS)) {
-    p->by_units = cuda_divide_by(p->by_in[0].by / v),
-    p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_wide[1].by : (int64_t)1 << 31);
-    p->words = (uint32_t)(elements / v / rows);
-    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return windows_of<dtype()>(max ? at->dtype : 0, k); });
-    return pool_keep(&s, p->words, THREADS, 2400, out);
-  }
-  if (max && at->dtype == QN_U8)
-    return qn_refuse(out, "maxima by places, or of whole windows in 16 bytes or whole words", "indices", "i32 or i64", "%s", "u8");
-  s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return kernel_of<dtype()>(max, dims <= 1); });
-  return pool_keep(&s, p->words, THREADS, max ? 2200 : 2400, out);
+  if (max || dims > 1)
+    return qn_refuse(out, "windows of an even width, or of means of one dim", "dx", "2", "%lld", (long long)w);
+  p->words = (uint32_t)qn_ceil_div(elements, v);
+  s.kernel = cuda_by_dtype(dx->dtype, [](auto dtype) { return (pool_kernel)pool_disjoint_line<dtype()>; });
+  return pool_keep(&s, p->words, THREADS, 2400, out);
 }
 
 static const qn_engine row[] = { pool_row<disjoint>("disjoint", QN_OP_POOL_MAX_BACKWARD, prepare),

@@ -1,14 +1,14 @@
 /* pool_gather.cu -- gradients of pooling of any windows and any layout, f16, bf16 and f32.
  *
- *   max       dx[x] = the sum of dy over the windows whose maximum came from x, by indices or recomputed from x
+ *   max       dx[x] = the sum of dy over the windows whose index is x
  *   average   dx[x] = the sum of dy / divisor over the windows that cover x
  *   lp        dx[x] = the sum of dy sign(x) (|x| / y)^(p - 1) over the windows that cover x, 0 where y is 0
  *
  * A thread computes V neighbours (channels or columns, whichever is contiguous) or one place, in ROWS rows: what a window gives is loaded
- * once for all of them. Maxima and norms by x take columns one by one.
+ * once for all of them. Norms take columns one by one.
  * plates: means of unequal windows, channels last, no more windows than places: a thread fills the rectangle of dx that a window
  *   determines.
- * Refused: images of more than 2^31 elements, lp powers above 64. */
+ * Refused: maxima without indices, images of more than 2^31 elements, lp powers above 64. */
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
 
@@ -37,45 +37,17 @@ __device__ __forceinline__ int place_of_tap(const gradient &p, const window &w, 
   return inside ? (at[0] * p.in[1] + at[1]) * p.in[2] + at[2] : -1;
 }
 
-/* The offset of a window's maximum: the first of equals, the first NaN; -1: no tap inside x. */
-template <int dtype, int U>
-__device__ __forceinline__ void maximum(int (&place)[U], const gradient &p, const void *image, int base, const window &w)
+/* The offsets of the maxima of U channels of a window. */
+template <int U>
+__device__ __forceinline__ void places_of(int (&place)[U], const gradient &p, uint32_t n, int index, const window &w)
 {
-  float best[U];
+  alignas(16) int64_t at[U];
+  indices_load(at, p, n, index);
 #pragma unroll
-  for (int i = 0; i < U; i++) place[i] = -1, best[i] = -INFINITY;
-#pragma unroll 1
-  for (int r0 = 0; r0 < w.size[0]; r0++)
-#pragma unroll 1
-    for (int r1 = 0; r1 < w.size[1]; r1++)
-#pragma unroll 1
-      for (int r2 = 0; r2 < w.size[2]; r2++) {
-        int z = w.begin[0] + r0 * p.dilation[0], y = w.begin[1] + r1 * p.dilation[1], x = w.begin[2] + r2 * p.dilation[2];
-        if ((unsigned)z >= (unsigned)p.in[0] || (unsigned)y >= (unsigned)p.in[1] || (unsigned)x >= (unsigned)p.in[2]) continue;
-        float v[U];
-        fetch<dtype>(v, image, base + z * p.of_x.z + y * p.of_x.y + x * p.of_x.x);
-#pragma unroll
-        for (int i = 0; i < U; i++)
-          if (place[i] < 0 || v[i] > best[i] || (v[i] != v[i] && best[i] == best[i]))
-            best[i] = v[i], place[i] = (z * p.in[1] + y) * p.in[2] + x;
-      }
+  for (int i = 0; i < U; i++) place[i] = p.index_dtype == QN_U8 ? place_of_tap(p, w, (uint32_t)at[i]) : place_among(at[i]);
 }
 
-template <int dtype, int U, bool by_x>
-__device__ __forceinline__ void places_of(int (&place)[U], const gradient &p, uint32_t n, int c, int index, const window &w)
-{
-  if (by_x) {
-    maximum<dtype>(place, p, image_of<dtype>(p.x, n, p.x_stride[0]), c * p.of_x.c, w);
-  } else {
-    alignas(16) int64_t at[U];
-    indices_load(at, p, n, index);
-#pragma unroll
-    for (int i = 0; i < U; i++) place[i] = p.index_dtype == QN_U8 ? place_of_tap(p, w, (uint32_t)at[i]) : place_among(at[i]);
-  }
-}
-
-/* how: BY_PLACE (indices, or p.average), BY_X, LP */
-template <int dtype, int V, bool columns, int how>
+template <int dtype, int V, bool columns, bool lp>
 __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ gradient p)
 {
   constexpr int U = columns ? 1 : V;      /* values of dy per window */
@@ -90,8 +62,8 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
   const void *dy_image = image_of<dtype>(p.dy, n, p.y_stride[0]);
   const range deep = windows_over(p, 0, z, z + 1), high = windows_over(p, 1, y, min(y + ROWS, p.in[1])),
               wide = windows_over(p, 2, x, x + (columns ? V : 1));
-  float sum[ROWS][V] = {}, own[how == LP ? ROWS : 1][V];
-  if constexpr (how == LP)
+  float sum[ROWS][V] = {}, own[lp ? ROWS : 1][V];
+  if constexpr (lp)
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
       fetch<dtype>(own[r], image_of<dtype>(p.x, n, p.x_stride[0]),
@@ -106,11 +78,11 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
         const window w = window_of(p, o);
         if (p.dilation[0] > 1 && !holds(p, 0, w.begin[0], w.size[0], z)) continue;
         const int second = c * p.of_index.c + oz * p.of_index.z + oy * p.of_index.y + ox * p.of_index.x;    /* in the indices, or y */
-        float dy[U], norm[how == LP ? U : 1];
+        float dy[U], norm[lp ? U : 1];
         int place[U] = {};
         fetch<dtype>(dy, dy_image, c * p.of_dy.c + oz * p.of_dy.z + oy * p.of_dy.y + ox * p.of_dy.x);
-        if constexpr (how == LP) fetch<dtype>(norm, image_of<dtype>(p.y, n, p.index_stride[0]), second);
-        else if (!p.average) places_of<dtype, U, how == BY_X>(place, p, n, c, second, w);
+        if constexpr (lp) fetch<dtype>(norm, image_of<dtype>(p.y, n, p.index_stride[0]), second);
+        else if (!p.average) places_of(place, p, n, second, w);
         const float share = !p.average ? 1 : p.even ? p.share : 1 / divisor_of(p, w);
         bool column[columns ? V : 1];
 #pragma unroll
@@ -118,7 +90,7 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
           if (!holds(p, 1, w.begin[1], w.size[1], y + r)) continue;
-          if constexpr (how == LP) {
+          if constexpr (lp) {
             if (column[0]) lp_gradient(sum[r], own[r], norm, dy, p.p);
           } else
 #pragma unroll
@@ -220,14 +192,13 @@ static bool units_of_plates(gradient *p, int64_t vectors, int64_t processors)
   return pool_units(p, cells);
 }
 
-template <int dtype, int how> static pool_kernel gather_of(bool channels)
+template <int dtype> static pool_kernel gather_of(bool channels, bool columns, bool lp)
 {
-  return channels ? (pool_kernel)pool_gather<dtype, vector_per_16<dtype>, false, how> : (pool_kernel)pool_gather<dtype, 1, true, how>;
-}
-template <int dtype> static pool_kernel gather_of(bool channels, bool columns, int how)
-{
-  if (columns && !channels) return (pool_kernel)pool_gather<dtype, vector_per_16<dtype>, true, BY_PLACE>;
-  return how == BY_X ? gather_of<dtype, BY_X>(channels) : how == LP ? gather_of<dtype, LP>(channels) : gather_of<dtype, BY_PLACE>(channels);
+  constexpr int V = vector_per_16<dtype>;
+  if (lp) return channels ? (pool_kernel)pool_gather<dtype, V, false, true> : (pool_kernel)pool_gather<dtype, 1, true, true>;
+  return channels  ? (pool_kernel)pool_gather<dtype, V, false, false>
+         : columns ? (pool_kernel)pool_gather<dtype, V, true, false>
+                   : (pool_kernel)pool_gather<dtype, 1, true, false>;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -237,8 +208,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status != QN_OK) return status;
   gradient *p = &s.p;
   const qn_value *dx = &r->value[s.of.dx];
-  const int v = dx->dtype == QN_F32 ? 4 : 8, how = s.of.y >= 0 ? LP : s.of.x >= 0 ? BY_X : BY_PLACE;
-  if (how == LP && p->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);
+  const int v = dx->dtype == QN_F32 ? 4 : 8;
+  const bool lp = s.of.y >= 0;
+  if (s.of.x >= 0 && !lp) return qn_refuse(out, "maxima by indices", "indices", "present", "%s", "absent");
+  if (lp && p->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);
   const bool channels = gradient_channels(&s, r) > 1;
   if (channels && p->average && p->adaptive && p->flat && p->out[1] <= p->in[1] && p->out[2] <= p->in[2]) {
     if (!units_of_plates(p, p->c / v, r->device->units)) return qn_refuse(out, "fewer than 2^31 cells", "dx", "", "%s", "more");
@@ -248,15 +221,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   bool columns = s.of.x < 0 && p->in[2] % v == 0 && p->dx_stride[4] == 1 && dx->align >= 16;
   for (int d = 0; d < 4; d++) columns &= p->dx_stride[d] % v == 0;
   p->channels_last = dx->dim[1] > 1 && dx->stride[1] == 1 && !columns;
-  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return gather_of<dtype()>(channels, columns, how); });
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return gather_of<dtype()>(channels, columns, lp); });
   const int64_t c = p->c, down = qn_ceil_div(p->in[1], ROWS), across = columns ? p->in[2] / v : p->in[2];
   const int64_t first[4] = { across, down, p->in[0], c }, behind[4] = { channels ? c / v : c, across, down, p->in[0] };
   if (!pool_units(p, channels || p->channels_last ? behind : first))
     return qn_refuse(out, "fewer than 2^31 cells", "dx", "", "%s", "more");
-  double work = 1;                        /* of maxima by x: all taps of each of the windows over a place */
-  for (int d = 0; d < 3; d++)
-    work *= (double)qn_min_i64(p->size[d], p->in[d]) * (double)qn_min_i64(qn_ceil_div(p->size[d], p->step[d]), p->out[d]);
-  return pool_keep(&s, p->units, THREADS, how == BY_X ? 300 / (1 + work / 9) : 300, out);
+  return pool_keep(&s, p->units, THREADS, 300, out);
 }
 
 static const qn_engine row[] = { pool_row<gradient>("gather", QN_OP_POOL_MAX_BACKWARD, prepare),
