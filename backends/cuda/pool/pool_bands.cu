@@ -7,7 +7,6 @@
  * the windows over each place, and writes it in 16-byte words. Small squares of windows are gathered by cells of places, whose windows are
  * known at compile time; others place by place, means separably.
  * Refused: dilation, windows over several planes, rows too wide for shared memory; maxima of unequal windows, or of more than 255 taps. */
-#include <cuda_pipeline_primitives.h>
 #include "pool_gradient.cuh"
 
 struct bands : gradient {
@@ -33,19 +32,6 @@ template <int SIZE, int STEP, int BEFORE, int COLUMNS_> struct cover {
   static __host__ __device__ constexpr int tap(int window, int place) { return place - begin(window); }
   static __host__ __device__ constexpr bool covers(int window, int place) { return tap(window, place) >= 0 && tap(window, place) < SIZE; }
 };
-
-/* Copies elements from..end (of `total`) to shared memory in aligned 16-byte words; returns the position there of element `from`. */
-template <int bytes> __device__ __forceinline__ int band_load(char *to, const void *base, int64_t from, int64_t end, int64_t total)
-{
-  constexpr int E = 16 / bytes;
-  const int64_t begin = from / E * E;
-  const char *x = (const char *)base + begin * bytes;
-  const int words = (int)((end - begin + E - 1) / E), whole = (int)min((int64_t)words, (total - begin) / E);
-  for (int i = threadIdx.x; i < whole; i += BAND_THREADS) __pipeline_memcpy_async(to + i * 16, x + i * 16, 16);
-  /* the tail of the tensor that is no whole word */
-  for (int i = whole * 16 + threadIdx.x; whole < words && i < (int)(total - begin) * bytes; i += BAND_THREADS) to[i] = x[i];
-  return (int)(from - begin);
-}
 
 /* The tap of each of the block's windows, from the place of its maximum; 255: none of its taps. */
 __device__ __forceinline__ void taps_of_places(const bands &p, char *tap, uint32_t plane, int64_t from, int n, int o0, int lines)
@@ -229,9 +215,9 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
   const int o0 = p.bands == 1 ? 0 : reach.begin, o1 = p.bands == 1 ? high : reach.end, lines = n > 1 ? n * high : max(o1 - o0, 0);
   const int64_t from = ((int64_t)plane * high + o0) * p.out[2], end = from + (int64_t)lines * p.out[2],
                 to = ((int64_t)plane * p.in[1] + top) * p.in[2];
-  const int in_dy = band_load<bytes>(dy, p.dy, from, end, p.windows), in_dx = (int)(to % E);
+  const int in_dy = stage_in<bytes, BAND_THREADS>(dy, p.dy, from, end, p.windows), in_dx = (int)(to % E);
   int in_tap = 0;
-  if (maxima && p.index_dtype == QN_U8) in_tap = band_load<1>(tap, p.indices, from, end, p.windows);
+  if (maxima && p.index_dtype == QN_U8) in_tap = stage_in<1, BAND_THREADS>(tap, p.indices, from, end, p.windows);
   __pipeline_commit();
   if (maxima && p.index_dtype != QN_U8) taps_of_places(p, tap, plane, from, n, o0, lines);
   __pipeline_wait_prior(0);
@@ -334,12 +320,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t shared = band_choose(p, !window, r->device->units);
   if (!shared) return qn_refuse(out, "some rows in 48 KB", "dx", "narrower", "%d wide", p->in[2]);
   const double blocks = (double)qn_ceil_div(p->count, p->per_block) * p->bands;
-  if (p->places > INT32_MAX || blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
+  if (p->places > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
   s.shared = (uint32_t)shared;
   double over = 1;                        /* windows over a place */
   for (int d = 1; d < 3; d++) over *= qn_max_i64(p->size[d] / p->step[d], 1);
   const double rate = p->average ? (window ? 1500 : 700) : window ? 2000 : 2000 / (1 + over / 60);
-  return pool_keep(&s, BAND_THREADS * (int64_t)blocks, BAND_THREADS, rate, out);
+  return pool_keep(&s, BAND_THREADS * blocks, BAND_THREADS, rate, out);
 }
 
 static const qn_engine row[] = { pool_row<bands>("bands", QN_OP_POOL_MAX_BACKWARD, prepare),

@@ -47,19 +47,6 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_disjoint_li
   else vector_store(v, p.dx, dtype, first, 1, many);
 }
 
-template <int dtype, int K> __device__ __forceinline__ void several_load(float (&v)[K], const void *base, uint32_t at)
-{
-  if constexpr (dtype == QN_F32) {
-    const several<float, K> q = *(const several<float, K> *)((const float *)base + at);
-#pragma unroll
-    for (int k = 0; k < K; k++) v[k] = q.v[k];
-  } else {
-    const several<uint16_t, K> q = *(const several<uint16_t, K> *)((const uint16_t *)base + at);
-#pragma unroll
-    for (int k = 0; k < K; k++) v[k] = dtype == QN_BF16 ? bf16_to_float(q.v[k]) : f16_to_float(q.v[k]);
-  }
-}
-
 /* Rows of whole words of E elements, where a word holds K whole windows across, or (K 1) a window holds whole words: a thread loads their
  * dy and indices (index void: means) and stores a word to each row that they cover. */
 template <int dtype, class index, int E, int K>
@@ -74,7 +61,9 @@ __global__ void __launch_bounds__(THREADS) pool_disjoint_windows(const __grid_co
                  window = row * p.windows + cuda_quotient(u * E, p.by_wide[0], &within);
   const uint32_t first = z * p.by_wide[2].by * p.area + y * p.by_wide[1].by * p.width + u * E;
   float dy[K];
-  several_load<dtype>(dy, p.dy, window);
+  const several<stored<dtype>, K> q = *(const several<stored<dtype>, K> *)((const stored<dtype> *)p.dy + window);
+#pragma unroll
+  for (int k = 0; k < K; k++) dy[k] = opened<dtype>(q.v[k]);
   several<std::conditional_t<max, index, uint8_t>, K> at = {};
   if constexpr (max) {
     cuda_quotient(first, p.by_plane, &place);
@@ -112,7 +101,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_di
   float dy[V];
   int chosen[V];                          /* as numbers from the thread's first place on */
   vector_load_whole<dtype>(dy, image_of<dtype>(p.dy, n, p.y_stride[0]), c + oz * p.of_dy.z + oy * p.of_dy.y + ox * p.of_dy.x);
-  if constexpr (how != AVERAGE) {
+  if constexpr (how != MEANS) {
     alignas(16) int64_t index[V];
     indices_load(index, p, n, c + oz * p.of_index.z + oy * p.of_index.y + ox * p.of_index.x);
     const int first = how == BY_TAP ? (int)(r0 * p.size[1] + r1) * p.size[2] : (z * p.in[1] + y) * p.in[2] + x;
@@ -127,7 +116,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_di
     for (int k = 0; k < p.size[2]; k++) {
       float v[V];
 #pragma unroll
-      for (int i = 0; i < V; i++) v[i] = how == AVERAGE ? dy[i] * p.share : chosen[i] == r * row + k ? dy[i] : 0;
+      for (int i = 0; i < V; i++) v[i] = how == MEANS ? dy[i] * p.share : chosen[i] == r * row + k ? dy[i] : 0;
       vector_store_whole<dtype>(v, to, c + z * p.of_dx.z + (y + r) * p.of_dx.y + (x + k) * p.of_dx.x);
     }
 }
@@ -152,7 +141,7 @@ template <int dtype> static pool_kernel windows_of(uint32_t index, int64_t E, in
 }
 template <int dtype> static pool_kernel channels_of(bool max, uint32_t index)
 {
-  return !max             ? (pool_kernel)pool_disjoint_channels<dtype, AVERAGE>
+  return !max             ? (pool_kernel)pool_disjoint_channels<dtype, MEANS>
          : index == QN_U8 ? (pool_kernel)pool_disjoint_channels<dtype, BY_TAP>
                           : (pool_kernel)pool_disjoint_channels<dtype, BY_PLACE>;
 }
@@ -205,9 +194,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p->band = wide[1] * wide[2] <= MOST_ROWS ? (int32_t)wide[1] : 1;
     const int64_t cells[4] = { p->c / v, p->out[2], p->in[1] / p->band, p->in[0] };
     for (int d = 0; d < 3; d++) p->size[d] = (int32_t)wide[d], p->by_step[d] = cuda_divide_by(wide[d]);
-    if (!pool_units(p, cells)) return qn_refuse(out, "fewer than 2^31 cells", "dx", "", "%s", "more");
     s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return channels_of<dtype()>(max, p->index_dtype); });
-    return pool_keep(&s, p->units, THREADS, 2500, out);
+    return pool_keep(&s, pool_units(p, cells), THREADS, 2500, out);
   }
   for (int i = 0; i < 3; i++) p->by_wide[i] = cuda_divide_by(i < dims ? step[dims - 1 - i] : 1);         /* columns, rows, the rest */
   p->elements = (uint32_t)elements;

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_
     alignas(16) int64_t place[how == BY_PLACE ? WINDOWS : 1][L];
   };
   const auto load = [&](line &l, int oy) {
-    const uint32_t o = min(oy, min(oy_end, p.out[1]) - 1);
+    const uint32_t o = min(oy, p.out[1] - 1);
     const char *const dy_row = dy + o * p.of_dy.y * bytes, *const index_row = index + o * p.of_index.y * INDEX;
 #pragma unroll
     for (int k = 0; k < WINDOWS; k++) {
@@ -96,50 +96,43 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_
   };
 
   float sum[SIZE][COLUMNS][L] = {};
-  line ahead[AHEAD];
+  look_ahead<line, AHEAD>(oy_begin, oy_end, load, [&](int oy, int, const line &l, auto next) {
+    const int y0 = oy * STEP - 1;
+    const line now = l;
+    next();
 #pragma unroll
-  for (int a = 0; a < AHEAD; a++) load(ahead[a], oy_begin + a);
-#pragma unroll 1
-  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += AHEAD)
+    for (int k = 0; k < WINDOWS; k++) {
+      const bool there = (unsigned)(ox + k) < (unsigned)p.out[2] && oy < p.out[1];
 #pragma unroll
-    for (int u = 0; u < AHEAD; u++) {
-      const int oy = oy0 + u, y0 = oy * STEP - 1;
-      if (AHEAD > 1 && oy >= oy_end) break;
-      const line now = ahead[u];
-      load(ahead[u], oy + AHEAD);
+      for (int i = 0; i < L; i++) {
+        const float v = there ? word_get<dtype>(now.dy[k], i) : 0;
+        const uint32_t tap = how == BY_TAP ? now.tap[how == BY_TAP ? k : 0] >> 8 * i & 255
+                                           : tap_of<SIZE>(place_among(now.place[how == BY_PLACE ? k : 0][i]),
+                                                          y0 * p.in[2] + s.x0 + FIRST + k * STEP, p.in[2]);
+        const uint32_t bits = tap < SIZE * SIZE ? 1u << tap : 0;
 #pragma unroll
-      for (int k = 0; k < WINDOWS; k++) {
-        const bool there = (unsigned)(ox + k) < (unsigned)p.out[2] && oy < p.out[1];
+        for (int r = 0; r < SIZE; r++)
 #pragma unroll
-        for (int i = 0; i < L; i++) {
-          const float v = there ? word_get<dtype>(now.dy[k], i) : 0;
-          const uint32_t tap = how == BY_TAP ? now.tap[how == BY_TAP ? k : 0] >> 8 * i & 255
-                                             : tap_of<SIZE>(place_among(now.place[how == BY_PLACE ? k : 0][i]),
-                                                            y0 * p.in[2] + s.x0 + FIRST + k * STEP, p.in[2]);
-          const uint32_t bits = tap < SIZE * SIZE ? 1u << tap : 0;
-#pragma unroll
-          for (int r = 0; r < SIZE; r++)
-#pragma unroll
-            for (int c = 0; c < SIZE; c++) {
-              const int column = k * STEP + c + FIRST;
-              if (column >= 0 && column < COLUMNS) add_at_bit(sum[r][column < 0 ? 0 : column % COLUMNS][i], bits, r * SIZE + c, v);
-            }
-        }
+          for (int c = 0; c < SIZE; c++) {
+            const int column = k * STEP + c + FIRST;
+            if (column >= 0 && column < COLUMNS) add_at_bit(sum[r][column < 0 ? 0 : column % COLUMNS][i], bits, r * SIZE + c, v);
+          }
       }
-#pragma unroll
-      for (int r = 0; r < STEP; r++) {    /* rows that no later window covers are complete */
-        const int y = y0 + r;
-        if (y < s.top || y >= s.end) continue;
-        char *const to = dx + (uint32_t)(y * p.of_dx.y * bytes);
-        over_columns<COLUMNS>(columns, [&](int a) { *(uint32_t *)(to + (uint32_t)(a * p.of_dx.x * bytes)) = word_of<dtype>(sum[r][a]); });
-      }
-#pragma unroll
-      for (int r = 0; r < SIZE; r++)
-#pragma unroll
-        for (int a = 0; a < COLUMNS; a++)
-#pragma unroll
-          for (int i = 0; i < L; i++) sum[r][a][i] = r < KEPT ? sum[r < KEPT ? r + STEP : r][a][i] : 0;
     }
+#pragma unroll
+    for (int r = 0; r < STEP; r++) {      /* rows that no later window covers are complete */
+      const int y = y0 + r;
+      if (y < s.top || y >= s.end) continue;
+      char *const to = dx + (uint32_t)(y * p.of_dx.y * bytes);
+      over_columns<COLUMNS>(columns, [&](int a) { *(uint32_t *)(to + (uint32_t)(a * p.of_dx.x * bytes)) = word_of<dtype>(sum[r][a]); });
+    }
+#pragma unroll
+    for (int r = 0; r < SIZE; r++)
+#pragma unroll
+      for (int a = 0; a < COLUMNS; a++)
+#pragma unroll
+        for (int i = 0; i < L; i++) sum[r][a][i] = r < KEPT ? sum[r < KEPT ? r + STEP : r][a][i] : 0;
+  });
 }
 
 /* ---- from x ---------------------------------------------------------------------------------------------------------- */
@@ -239,60 +232,52 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_recompute(const __gri
 #pragma unroll
   for (int a = AHEAD; a < FAR; a++) prefetch_row(oy_begin + a);
 
-  line ahead[AHEAD];
+  look_ahead<line, AHEAD, SIZE>(oy_begin, oy_end, load, [&](int oy, int turn, line &l, auto next) {
+    const int y0 = oy * STEP - 1, first = turn * STEP % SIZE, second = (first + 1) % SIZE, third = (first + 2) % SIZE;
+    if (edge || oy >= p.out[1])
 #pragma unroll
-  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
-#pragma unroll 1
-  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += SIZE)
+      for (int k = 0; k < WINDOWS; k++)
+        if ((unsigned)(ox + k) >= (unsigned)p.out[2] || oy >= p.out[1]) l.dy[k] = 0;
 #pragma unroll
-    for (int a = 0; a < SIZE; a++) {
-      const int oy = oy0 + a, y0 = oy * STEP - 1, first = a * STEP % SIZE, second = (first + 1) % SIZE, third = (first + 2) % SIZE;
-      if (oy >= oy_end) break;
-      line &l = ahead[a % AHEAD];
-      if (edge || oy >= p.out[1])
+    for (int r = 0; r < STEP; r++) open_x((first + KEPT + r) % SIZE, l.x[r]);
+    uint32_t now[WINDOWS];
 #pragma unroll
-        for (int k = 0; k < WINDOWS; k++)
-          if ((unsigned)(ox + k) >= (unsigned)p.out[2] || oy >= p.out[1]) l.dy[k] = 0;
+    for (int k = 0; k < WINDOWS; k++) now[k] = l.dy[k];
 #pragma unroll
-      for (int r = 0; r < STEP; r++) open_x((first + KEPT + r) % SIZE, l.x[r]);
-      uint32_t now[WINDOWS];
+    for (int k = 0; k < WINDOWS; k++) {
+      float v[L];
 #pragma unroll
-      for (int k = 0; k < WINDOWS; k++) now[k] = l.dy[k];
+      for (int i = 0; i < L; i++) v[i] = word_get<dtype>(now[k], i);
+      add_word_to_first<dtype, KEPT>(received[first][k], received[second][k], received[third][k], most[first][k], most[second][k],
+                             larger_word<dtype>(larger_word<dtype>(most[first][k], most[second][k]), most[third][k]), v);
+    }
+    next();
+    if (FAR) prefetch_row(oy + FAR);
+    if (y0 < 0)
+#pragma unroll
+      for (int k = 0; k < WINDOWS; k++)
+#pragma unroll
+        for (int i = 0; i < L; i++) received[second][k][i] += received[first][k][i];
+#pragma unroll
+    for (int r = 0; r < STEP; r++) {      /* rows that no later window covers are complete */
+      const int line = (first + r) % SIZE, y = y0 + r;
+      if (y < s.top || y >= s.end) continue;
+      float sum[ACROSS][L];
 #pragma unroll
       for (int k = 0; k < WINDOWS; k++) {
-        float v[L];
-#pragma unroll
-        for (int i = 0; i < L; i++) v[i] = word_get<dtype>(now[k], i);
-        add_word_to_first<dtype, KEPT>(received[first][k], received[second][k], received[third][k], most[first][k], most[second][k],
-                               larger_word<dtype>(larger_word<dtype>(most[first][k], most[second][k]), most[third][k]), v);
+        const auto across_row = k ? add_word_to_first<dtype, KEPT> : add_word_to_first<dtype, 0>;
+        across_row(sum[k * STEP], sum[k * STEP + 1], sum[k * STEP + 2], number[line][k * STEP], number[line][k * STEP + 1],
+                    most[line][k], received[line][k]);
       }
-      load(l, min(oy + AHEAD, oy_end - 1));
-      if (FAR) prefetch_row(oy + FAR);
-      if (y0 < 0)
+      if (s.x0 == 0)
 #pragma unroll
-        for (int k = 0; k < WINDOWS; k++)
-#pragma unroll
-          for (int i = 0; i < L; i++) received[second][k][i] += received[first][k][i];
-#pragma unroll
-      for (int r = 0; r < STEP; r++) {    /* rows that no later window covers are complete */
-        const int line = (first + r) % SIZE, y = y0 + r;
-        if (y < s.top || y >= s.end) continue;
-        float sum[ACROSS][L];
-#pragma unroll
-        for (int k = 0; k < WINDOWS; k++) {
-          const auto across_row = k ? add_word_to_first<dtype, KEPT> : add_word_to_first<dtype, 0>;
-          across_row(sum[k * STEP], sum[k * STEP + 1], sum[k * STEP + 2], number[line][k * STEP], number[line][k * STEP + 1],
-                      most[line][k], received[line][k]);
-        }
-        if (s.x0 == 0)
-#pragma unroll
-          for (int i = 0; i < L; i++) sum[BEFORE][i] += sum[BEFORE - 1][i];
-        const char *const to = address(dx, y, dx_line);
-        over_columns<COLUMNS>(columns, [&](int b) {
-          *(uint32_t *)(char *)address(to, b, dx_pixel) = word_of<dtype>(sum[BEFORE + b]);
-        });
-      }
+        for (int i = 0; i < L; i++) sum[BEFORE][i] += sum[BEFORE - 1][i];
+      const char *const to = address(dx, y, dx_line);
+      over_columns<COLUMNS>(columns, [&](int b) {
+        *(uint32_t *)(char *)address(to, b, dx_pixel) = word_of<dtype>(sum[BEFORE + b]);
+      });
     }
+  });
 }
 
 /* ---- means ----------------------------------------------------------------------------------------------------------- */
@@ -408,7 +393,7 @@ template <int dtype> static pool_kernel means_of(int window, bool even)
 template <int dtype> static form form_of(int how, int window, bool even)
 {
   constexpr bool half = dtype != QN_F32;
-  if (how == AVERAGE) return { means_of<dtype>(window, even), MEANS_COLUMNS, 16 };
+  if (how == MEANS) return { means_of<dtype>(window, even), MEANS_COLUMNS, 16 };
   if (how == BY_X && window == 321) return { (pool_kernel)pool_recompute<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2, 0>, half ? 4 : 8, 4 };
   if (how == BY_X && window == 311) return { (pool_kernel)pool_recompute<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2, half ? 2 : 0>, 7, 4 };
   if (how == BY_TAP && window == 321) return { (pool_kernel)pool_scatter<dtype, BY_TAP, 2, 7, 3>, SCATTER_COLUMNS, 4 };
@@ -432,14 +417,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const double row = (double)qn_max_i64(p->in[2] * (int64_t)p->of_dx.x, p->out[2] * (int64_t)p->of_dy.x);
   if (p->average && row * qn_kit_bytes(p->dtype) > INT32_MAX)
     return qn_refuse(out, "of means, rows of less than 2 GiB", "dx", "", "%s", "more");
-  const int64_t *stride[] = { p->x_stride, p->dx_stride, p->y_stride, p->index_stride };
-  for (int t = 0; t < 4; t++) {           /* maxima's offsets have 32 bits; the image dim need not be outermost in memory */
-    const int32_t *extent = t < 2 ? p->in : p->out;
-    double reach = (double)p->n * (double)stride[t][0] + p->c;
-    for (int d = 1; d < 3; d++) reach += (double)extent[d] * (double)stride[t][2 + d];
-    if (!p->average && reach * (t < 3 ? 4 : 8) >= 4294967296.0) return qn_refuse(out, "tensors of less than 4 GiB", "dx", "", "%s", "more");
-  }
-  const int how = p->average ? AVERAGE : s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
+  const qn_node *op = &r->op[0];
+  for (int i = 0; i < op->first[op->n_roles]; i++)          /* maxima's offsets have 32 bits */
+    if (!p->average && qn_extent_bytes(&r->value[op->arg[i]]) >> 32) return qn_refuse(out, "tensors below 4 GiB", "dx", "", "%s", "more");
+  const int how = p->average ? MEANS : s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
   const form form = cuda_by_dtype(p->dtype, [&](auto dtype) { return form_of<dtype()>(how, window, p->even); });
   if (!form.kernel)
     return qn_refuse(out, "windows of 3x3, but of means of stride 1 with padding 1", "dx", "stride 1 or 2", "%dx%d", p->size[1],
@@ -458,11 +439,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t bands = qn_max_i64(qn_ceil_div(p->in[1], 1024), p->average ? p->in[1] / LEAST : least);
   p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], bands), p->average ? p->step[1] : 2);
   const int64_t whole = qn_ceil_div(p->in[1], p->band);
-  if ((double)across * (double)whole >= INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
   p->warps = (uint32_t)(across * whole);
   p->by_strips = cuda_divide_by(strips), p->by_chunks = cuda_divide_by(qn_ceil_div(p->images * pixel, 32)),
   p->by_bands = cuda_divide_by(whole), p->by_lanes = cuda_divide_by(pixel);
-  return pool_keep(&s, 32 * (int64_t)p->warps, 32 * WARPS, 2000, out);
+  return pool_keep(&s, 32 * (double)across * (double)whole, 32 * WARPS, 2000, out);
 }
 
 static const qn_engine row[] = { pool_row<lanes>("lanes", QN_OP_POOL_MAX_BACKWARD, prepare),

@@ -14,7 +14,6 @@
  *   repeat their neighbour inside; what they receive is added to that neighbour.
  * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, 1-D windows of 3 with stride 2, or
  * (positions) 5x5 with stride 1. */
-#include <cuda_pipeline_primitives.h>
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
 
@@ -67,12 +66,6 @@ __device__ __forceinline__ lane lane_of(const walk &p, int rows, uint32_t warp)
 
 /* ---- columns of a row ------------------------------------------------------------------------------------------- */
 
-template <int N> using words = several<uint32_t, N>;
-template <int N> __device__ __forceinline__ words<N> load_words(const char *at, int64_t offset) { return *(const words<N> *)(at + offset); }
-template <int dtype, int N> __device__ __forceinline__ float element_of(const words<N> &q, int i)
-{
-  return word_get<dtype>(q.v[i / per_word<dtype> % N], i % per_word<dtype>);
-}
 template <int dtype> __device__ __forceinline__ void store(void *base, int at, const float *v)
 {
   if (dtype == QN_F32) *(float4 *)((float *)base + at) = make_float4(v[0], v[1], v[2], v[3]);
@@ -121,57 +114,49 @@ __global__ void __launch_bounds__(THREADS) pool_indexed(const __grid_constant__ 
   };
 
   float sum[HIGH][PLACES] = {};
-  line ahead[AHEAD];
+  look_ahead<line, AHEAD>(oy_begin, oy_end, load, [&](int oy, int, const line &l, auto next) {
+    const int y0 = oy * DOWN - ABOVE;
 #pragma unroll
-  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
-#pragma unroll 1
-  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += AHEAD)
-#pragma unroll
-    for (int a = 0; a < AHEAD; a++) {
-      const int oy = oy0 + a, y0 = oy * DOWN - ABOVE;
-      if (AHEAD > 1 && oy >= oy_end) break;
-      const line &l = ahead[a];
-#pragma unroll
-      for (int w = 0; w < WINDOWS; w++) {
-        const float v = oy < high ? element_of<dtype>(l.dy, w) : 0;
-        uint32_t bits = 0;
-        if constexpr (how == BY_TAP) {
-          const uint32_t tap = *l.index.v >> 8 * w & 255;
-          if (tap < HIGH * WIDE) bits = 1u << tap;
-        } else {
-          const int place = p.index_dtype == QN_I64
-                              ? place_among((int64_t)((uint64_t)l.index.v[2 * w + 1] << 32 | l.index.v[2 * w]))
-                              : (int)l.index.v[w];
-          uint32_t c, r = cuda_quotient((uint32_t)max(place, 0), p.by_width, &c) - (z * height + y0);
-          c -= at.column * C + w * STEP - BEFORE;
-          if (place >= 0 && r < HIGH && c < WIDE) bits = 1u << (r * WIDE + c);
-        }
-#pragma unroll
-        for (int r = 0; r < HIGH; r++)
-#pragma unroll
-          for (int c = 0; c < WIDE; c++) add_at_bit(sum[r][w * STEP + c], bits, r * WIDE + c, v);
-      }
-      load(ahead[a], min(oy + AHEAD, oy_end - 1));
-#pragma unroll
-      for (int r = 0; r < DOWN; r++) {    /* rows that no later window covers are complete */
-        const int y = y0 + r;
-#pragma unroll
-        for (int i = 0; i < BEFORE; i++) {
-          const float there = __shfl_down_sync(~0u, sum[r][i], 1);
-          if (at.right) sum[r][C + i] += there;
-        }
-#pragma unroll
-        for (int i = 0; i < RIGHT; i++) {
-          const float there = __shfl_up_sync(~0u, sum[r][BEFORE + C + i], 1);
-          if (at.left) sum[r][BEFORE + i] += there;
-        }
-        if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum[r] + BEFORE);
+    for (int w = 0; w < WINDOWS; w++) {
+      const float v = oy < high ? element_of<dtype>(l.dy, w) : 0;
+      uint32_t bits = 0;
+      if constexpr (how == BY_TAP) {
+        const uint32_t tap = *l.index.v >> 8 * w & 255;
+        if (tap < HIGH * WIDE) bits = 1u << tap;
+      } else {
+        const int place = p.index_dtype == QN_I64
+                            ? place_among((int64_t)((uint64_t)l.index.v[2 * w + 1] << 32 | l.index.v[2 * w]))
+                            : (int)l.index.v[w];
+        uint32_t c, r = cuda_quotient((uint32_t)max(place, 0), p.by_width, &c) - (z * height + y0);
+        c -= at.column * C + w * STEP - BEFORE;
+        if (place >= 0 && r < HIGH && c < WIDE) bits = 1u << (r * WIDE + c);
       }
 #pragma unroll
       for (int r = 0; r < HIGH; r++)
 #pragma unroll
-        for (int i = 0; i < PLACES; i++) sum[r][i] = r < KEPT ? sum[r < KEPT ? r + DOWN : r][i] : 0;
+        for (int c = 0; c < WIDE; c++) add_at_bit(sum[r][w * STEP + c], bits, r * WIDE + c, v);
     }
+    next();
+#pragma unroll
+    for (int r = 0; r < DOWN; r++) {      /* rows that no later window covers are complete */
+      const int y = y0 + r;
+#pragma unroll
+      for (int i = 0; i < BEFORE; i++) {
+        const float there = __shfl_down_sync(~0u, sum[r][i], 1);
+        if (at.right) sum[r][C + i] += there;
+      }
+#pragma unroll
+      for (int i = 0; i < RIGHT; i++) {
+        const float there = __shfl_up_sync(~0u, sum[r][BEFORE + C + i], 1);
+        if (at.left) sum[r][BEFORE + i] += there;
+      }
+      if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum[r] + BEFORE);
+    }
+#pragma unroll
+    for (int r = 0; r < HIGH; r++)
+#pragma unroll
+      for (int i = 0; i < PLACES; i++) sum[r][i] = r < KEPT ? sum[r < KEPT ? r + DOWN : r][i] : 0;
+  });
 }
 
 /* ---- maxima and their indices ------------------------------------------------------------------------------------ */
@@ -246,53 +231,41 @@ __global__ void __launch_bounds__(THREADS) pool_indexed_max(const __grid_constan
   };
 #pragma unroll
   for (int r = 0; r < KEPT; r++) open_x(most[DOWN + r], load_x(at.top * DOWN - ABOVE + r), at.top * DOWN - ABOVE + r);
-  line ahead[AHEAD];
+  look_ahead<line, AHEAD>(at.top, at.end, load, [&](int oy, int, const line &l, auto next) {
+    const int y0 = oy * DOWN - ABOVE;
 #pragma unroll
-  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(at.top + a, at.end - 1));
-#pragma unroll 1
-  for (int oy0 = at.top; oy0 < at.end; oy0 += AHEAD)
+    for (int r = 0; r < KEPT; r++)
 #pragma unroll
-    for (int a = 0; a < AHEAD; a++) {
-      const int oy = oy0 + a, y0 = oy * DOWN - ABOVE;
-      if (AHEAD > 1 && oy >= at.end) break;
+      for (int w = 0; w < WINDOWS; w++) most[r][w] = most[r + DOWN][w];
 #pragma unroll
-      for (int r = 0; r < KEPT; r++)
+    for (int r = 0; r < DOWN; r++) open_x(most[KEPT + r], l.x[r], y0 + KEPT + r);
+    next();
+    words<WINDOWS / E> y = {};
+    several<index, WINDOWS> indices;
 #pragma unroll
-        for (int w = 0; w < WINDOWS; w++) most[r][w] = most[r + DOWN][w];
-#pragma unroll
-      for (int r = 0; r < DOWN; r++) open_x(most[KEPT + r], ahead[a].x[r], y0 + KEPT + r);
-      load(ahead[a], min(oy + AHEAD, at.end - 1));
-      words<WINDOWS / E> y = {};
-      several<index, WINDOWS> indices;
-#pragma unroll
-      for (int w = 0; w < WINDOWS; w++) {
-        uint32_t bits;
-        const uint32_t largest = largest_of_window<dtype, of>(most, w, &bits), order = E == 1 ? largest : largest >> 16,
-                       sign = E == 1 ? 0x80000000u : 0x8000u;
-        y.v[w / E] |= (order & sign ? order ^ sign : order ^ (sign * 2 - 1)) << (E == 2 ? w % 2 * 16 : 0);
-        const int bit = __ffs(bits) - 1, r = E == 1 ? bit >> 3 : HIGH - 1 - (bit >> 3),
-                  c = E == 1 ? bit & 7 : 7 - (bit & 7) - w * of::STEP;
-        indices.v[w] = (index)(sizeof(index) == 1
-                                 ? r * of::WIDE + c
-                                 : ((int)z * height + y0 + r) * width + (int)at.column * C + w * of::STEP - of::BEFORE + c);
-      }
-      if (at.owns) {
-        const int64_t to = in_y + oy * wide;
-        *(words<WINDOWS / E> *)((char *)p.y + to * bytes) = y;
-        *(several<index, WINDOWS> *)((index *)p.indices + to) = indices;
-      }
+    for (int w = 0; w < WINDOWS; w++) {
+      uint32_t bits;
+      const uint32_t largest = largest_of_window<dtype, of>(most, w, &bits), order = E == 1 ? largest : largest >> 16,
+                     sign = E == 1 ? 0x80000000u : 0x8000u;
+      y.v[w / E] |= (order & sign ? order ^ sign : order ^ (sign * 2 - 1)) << (E == 2 ? w % 2 * 16 : 0);
+      const int bit = __ffs(bits) - 1, r = E == 1 ? bit >> 3 : HIGH - 1 - (bit >> 3),
+                c = E == 1 ? bit & 7 : 7 - (bit & 7) - w * of::STEP;
+      indices.v[w] = (index)(sizeof(index) == 1
+                               ? r * of::WIDE + c
+                               : ((int)z * height + y0 + r) * width + (int)at.column * C + w * of::STEP - of::BEFORE + c);
     }
+    if (at.owns) {
+      const int64_t to = in_y + oy * wide;
+      *(words<WINDOWS / E> *)((char *)p.y + to * bytes) = y;
+      *(several<index, WINDOWS> *)((index *)p.indices + to) = indices;
+    }
+  });
 }
 
 /* ---- the gradient from x ----------------------------------------------------------------------------------------- */
 
 /* AHEAD: rows of windows prefetched; three, so that the rows rotate through the same registers */
 enum { SIZE = 3, AHEAD = 3 };
-
-__device__ __forceinline__ void copy_in(char *to, const char *from, int bytes)
-{
-  for (int i = threadIdx.x; i < bytes / 16; i += 32) __pipeline_memcpy_async(to + i * 16, from + i * 16, 16);
-}
 
 /* add_to_first() to one sum and two unset ones, as one chain of predicates: an eighth faster at stride 2. */
 __device__ __forceinline__ void set_to_first(float &a, float &b, float &c, uint32_t x, uint32_t y, uint32_t largest, float v)
@@ -331,8 +304,8 @@ __global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid
   const int64_t run_at = (int64_t)first_plane * plane;
   if constexpr (staged) {
     char *const kept = (char *)stage, *const beside = kept + p.per_warp * plane;
-    copy_in(kept, (const char *)p.x + run_at, run);
-    copy_in(beside, (const char *)p.dy + run_at, run);
+    stage_in<1, 32>(kept, p.x, run_at, run_at + run, run_at + run);
+    stage_in<1, 32>(beside, p.dy, run_at, run_at + run, run_at + run);
     __pipeline_commit();
     const int own = (at.here ? (int)(at.plane - first_plane) * plane : 0) + at.column * C * bytes;
     x = dx = kept + own, dy = beside + own;
@@ -375,43 +348,36 @@ __global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid
     for (int w = 0; w < WINDOWS; w++) received[r][w] = 0;
   }
 
-  line ahead[AHEAD];
+  look_ahead<line, AHEAD>(oy_begin, oy_end, load, [&](int oy, int turn, const line &l, auto next) {
+    const int y0 = oy * STEP - 1, first = turn * STEP % SIZE, second = (first + 1) % SIZE, third = (first + 2) % SIZE;
 #pragma unroll
-  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
-#pragma unroll 1
-  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += AHEAD)
+    for (int r = 0; r < STEP; r++) open_x((first + KEPT + r) % SIZE, l.x[r]);
 #pragma unroll
-    for (int a = 0; a < AHEAD; a++) {
-      const int oy = oy0 + a, y0 = oy * STEP - 1, first = a * STEP % SIZE, second = (first + 1) % SIZE, third = (first + 2) % SIZE;
-      if (oy >= oy_end) break;
-#pragma unroll
-      for (int r = 0; r < STEP; r++) open_x((first + KEPT + r) % SIZE, ahead[a].x[r]);
-#pragma unroll
-      for (int w = 0; w < WINDOWS; w++) {
-        const float v = oy < high ? element_of<dtype>(ahead[a].dy, w) : 0;
-        add_to(received[first][w], received[second][w], received[third][w], most[first][w], most[second][w],
-                larger(larger(most[first][w], most[second][w]), most[third][w]), v);
-        if (y0 < 0) received[second][w] += received[first][w];
-      }
-      load(ahead[a], min(oy + AHEAD, oy_end - 1));
-#pragma unroll
-      for (int r = 0; r < STEP; r++) {    /* rows that no later window covers are complete */
-        const int k = (first + r) % SIZE, y = y0 + r;
-        float sum[PLACES] = {};
-#pragma unroll
-        for (int w = 0; w < WINDOWS; w++)
-          add_to(sum[w * STEP], sum[w * STEP + 1], sum[w * STEP + 2], number[k][w * STEP], number[k][w * STEP + 1], most[k][w],
-                  received[k][w]);
-        const float right = __shfl_down_sync(~0u, sum[0], 1);               /* what the lane to the right adds to this lane's last column */
-        if (RIGHT) {
-          const float left = __shfl_up_sync(~0u, sum[PLACES - 1], 1);
-          if (at.left) sum[1] += left;
-        }
-        if (!at.left) sum[1] += sum[0];
-        if (at.right) sum[C] += right;
-        if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum + 1);
-      }
+    for (int w = 0; w < WINDOWS; w++) {
+      const float v = oy < high ? element_of<dtype>(l.dy, w) : 0;
+      add_to(received[first][w], received[second][w], received[third][w], most[first][w], most[second][w],
+              larger(larger(most[first][w], most[second][w]), most[third][w]), v);
+      if (y0 < 0) received[second][w] += received[first][w];
     }
+    next();
+#pragma unroll
+    for (int r = 0; r < STEP; r++) {      /* rows that no later window covers are complete */
+      const int k = (first + r) % SIZE, y = y0 + r;
+      float sum[PLACES] = {};
+#pragma unroll
+      for (int w = 0; w < WINDOWS; w++)
+        add_to(sum[w * STEP], sum[w * STEP + 1], sum[w * STEP + 2], number[k][w * STEP], number[k][w * STEP + 1], most[k][w],
+                received[k][w]);
+      const float right = __shfl_down_sync(~0u, sum[0], 1);                 /* what the lane to the right adds to this lane's last column */
+      if (RIGHT) {
+        const float left = __shfl_up_sync(~0u, sum[PLACES - 1], 1);
+        if (at.left) sum[1] += left;
+      }
+      if (!at.left) sum[1] += sum[0];
+      if (at.right) sum[C] += right;
+      if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum + 1);
+    }
+  });
   if constexpr (staged) {
     __syncwarp();
     for (int i = threadIdx.x; i < run / 16; i += 32) ((uint4 *)((char *)p.dx + run_at))[i] = stage[i];
@@ -456,10 +422,9 @@ static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, in
   const int64_t warps = across * qn_ceil_div(rows, p->band);
   p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)),
   p->by_width = cuda_divide_by(p->in[2]);
-  if (warps > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "x", "", "%s", "more");
   p->warps = (uint32_t)warps;
   s->shared = (uint32_t)(p->per_warp * staged);
-  return pool_keep(s, 32 * warps, staged ? 32 : THREADS, 2600, out);
+  return pool_keep(s, 32 * (double)warps, staged ? 32 : THREADS, 2600, out);
 }
 
 template <int dtype, int how> static pool_kernel by_index(int window)
