@@ -55,7 +55,7 @@ template <int dtype, int N> __device__ __forceinline__ float element_of(const wo
 
 /* ---- staging in shared memory --------------------------------------------------------------------------------------- */
 
-/* Begins to copy elements from..end (of `total`) to shared memory in aligned 16-byte words; returns the position there of element `from`. */
+/* Begins to copy elements from..end (of `total`) to shared memory in aligned 16-byte words; returns the position of `from` there. */
 template <int bytes, int threads>
 __device__ __forceinline__ int stage_in(char *to, const void *base, int64_t from, int64_t end, int64_t total)
 {
@@ -324,20 +324,6 @@ __device__ __forceinline__ float lp_root(float t, float p)
   return p == 1 ? t : p == 2 ? sqrtf(t) : p == 3 ? cbrtf(t) : lp_power_of(t, 1 / p);
 }
 
-/* A power of two near the largest tap; in units of it no power overflows. */
-struct lp_unit {
-  float up, unit, inverse;  /* up: lifts values out of the subnormal range, where the inverse of a power of two would overflow */
-
-  __device__ __forceinline__ lp_unit(float most)
-  {
-    up = most < 0x1p-64f ? 0x1p80f : 1;
-    unit = __uint_as_float(__float_as_uint(most * up) & 0x7f800000u);
-    unit = most > 0 && most < INFINITY ? unit : 1;
-    inverse = 1 / unit;
-  }
-  __device__ __forceinline__ float of(float t) const { return t * up * inverse; }
-  __device__ __forceinline__ float back(float t) const { return t * unit / up; }
-};
 /* A sum of powers above this has lost nothing to underflow. */
 #define LP_LEAST 0x1p-80f
 
@@ -349,13 +335,14 @@ inline __device__ __noinline__ float lp_scaled(const pool &p, int64_t plane, int
   float most = 0, sum = 0;
   taps_again(p, plane, w, [&](float v) { most = larger(most, fabsf(v)); });
   if (!(most > 0 && most < INFINITY)) return most;
-  const lp_unit unit(most);
+  /* In units of a power of two near the maximum no power overflows; of subnormal values, lifted first, its inverse would. */
+  const float up = most < 0x1p-64f ? 0x1p80f : 1, unit = __uint_as_float(__float_as_uint(most * up) & 0x7f800000u), inverse = 1 / unit;
   taps_again(p, plane, w, [&](float v) {
-    float t[1] = { unit.of(fabsf(v)) };
+    float t[1] = { fabsf(v) * up * inverse };
     lp_power(t, p.p);
     sum += t[0];
   });
-  return unit.back(lp_root(sum, p.p));
+  return lp_root(sum, p.p) * unit / up;
 }
 
 /* Adds the contribution of one window to dx. */

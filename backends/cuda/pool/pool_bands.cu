@@ -143,32 +143,40 @@ __device__ __forceinline__ void cells(const bands &p, const char *dy, const char
   }
 }
 
-/* Maxima of any windows: a place's sum over the windows whose tap it is. */
-template <int dtype>
-__device__ __forceinline__ void place_by_place(const bands &p, const char *dy, const char *tap, char *dx, int in_dy, int in_tap, int in_dx,
-                                               int n, int top, int rows, int o0)
+/* dx of a block's places, one by one: sum(k, y, x) for place (y, x) of its plane k. */
+template <int dtype, class F>
+__device__ __forceinline__ void place_by_place(const bands &p, char *dx, int in_dx, int n, int top, int rows, F sum)
 {
   for (int i = threadIdx.x; i < n * rows * p.in[2]; i += BAND_THREADS) {
     uint32_t x, y;
-    const int row = (int)cuda_quotient(i, p.by_width, &x), k = n > 1 ? (int)cuda_quotient(row, p.by_rows, &y) : 0,
-              at = n > 1 ? (int)y : top + row;
-    const range down = windows_over(p, 1, at, at + 1), across = windows_over(p, 2, (int)x, (int)x + 1);
-    const int column = (int)x + p.before[2] - across.begin * p.step[2];     /* that it is of the first window over it */
+    const int row = (int)cuda_quotient(i, p.by_width, &x), k = n > 1 ? (int)cuda_quotient(row, p.by_rows, &y) : 0;
+    edge_store<dtype>(dx, in_dx + i, sum(k, n > 1 ? (int)y : top + row, (int)x));
+  }
+}
+
+/* Maxima of any windows: a place's sum over the windows whose tap it is. */
+template <int dtype>
+__device__ __forceinline__ void any_maxima(const bands &p, const char *dy, const char *tap, char *dx, int in_dy, int in_tap, int in_dx,
+                                           int n, int top, int rows, int o0)
+{
+  place_by_place<dtype>(p, dx, in_dx, n, top, rows, [&](int k, int y, int x) {
+    const range down = windows_over(p, 1, y, y + 1), across = windows_over(p, 2, x, x + 1);
+    const int column = x + p.before[2] - across.begin * p.step[2];        /* that it is of the first window over it */
     float sum = 0;
     for (int oy = down.begin; oy < down.end; oy++) {
       const int line = (k * p.out[1] + oy - o0) * p.out[2];
-      int here = (at + p.before[1] - oy * p.step[1]) * p.size[2] + column;
+      int here = (y + p.before[1] - oy * p.step[1]) * p.size[2] + column;
 #pragma unroll 4
       for (int o = line + across.begin; o < line + across.end; o++, here -= p.step[2])
         if ((uint8_t)tap[in_tap + o] == here) sum += edge_load<dtype>(dy, in_dy + o);
     }
-    edge_store<dtype>(dx, in_dx + i, sum);
-  }
+    return sum;
+  });
 }
 
-/* Means of any windows, separably; part: what each row of windows adds to each column, and behind that the windows' shares along both dims. */
+/* Means of any windows, separably; part: what each row of windows adds to each column; behind it the windows' shares along both dims. */
 template <int dtype>
-__device__ __forceinline__ void separably(const bands &p, const char *dy, char *dx, float *part, int in_dy, int in_dx, int n, int top,
+__device__ __forceinline__ void any_means(const bands &p, const char *dy, char *dx, float *part, int in_dy, int in_dx, int n, int top,
                                           int rows, int o0, int lines)
 {
   const int wide = p.out[2], high = p.out[1], width = p.in[2];
@@ -182,20 +190,16 @@ __device__ __forceinline__ void separably(const bands &p, const char *dy, char *
     const int line = (int)cuda_quotient(i, p.by_width, &x);
     const range over = windows_over(p, 2, (int)x, (int)x + 1);
     float sum = 0;
-    for (int o = over.begin; o < over.end; o++)
-      sum = fmaf(opened<dtype>(element<dtype>(dy, in_dy + line * wide + o)), across[o] * down[line], sum);
+    for (int o = over.begin; o < over.end; o++) sum = fmaf(edge_load<dtype>(dy, in_dy + line * wide + o), across[o] * down[line], sum);
     part[i] = sum;
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < n * rows * width; i += BAND_THREADS) {
-    uint32_t x, y;
-    const int row = (int)cuda_quotient(i, p.by_width, &x), k = n > 1 ? (int)cuda_quotient(row, p.by_rows, &y) : 0;
-    const int at = n > 1 ? (int)y : top + row;
-    const range over = windows_over(p, 1, at, at + 1);
+  place_by_place<dtype>(p, dx, in_dx, n, top, rows, [&](int k, int y, int x) {
+    const range over = windows_over(p, 1, y, y + 1);
     float sum = 0;
-    for (int o = over.begin; o < over.end; o++) sum += part[(k * high + o - o0) * width + (int)x];
-    edge_store<dtype>(dx, in_dx + i, sum);
-  }
+    for (int o = over.begin; o < over.end; o++) sum += part[(k * high + o - o0) * width + x];
+    return sum;
+  });
 }
 
 /* SIZE 0: any windows */
@@ -223,8 +227,8 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
   __pipeline_wait_prior(0);
   __syncthreads();
   if constexpr (SIZE != 0) cells<dtype, maxima, SIZE, STEP, BEFORE>(p, dy, tap, dx, in_dy, in_tap, in_dx, n, top, rows, o0);
-  else if constexpr (maxima) place_by_place<dtype>(p, dy, tap, dx, in_dy, in_tap, in_dx, n, top, rows, o0);
-  else separably<dtype>(p, dy, dx, (float *)(memory + p.at_part), in_dy, in_dx, n, top, rows, o0, lines);
+  else if constexpr (maxima) any_maxima<dtype>(p, dy, tap, dx, in_dy, in_tap, in_dx, n, top, rows, o0);
+  else any_means<dtype>(p, dy, dx, (float *)(memory + p.at_part), in_dy, in_dx, n, top, rows, o0, lines);
   __syncthreads();
 
   /* write dx */

@@ -3,7 +3,7 @@
 #include "pool.cuh"
 #include "kit/words.cuh"
 
-/* where maxima come from: u8 indices (tap number), i64 or i32 indices (offset in the plane), recomputed from x; or sums of means, of norms */
+/* where maxima come from: u8 indices (tap number), i64 or i32 indices (offset in the plane), or x; MEANS, LP: the other gradients */
 enum { BY_TAP, BY_PLACE, BY_X, MEANS, LP };
 
 struct strides { int32_t c, z, y, x; };   /* within an image */
@@ -44,8 +44,8 @@ template <int C> __device__ __forceinline__ void indices_load(int64_t (&v)[C], c
   else indices_load<int64_t>(v, p.indices, from);
 }
 
-/* Visits rows begin..end-1 with the loads of AHEAD rows in flight: load(line, row) reads a row; step(row, turn, line, next) uses it and calls
- * next() to load a later one into the same registers. turn: 0 to TURNS - 1, known at compile time, for what rotates. */
+/* Visits rows begin..end-1 with the loads of AHEAD rows in flight: load(line, row) reads a row; step(row, turn, line, next) uses it and
+ * calls next() to load a later one into the same registers. turn: 0 to TURNS - 1, known at compile time, for what rotates. */
 template <class line, int AHEAD, int TURNS = AHEAD, class L, class F>
 __device__ __forceinline__ void look_ahead(int begin, int end, L load, F step)
 {

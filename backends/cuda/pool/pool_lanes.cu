@@ -5,9 +5,6 @@
  *
  * A lane owns some channels of a strip of dx columns and walks down a band of rows, with the sums of the rows that windows share in
  * registers and the loads of the next rows in flight.
- * scatter: by index: a window's tap number becomes a one-hot mask that predicates nine adds.
- * recompute: from x, separably.
- * means: separably.
  * Refused: other windows and layouts, i32 indices. */
 #include "pool_gradient.cuh"
 #include "kit/sm80.cuh"
@@ -56,7 +53,7 @@ template <int COLUMNS, class F> __device__ __forceinline__ void over_columns(int
 
 enum { SCATTER_COLUMNS = 4 };
 
-/* BLOCKS: resident on an SM; AHEAD: rows of windows prefetched. */
+/* A window's tap number becomes a one-hot mask that predicates nine adds. BLOCKS: resident on an SM; AHEAD: rows of windows in flight. */
 template <int dtype, int how, int STEP, int BLOCKS, int AHEAD>
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_constant__ lanes p)
 {
@@ -284,8 +281,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_recompute(const __gri
 
 enum { MEANS_COLUMNS = 2, LEAST = 8 };    /* LEAST: rows of a band */
 
-/* A lane has a 16-byte vector of channels; each row of windows is summed across once and reused for all rows of dx that it covers. Loads of
- * AHEAD rows are in flight. */
+/* Separably: a lane has a 16-byte vector of channels; each row of windows is summed across once and reused for all rows of dx that it
+ * covers. Loads of AHEAD rows are in flight. */
 template <int dtype, int STEP, bool even> __global__ void __launch_bounds__(WARPS * 32) pool_means(const __grid_constant__ lanes p)
 {
   constexpr int V = vector_per_16<dtype>, COLUMNS = MEANS_COLUMNS, AHEAD = 2, WINDOWS = (COLUMNS - 1) / STEP + SIZE - STEP + 1,

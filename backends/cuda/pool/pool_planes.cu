@@ -4,12 +4,8 @@
  *   max       y = the largest tap inside x; NaN wins, the first of equals counts; no tap inside: -Inf
  *   average   y = sum of taps inside x / divisor, 0 where there is none
  *
- * A block stages whole planes, or a band of rows of one, and reduces its windows from there:
- *   small_windows: 2x2 or 3x3, known at compile time. A thread computes STRIP outputs of a column and reduces shared rows once.
- *   other_windows: any window, separably: first each row of x to the columns of outputs (up to 32 lanes share a long row), then the
- *     rows of each output.
- *   wide_windows: the same at stride 1, SWEEP outputs a thread (pool.cuh).
- *   whole_windows: one window that is all of a small plane; a thread reduces one.
+ * A block stages whole planes, or a band of rows of one, and reduces its windows from there: those of 2x2 and 3x3 by columns, all others
+ * separably, or a plane that is one window by one thread.
  * Refused: windows over several planes, rows too wide for shared memory. */
 #include "pool.cuh"
 #include "kit/words.cuh"
@@ -48,12 +44,14 @@ template <int dtype, int mode> __device__ __forceinline__ void put(const planes 
   const int o[3] = { 0, oy, ox };
   const window w = window_of(p, o);
   int64_t to = ((int64_t)plane * p.out[1] + oy) * p.out[2] + ox;
-  edge_store<dtype>(p.y, to, mode == AVERAGE ? mended<dtype>(p, plane, oy, ox, f.v[0] / fmaxf(divisor_of(p, w), 1)) : f.v[0]);     /* no tap: 0 */
+  const float v = f.v[0];                 /* no tap: 0 */
+  const int tap = f.tap[0];
+  edge_store<dtype>(p.y, to, mode == AVERAGE ? mended<dtype>(p, plane, oy, ox, v / fmaxf(divisor_of(p, w), 1)) : v);
   if (mode == MAX_INDEX)
-    element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && f.tap[0] >= 0 ? place_in_plane(p, w, f.tap[0]) : f.tap[0]);
+    element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && tap >= 0 ? place_in_plane(p, w, tap) : tap);
 }
 
-/* end: first row not staged. */
+/* 2x2 or 3x3, known at compile time: a thread computes STRIP outputs of a column, each row once. end: the first row not staged. */
 template <int dtype, int mode, int SIZE, int STEP>
 __device__ __forceinline__ void small_windows(const planes &p, const stored<dtype> *s, uint32_t plane0, int n, int o0, int rows, int end)
 {
@@ -85,7 +83,8 @@ __device__ __forceinline__ void small_windows(const planes &p, const stored<dtyp
     float v[STRIP];
     int across = mode == AVERAGE ? taps_beside(p, 2, x0, SIZE) : 0;
 #pragma unroll
-    for (int i = 0; i < STRIP; i++) v[i] = mode == AVERAGE ? f[i].v[0] * p.inverse[across * taps_beside(p, 1, y0 + i * STEP, SIZE)] : f[i].v[0];
+    for (int i = 0; i < STRIP; i++)
+      v[i] = mode == AVERAGE ? f[i].v[0] * p.inverse[across * taps_beside(p, 1, y0 + i * STEP, SIZE)] : f[i].v[0];
     if (mode == AVERAGE)
       pool_mend<dtype>(v, min((int)STRIP, o0 + rows - oy), [&](int i) { return mended<dtype>(p, plane0 + k, oy + i, ox, INFINITY); });
 #pragma unroll
@@ -97,7 +96,8 @@ __device__ __forceinline__ void small_windows(const planes &p, const stored<dtyp
   }
 }
 
-/* part: results of `lines` rows of x from row `first` of the plane on, for each output column; MAX_INDEX: tap numbers behind them. */
+/* Any window, separably: first each row of x to the columns of outputs (up to 32 lanes share a long row), then the rows of each output.
+ * part: results of `lines` rows of x from row `first` of the plane on, for each output column; MAX_INDEX: tap numbers behind them. */
 template <int dtype, int mode>
 __device__ __forceinline__ void other_windows(const planes &p, const stored<dtype> *s, float *part, uint32_t plane0, int n, int o0,
                                               int rows, int first, int lines)
@@ -147,6 +147,7 @@ __device__ __forceinline__ void other_windows(const planes &p, const stored<dtyp
   }
 }
 
+/* The same at stride 1, SWEEP outputs a thread. */
 template <int dtype, int mode>
 __device__ __forceinline__ void wide_windows(const planes &p, const stored<dtype> *s, float *part, uint32_t plane0, int n, int o0, int rows,
                                              int first, int lines)
@@ -180,7 +181,8 @@ __device__ __forceinline__ void wide_windows(const planes &p, const stored<dtype
   }
 }
 
-/* Planes of whole 16-byte words are left to others: here their lanes would meet in few banks. */
+/* One window that is all of a small plane; a thread reduces one. Planes of whole 16-byte words are left to others: here their lanes would
+ * meet in few banks. */
 template <int dtype, int mode>
 __device__ __forceinline__ void whole_windows(const planes &p, const stored<dtype> *s, uint32_t plane0, int n)
 {

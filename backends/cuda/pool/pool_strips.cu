@@ -5,10 +5,8 @@
  *   average   y = sum of taps inside x / divisor, 0 where there is none
  *   norm      y = sqrt(sum of tap^2), lp pooling with p = 2
  *
- * strips: 2x2 or 3x3 windows, known at compile time: each row of x is reduced once to the V / STEP windows over it, and combined
- *   for the rows of outputs that the thread has.
- * tiles: windows that tile the plane, V 2^k columns wide: 2^k neighbouring lanes combine by shuffles. Windows may be deep; a
- *   thread has several of those that are one row.
+ * Rows of 2x2 or 3x3 windows are reduced once to the V / STEP windows over the vector; windows that tile the plane, V 2^k columns wide, by
+ * shuffles of 2^k neighbouring lanes.
  * Refused: odd widths, dilation, unequal adaptive windows; strips with indices. */
 #include "pool.cuh"
 
@@ -173,6 +171,8 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
 }
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
+
+/* Windows that tile the plane; they may be deep, and a thread has several of those that are one row. */
 
 /* Merges another maximum with its tap number: the first of equals, the first NaN. */
 __device__ __forceinline__ void join_taps(float &v, int &tap, float a, int other)

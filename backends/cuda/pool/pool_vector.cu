@@ -4,12 +4,9 @@
  *   average   y = sum of taps inside x / divisor; 0 if no tap is inside
  *   lp        y = (sum of |tap|^p)^(1/p); if the sum over- or underflows, once more with the taps scaled by a power of two
  *
- * pool_vector: any window. A thread takes V channels of one output (channels last), or one output element (any other layout),
- *   with 32-bit index arithmetic. Neighbouring threads are neighbours in memory; overlapping windows hit the caches.
- * pool_small, channels last: 3x3 windows, stride 1 or 2, and 2x2, stride 2; of lp those of stride 2, for p of 2 or 3. A thread walks down
- *   a column of windows and reduces each row of taps once.
- * pool_sweeps, channels last: large windows of stride 1, separably: rows are reduced into shared memory, then its columns into
- *   outputs.
+ * A thread takes V channels of an output (channels last), or one output of any other layout; neighbouring threads are neighbours in memory,
+ * so that overlapping windows hit the caches. With channels last, small windows are reduced row by row down a column of them, each row
+ * once, and large ones of stride 1 separably through shared memory.
  * Refused: lp powers above 64. */
 #include "pool.cuh"
 #include "kit/words.cuh"
@@ -30,7 +27,8 @@ template <int mode, int whole> __device__ __forceinline__ float root_of(float t,
   return mode == POWERS ? lp_root(t, p) : mode == SQUARES ? sqrtf(t) : whole != QN_F32 ? exp2f(__log2f(t) * (1 / 3.f)) : cbrtf(t);
 }
 
-template <int V, int mode, int whole> __device__ __forceinline__ void norms(const pool &p, const place &at, int64_t plane, found<V, mode> &f)
+template <int V, int mode, int whole>
+__device__ __forceinline__ void norms(const pool &p, const place &at, int64_t plane, found<V, mode> &f)
 {
   bool plain = true;
 #pragma unroll

@@ -4,14 +4,8 @@
  *   max        y = the largest tap inside x; NaN wins, then the first of equals; indices: its tap or position
  *   backward   dx[x] = the sum of dy over the windows whose maximum came from x: by index, or recomputed from x
  *
- * A lane owns 4 columns of x and the windows that begin there, and walks down a band of rows with both in registers. Neighbouring x,
- * and sums for neighbouring columns, are exchanged by shuffles.
- * maxima: the maximum of each row of a window is found once and shared by the windows that overlap it.
- * by index: a window's tap becomes one bit of a word, and each of its sums is a predicated add on that bit: the compiler turns many
- *   bits into predicates at once, and sums stay in registers without indexing.
- * from x: separable: a window first passes its dy to the first of its three rows that holds the maximum; then each row's 3-wide
- *   segment, shared by all windows at that column, passes what it received to the first of its maximal places. Places outside x
- *   repeat their neighbour inside; what they receive is added to that neighbour.
+ * A lane owns 4 columns of x and the windows that begin there, and walks down a band of rows with both in registers and the next rows'
+ * loads in flight. Neighbouring x, and sums for neighbouring columns, are exchanged by shuffles.
  * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, 1-D windows of 3 with stride 2, or
  * (positions) 5x5 with stride 1. */
 #include "pool_gradient.cuh"
@@ -79,7 +73,8 @@ enum { RESIDENT = 24, MOST_STAGED = 26000, LEAST_STAGED = 8 };
 
 /* ---- the gradient by index ---------------------------------------------------------------------------------------- */
 
-/* AHEAD: rows of windows whose loads are in flight. */
+/* A window's tap becomes one bit of a word, and each of its sums is a predicated add on that bit: the compiler turns many bits into
+ * predicates at once, and sums stay in registers without indexing. AHEAD: rows of windows whose loads are in flight. */
 template <int dtype, int how, class of, int AHEAD>
 __global__ void __launch_bounds__(THREADS) pool_indexed(const __grid_constant__ walk p)
 {
@@ -160,6 +155,8 @@ __global__ void __launch_bounds__(THREADS) pool_indexed(const __grid_constant__ 
 }
 
 /* ---- maxima and their indices ------------------------------------------------------------------------------------ */
+
+/* The maximum of each row of a window is found once and shared by the windows that overlap it. */
 
 /* The largest element of a row of a window, as an ordered integer, and (bits) a bit for its column. 16-bit dtypes hold both in
  * `order`: the low half is a bit number that is larger for earlier elements, so of equals the first wins. */
@@ -263,6 +260,10 @@ __global__ void __launch_bounds__(THREADS) pool_indexed_max(const __grid_constan
 }
 
 /* ---- the gradient from x ----------------------------------------------------------------------------------------- */
+
+/* Separable: a window first passes its dy to the first of its three rows that holds the maximum; then each row's 3-wide segment, shared by
+ * all windows at that column, passes what it received to the first of its maximal places. Places outside x repeat their neighbour inside;
+ * what they receive is added to that neighbour. */
 
 /* AHEAD: rows of windows prefetched; three, so that the rows rotate through the same registers */
 enum { SIZE = 3, AHEAD = 3 };
