@@ -250,8 +250,7 @@ static inline int64_t band_memory(bands *p, int64_t n, int64_t rows, bool any)
 {
   const bool whole = rows >= p->in[1];
   const int64_t bytes = qn_kit_bytes(p->dtype), reach = p->adaptive ? rows * p->out[1] / p->in[1] + 3
-                                                : any       ? (rows + p->size[1] - 2) / p->step[1] + 1
-                                                            : rows / p->step[1] + 2,
+                                                            : (rows + p->size[1] - 2) / p->step[1] + 1,
                 lines = whole ? n * p->out[1] : reach;
   const int64_t windows = (lines + 1) * p->out[2] + 2 * (int64_t)p->margin + 32;
   p->at_part = (int32_t)qn_round_up(windows * bytes, 16);
@@ -291,6 +290,8 @@ static inline int64_t band_choose(bands *p, bool any, int64_t units)
 /* window: of cells, as square_of(); 0: any */
 template <int dtype, bool maxima> static pool_kernel bands_of(int window)
 {
+  if constexpr (maxima)
+    if (window == 512) return (pool_kernel)pool_bands<dtype, true, 5, 1, 2>;
   return window == 321   ? (pool_kernel)pool_bands<dtype, maxima, 3, 2, 1>
          : window == 320 ? (pool_kernel)pool_bands<dtype, maxima, 3, 2, 0>
          : window == 311 ? (pool_kernel)pool_bands<dtype, maxima, 3, 1, 1>
@@ -313,7 +314,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!p->average && (s.of.indices < 0 || p->adaptive || taps > 255))
     return qn_refuse(out, "maxima by indices, equal windows of at most 255 taps", "dx", "3x3", "%dx%d", p->size[1], p->size[2]);
   const int square = p->adaptive || p->in[2] < p->size[2] ? 0 : square_of(p),
-            window = square == 321 || square == 320 || square == 311 || square == 220 ? square : 0;
+            cells = square == 321 || square == 320 || square == 311 || square == 220 || (square == 512 && !p->average),
+            window = cells ? square : 0;
   s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
     return p->average ? bands_of<dtype(), false>(window) : bands_of<dtype(), true>(window);
   });

@@ -216,7 +216,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p->by_rows = cuda_divide_by(dims > 2 ? in[dims - 2] / p->by_wide[1].by : (int64_t)1 << 31);
     p->words = (uint32_t)(elements / E / rows);
     s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return windows_of<dtype()>(max ? at->dtype : 0, E, k); });
-    return pool_keep(&s, p->words, THREADS, rows > MOST_ROWS ? 1200 : E == 2 ? 1800 : 2400, out);
+    return pool_keep(&s, p->words, THREADS, E == 2 || rows > MOST_ROWS ? 1200 : 2400, out);
   }
   if (max || dims > 1)
     return qn_refuse(out, "windows of an even width, or of means of one dim", "dx", "2", "%lld", (long long)w);

@@ -6,14 +6,12 @@
  *
  * A thread computes V neighbours (channels or columns, whichever is contiguous) or one place, in ROWS rows: what a window gives is loaded
  * once for all of them. Norms take columns one by one.
+ * Of unequal adaptive means, channels last, a thread instead fills what a window determines.
  * Refused: maxima without indices, images of more than 2^31 elements, lp powers above 64. */
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
 
-enum { THREADS = 128 };
-
-/* Rows of dx a thread. how: BY_PLACE (indices, or p.average); LP; MEANS, of channels. */
-__host__ __device__ constexpr int rows_of(int how) { return how == MEANS ? 8 : 4; }
+enum { THREADS = 128, ROWS = 4 };         /* ROWS: of dx, a thread */
 
 __device__ __forceinline__ bool holds(const gradient &p, int d, int begin, int size, int place)
 {
@@ -48,12 +46,10 @@ __device__ __forceinline__ void places_of(int (&place)[U], const gradient &p, ui
   for (int i = 0; i < U; i++) place[i] = p.index_dtype == QN_U8 ? place_of_tap(p, w, (uint32_t)at[i]) : place_among(at[i]);
 }
 
-template <int dtype, int V, bool columns, int how>
+template <int dtype, int V, bool columns, bool lp>
 __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ gradient p)
 {
-  constexpr int U = columns ? 1 : V, ROWS = rows_of(how);    /* U: values of dy per window */
-  constexpr bool lp = how == LP;
-  const bool average = how == MEANS || p.average;
+  constexpr int U = columns ? 1 : V;      /* values of dy per window */
   uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x;
   if (n >= p.units) return;
 #pragma unroll
@@ -79,7 +75,8 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
 #pragma unroll 1
     for (int oy = high.begin; oy < high.end; oy++) {
       w.begin[1] = window_begin(p, 1, oy), w.size[1] = window_size(p, 1, oy);
-      const float taps = average && !p.even ? (float)taps_of(p, 0, w.begin[0], w.size[0]) * (float)taps_of(p, 1, w.begin[1], w.size[1]) : 1;
+      float taps = 1;                     /* of the window in the outer dims */
+      if (p.average && !p.even) taps = (float)taps_of(p, 0, w.begin[0], w.size[0]) * (float)taps_of(p, 1, w.begin[1], w.size[1]);
 #pragma unroll 1
       for (int ox = wide.begin; ox < wide.end; ox++) {
         w.begin[2] = window_begin(p, 2, ox), w.size[2] = window_size(p, 2, ox);
@@ -88,8 +85,8 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
         int place[U] = {};
         fetch<dtype>(dy, dy_image, c * p.of_dy.c + oz * p.of_dy.z + oy * p.of_dy.y + ox * p.of_dy.x);
         if constexpr (lp) fetch<dtype>(norm, image_of<dtype>(p.y, n, p.index_stride[0]), second);
-        else if (!average) places_of(place, p, n, second, w);
-        const float share = !average ? 1 : p.even ? p.share : 1 / (taps * (float)taps_of(p, 2, w.begin[2], w.size[2]));
+        else if (!p.average) places_of(place, p, n, second, w);
+        const float share = !p.average ? 1 : p.even ? p.share : 1 / (taps * (float)taps_of(p, 2, w.begin[2], w.size[2]));
         bool column[columns ? V : 1];
 #pragma unroll
         for (int i = 0; i < (columns ? V : 1); i++) column[i] = holds(p, 2, w.begin[2], w.size[2], x + i);
@@ -101,7 +98,7 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
           } else
 #pragma unroll
             for (int i = 0; i < V; i++)
-              if (column[columns ? i : 0] && (average || place[i % U] - here == r * pitch + (columns ? i : 0)))
+              if (column[columns ? i : 0] && (p.average || place[i % U] - here == r * pitch + (columns ? i : 0)))
                 sum[r][i] = fmaf(dy[i % U], share, sum[r][i]);
         }
       }
@@ -117,16 +114,61 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
   }
 }
 
-/* ---- host ------------------------------------------------------------------------------------------------------- */
+/* ---- unequal adaptive means ------------------------------------------------------------------------------------------ */
 
-template <int dtype> static pool_kernel gather_of(bool channels, bool columns, int how)
+/* A thread fills, for a vector of channels, p.band rows of the rectangle of places of which its window is the last. With no more windows
+ * than places, the window before covers at most the first row or column of them too: so dx has four values there. */
+template <int dtype> __global__ void __launch_bounds__(THREADS) pool_fill(const __grid_constant__ gradient p)
 {
   constexpr int V = vector_per_16<dtype>;
-  if (how == LP) return channels ? (pool_kernel)pool_gather<dtype, V, false, LP> : (pool_kernel)pool_gather<dtype, 1, true, LP>;
-  if (how == MEANS) return (pool_kernel)pool_gather<dtype, V, false, MEANS>;
-  return channels  ? (pool_kernel)pool_gather<dtype, V, false, BY_PLACE>
-         : columns ? (pool_kernel)pool_gather<dtype, V, true, BY_PLACE>
-                   : (pool_kernel)pool_gather<dtype, 1, true, BY_PLACE>;
+  uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x; /* vector, window of a row, part of its rectangle, row of windows */
+  if (n >= p.units) return;
+#pragma unroll
+  for (int d = 0; d < 4; d++) n = cuda_quotient(n, p.by_cell[d], &at[d]);
+  const int c = (int)at[0] * V, ox = (int)at[1], oy = (int)at[3];
+  const int left = window_begin(p, 2, ox), right = ox + 1 < p.out[2] ? window_begin(p, 2, ox + 1) : p.in[2], above = window_begin(p, 1, oy),
+            top = above + (int)at[2] * p.band, end = min(top + p.band, oy + 1 < p.out[1] ? window_begin(p, 1, oy + 1) : p.in[1]);
+  if (top >= end) return;
+  const auto seam = [&](int d, int o, int begin) { return o > 0 && window_begin(p, d, o - 1) + window_size(p, d, o - 1) > begin; };
+  const bool across = seam(2, ox, left), down = top == above && seam(1, oy, above);
+  const void *const dy = image_of<dtype>(p.dy, n, p.y_stride[0]);
+  float sum[2][2][V] = {};                /* of inner rows, the first; of inner columns, the first */
+#pragma unroll
+  for (int a = 0; a < 2; a++)
+#pragma unroll
+    for (int b = 0; b < 2; b++) {
+      if ((a && !down) || (b && !across)) continue;
+      const float share = 1 / (float)(window_size(p, 1, oy - a) * window_size(p, 2, ox - b));
+      float v[V];
+      vector_load_whole<dtype>(v, dy, c + (oy - a) * p.of_dy.y + (ox - b) * p.of_dy.x);
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int k = 0; k < V; k++)
+          if (a <= i / 2 && b <= i % 2) sum[i / 2][i % 2][k] = fmaf(v[k], share, sum[i / 2][i % 2][k]);
+    }
+  const uint4 first_row[2] = { vector_close<dtype>(sum[1][0], 0), vector_close<dtype>(sum[1][1], 0) },
+              rows[2] = { vector_close<dtype>(sum[0][0], 0), vector_close<dtype>(sum[0][1], 0) };
+  const void *const to = image_of<dtype>(p.dx, n, p.dx_stride[0]);
+#pragma unroll 1
+  for (int y = top; y < end; y++) {
+    const bool first = y == above;
+    const uint4 inner = first ? first_row[0] : rows[0], edge = first ? first_row[1] : rows[1];
+#pragma unroll 4
+    for (int x = left; x < right; x++)
+      *(uint4 *)vector_place<dtype>(to, c + y * p.of_dx.y + x * p.of_dx.x) = x == left ? edge : inner;
+  }
+}
+
+/* ---- host ------------------------------------------------------------------------------------------------------- */
+
+template <int dtype> static pool_kernel gather_of(bool channels, bool columns, bool lp)
+{
+  constexpr int V = vector_per_16<dtype>;
+  if (lp) return channels ? (pool_kernel)pool_gather<dtype, V, false, true> : (pool_kernel)pool_gather<dtype, 1, true, true>;
+  return channels  ? (pool_kernel)pool_gather<dtype, V, false, false>
+         : columns ? (pool_kernel)pool_gather<dtype, V, true, false>
+                   : (pool_kernel)pool_gather<dtype, 1, true, false>;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -141,12 +183,19 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (s.of.x >= 0 && !lp) return qn_refuse(out, "maxima by indices", "indices", "present", "%s", "absent");
   if (lp && p->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);
   const bool channels = gradient_channels(&s, r) > 1;
-  const int how = lp ? LP : channels && p->average ? MEANS : BY_PLACE;
+  if (channels && p->average && p->adaptive && p->flat && p->out[1] <= p->in[1] && p->out[2] <= p->in[2]) {
+    /* as many rows a thread as still leave enough threads to fill the device several times */
+    const int64_t most = qn_ceil_div(p->in[1], p->out[1]), windows = p->out[1] * (int64_t)p->out[2] * p->c / v * p->n;
+    p->band = (int32_t)qn_max_i64(1, most * windows / (4 * 2048 * (int64_t)r->device->units));
+    const int64_t cells[4] = { p->c / v, p->out[2], qn_ceil_div(most, p->band), p->out[1] };
+    s.kernel = cuda_by_dtype(p->dtype, [](auto dtype) { return (pool_kernel)pool_fill<dtype()>; });
+    return pool_keep(&s, pool_units(p, cells), THREADS, 4000, out);
+  }
   bool columns = s.of.x < 0 && p->in[2] % v == 0 && p->dx_stride[4] == 1 && dx->align >= 16;
   for (int d = 0; d < 4; d++) columns &= p->dx_stride[d] % v == 0;
   p->channels_last = dx->dim[1] > 1 && dx->stride[1] == 1 && !columns;
-  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return gather_of<dtype()>(channels, columns, how); });
-  const int64_t c = p->c, down = qn_ceil_div(p->in[1], rows_of(how)), across = columns ? p->in[2] / v : p->in[2];
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return gather_of<dtype()>(channels, columns, lp); });
+  const int64_t c = p->c, down = qn_ceil_div(p->in[1], ROWS), across = columns ? p->in[2] / v : p->in[2];
   const int64_t first[4] = { across, down, p->in[0], c }, behind[4] = { channels ? c / v : c, across, down, p->in[0] };
   return pool_keep(&s, pool_units(p, channels || p->channels_last ? behind : first), THREADS, 300, out);
 }

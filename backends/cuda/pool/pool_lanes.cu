@@ -7,7 +7,6 @@
  * registers and the loads of the next rows in flight.
  * Refused: other windows and layouts, i32 indices. */
 #include "pool_gradient.cuh"
-#include "kit/sm80.cuh"
 
 enum { SIZE = 3, WARPS = 4 };             /* WARPS: of a block */
 
@@ -158,9 +157,8 @@ __device__ __forceinline__ const char *address(const char *base, int number, uin
   return base + (uint64_t)(uint32_t)number * size;
 }
 
-/* COLUMNS: of a strip; AHEAD: rows of windows loaded ahead, 1 or 3; BLOCKS: resident on an SM; FAR: how many rows ahead to
- * prefetch into L2, where registers hold no more loads in flight; 0: none. */
-template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS, int FAR>
+/* COLUMNS: of a strip; AHEAD: rows of windows loaded ahead, 1 or 3; BLOCKS: resident on an SM. */
+template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS>
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_recompute(const __grid_constant__ lanes p)
 {
   /* the x loaded begins BEFORE columns left of the strip */
@@ -218,63 +216,60 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_recompute(const __gri
       for (int i = 0; i < L; i++) received[r][k][i] = 0;
   }
 
-  /* a warp's channels of a pixel are 4 sectors, those of its 8 columns 32: each lane prefetches one */
-  const int beside = s.x0 + (int)(threadIdx.x % 8);
-  const auto prefetch_row = [&](int oy) {
-    const char *const x_row = address(x, min(oy * STEP + KEPT - 1, p.in[1] - 1), x_line);
-    const char *const dy_row = address(dy, min(oy, p.out[1] - 1), dy_line);
-    prefetch_L2(address(x_row, min(beside, p.in[2] - 1), x_pixel));
-    prefetch_L2(address(dy_row, min(beside, p.out[2] - 1), dy_pixel));
-  };
+  /* not by look_ahead(), with which registers spill */
+  line ahead[AHEAD];
 #pragma unroll
-  for (int a = AHEAD; a < FAR; a++) prefetch_row(oy_begin + a);
-
-  look_ahead<line, AHEAD, SIZE>(oy_begin, oy_end, load, [&](int oy, int turn, line &l, auto next) {
-    const int y0 = oy * STEP - 1, first = turn * STEP % SIZE, second = (first + 1) % SIZE, third = (first + 2) % SIZE;
-    if (edge || oy >= p.out[1])
+  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
+#pragma unroll 1
+  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += SIZE)
 #pragma unroll
-      for (int k = 0; k < WINDOWS; k++)
-        if ((unsigned)(ox + k) >= (unsigned)p.out[2] || oy >= p.out[1]) l.dy[k] = 0;
+    for (int a = 0; a < SIZE; a++) {
+      const int oy = oy0 + a, y0 = oy * STEP - 1, first = a * STEP % SIZE, second = (first + 1) % SIZE, third = (first + 2) % SIZE;
+      if (oy >= oy_end) break;
+      line &l = ahead[a % AHEAD];
+      if (edge || oy >= p.out[1])
 #pragma unroll
-    for (int r = 0; r < STEP; r++) open_x((first + KEPT + r) % SIZE, l.x[r]);
-    uint32_t now[WINDOWS];
+        for (int k = 0; k < WINDOWS; k++)
+          if ((unsigned)(ox + k) >= (unsigned)p.out[2] || oy >= p.out[1]) l.dy[k] = 0;
 #pragma unroll
-    for (int k = 0; k < WINDOWS; k++) now[k] = l.dy[k];
+      for (int r = 0; r < STEP; r++) open_x((first + KEPT + r) % SIZE, l.x[r]);
+      uint32_t now[WINDOWS];
 #pragma unroll
-    for (int k = 0; k < WINDOWS; k++) {
-      float v[L];
-#pragma unroll
-      for (int i = 0; i < L; i++) v[i] = word_get<dtype>(now[k], i);
-      add_word_to_first<dtype, KEPT>(received[first][k], received[second][k], received[third][k], most[first][k], most[second][k],
-                             larger_word<dtype>(larger_word<dtype>(most[first][k], most[second][k]), most[third][k]), v);
-    }
-    next();
-    if (FAR) prefetch_row(oy + FAR);
-    if (y0 < 0)
-#pragma unroll
-      for (int k = 0; k < WINDOWS; k++)
-#pragma unroll
-        for (int i = 0; i < L; i++) received[second][k][i] += received[first][k][i];
-#pragma unroll
-    for (int r = 0; r < STEP; r++) {      /* rows that no later window covers are complete */
-      const int line = (first + r) % SIZE, y = y0 + r;
-      if (y < s.top || y >= s.end) continue;
-      float sum[ACROSS][L];
+      for (int k = 0; k < WINDOWS; k++) now[k] = l.dy[k];
 #pragma unroll
       for (int k = 0; k < WINDOWS; k++) {
-        const auto across_row = k ? add_word_to_first<dtype, KEPT> : add_word_to_first<dtype, 0>;
-        across_row(sum[k * STEP], sum[k * STEP + 1], sum[k * STEP + 2], number[line][k * STEP], number[line][k * STEP + 1],
-                    most[line][k], received[line][k]);
-      }
-      if (s.x0 == 0)
+        float v[L];
 #pragma unroll
-        for (int i = 0; i < L; i++) sum[BEFORE][i] += sum[BEFORE - 1][i];
-      const char *const to = address(dx, y, dx_line);
-      over_columns<COLUMNS>(columns, [&](int b) {
-        *(uint32_t *)(char *)address(to, b, dx_pixel) = word_of<dtype>(sum[BEFORE + b]);
-      });
+        for (int i = 0; i < L; i++) v[i] = word_get<dtype>(now[k], i);
+        add_word_to_first<dtype, KEPT>(received[first][k], received[second][k], received[third][k], most[first][k], most[second][k],
+                               larger_word<dtype>(larger_word<dtype>(most[first][k], most[second][k]), most[third][k]), v);
+      }
+      load(l, min(oy + AHEAD, oy_end - 1));
+      if (y0 < 0)
+#pragma unroll
+        for (int k = 0; k < WINDOWS; k++)
+#pragma unroll
+          for (int i = 0; i < L; i++) received[second][k][i] += received[first][k][i];
+#pragma unroll
+      for (int r = 0; r < STEP; r++) {    /* rows that no later window covers are complete */
+        const int line = (first + r) % SIZE, y = y0 + r;
+        if (y < s.top || y >= s.end) continue;
+        float sum[ACROSS][L];
+#pragma unroll
+        for (int k = 0; k < WINDOWS; k++) {
+          const auto across_row = k ? add_word_to_first<dtype, KEPT> : add_word_to_first<dtype, 0>;
+          across_row(sum[k * STEP], sum[k * STEP + 1], sum[k * STEP + 2], number[line][k * STEP], number[line][k * STEP + 1],
+                      most[line][k], received[line][k]);
+        }
+        if (s.x0 == 0)
+#pragma unroll
+          for (int i = 0; i < L; i++) sum[BEFORE][i] += sum[BEFORE - 1][i];
+        const char *const to = address(dx, y, dx_line);
+        over_columns<COLUMNS>(columns, [&](int b) {
+          *(uint32_t *)(char *)address(to, b, dx_pixel) = word_of<dtype>(sum[BEFORE + b]);
+        });
+      }
     }
-  });
 }
 
 /* ---- means ----------------------------------------------------------------------------------------------------------- */
@@ -391,8 +386,8 @@ template <int dtype> static form form_of(int how, int window, bool even)
 {
   constexpr bool half = dtype != QN_F32;
   if (how == MEANS) return { means_of<dtype>(window, even), MEANS_COLUMNS, 16 };
-  if (how == BY_X && window == 321) return { (pool_kernel)pool_recompute<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2, 0>, half ? 4 : 8, 4 };
-  if (how == BY_X && window == 311) return { (pool_kernel)pool_recompute<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2, half ? 2 : 0>, 7, 4 };
+  if (how == BY_X && window == 321) return { (pool_kernel)pool_recompute<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2>, half ? 4 : 8, 4 };
+  if (how == BY_X && window == 311) return { (pool_kernel)pool_recompute<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2>, 7, 4 };
   if (how == BY_TAP && window == 321) return { (pool_kernel)pool_scatter<dtype, BY_TAP, 2, 7, 3>, SCATTER_COLUMNS, 4 };
   if (how == BY_TAP && window == 311) return { (pool_kernel)pool_scatter<dtype, BY_TAP, 1, 5, 2>, SCATTER_COLUMNS, 4 };
   if (how == BY_PLACE && window == 321) return { (pool_kernel)pool_scatter<dtype, BY_PLACE, 2, 5, 1>, SCATTER_COLUMNS, 4 };
