@@ -310,12 +310,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
   for (int d = 1; d < 3; d++)
     if (p->size[d] > 1 && p->dilation[d] != 1) return qn_refuse(out, "dilation 1", "dx", "1", "%d", p->dilation[d]);
-  const double taps = p->size[1] * (double)p->size[2];
-  if (!p->average && (s.of.indices < 0 || p->adaptive || taps > 255))
+  if (!p->average && (s.of.indices < 0 || p->adaptive || p->size[1] * (double)p->size[2] > 255))
     return qn_refuse(out, "maxima by indices, equal windows of at most 255 taps", "dx", "3x3", "%dx%d", p->size[1], p->size[2]);
   const int square = p->adaptive || p->in[2] < p->size[2] ? 0 : square_of(p),
-            cells = square == 321 || square == 320 || square == 311 || square == 220 || (square == 512 && !p->average),
-            window = cells ? square : 0;
+            window = square == 321 || square == 320 || square == 311 || square == 220 || (square == 512 && !p->average) ? square : 0;
   s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
     return p->average ? bands_of<dtype(), false>(window) : bands_of<dtype(), true>(window);
   });

@@ -6,8 +6,8 @@
  *
  * A pure expansion: each thread stores words of dx, of 16 bytes if windows align with them, and loads the few dy (or the vector of
  * channels) that they depend on.
- * Refused: maxima without indices; planes where neither words nor pairs of elements align with the windows, but of means in one dim;
- * padding that matters, adaptive windows of unequal sizes. */
+ * Refused: maxima without indices; planes whose windows align with no words, not even of two elements, but means of one dim; padding that
+ * matters, adaptive windows of unequal sizes. */
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
 

@@ -196,10 +196,9 @@ template <class P> static inline qn_status gradient_read(pool_state<P> *s, const
     return qn_refuse(out, "images within 2^31 elements", "dx", "", "%s", "more");
   p->flat = p->in[0] == 1 && p->out[0] == 1 && p->before[0] == 0;
   p->even = pool_even(p);
-  for (int d = 0; d < 3; d++) {
+  for (int d = 0; d < 3; d++)
     p->by_step[d] = cuda_divide_by(p->step[d]), p->by_size[d] = cuda_divide_by(p->size[d]),
     p->by_dilation[d] = cuda_divide_by(p->dilation[d]);
-  }
   p->share = 1 / ((float)p->size[0] * (float)p->size[1] * (float)p->size[2]);
   return QN_OK;
 }

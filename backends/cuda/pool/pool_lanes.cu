@@ -133,8 +133,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_
 
 /* ---- from x ---------------------------------------------------------------------------------------------------------- */
 
-/* Separable, as in pool_walk.cu: a window first passes its dy to the one of its three rows that holds the maximum; then each
- * row's 3-wide segment, shared by all windows at that column, passes what it received to one of its three places. */
+/* Separable, as in pool_walk.cu: from a window to the row that holds its maximum, from a row's segment to its place. */
 
 template <int dtype> __device__ __forceinline__ uint32_t larger_word(uint32_t a, uint32_t b)
 {
