@@ -4,9 +4,8 @@
  *   max       dx[x] = dy of its window if the window's index is x, else 0
  *   average   dx[x] = dy of its window / taps of the window
  *
- * A pure expansion: each thread stores words of dx, of 16 bytes if windows align with them, and loads the few dy (or the vector of
- * channels) that they depend on.
- * Refused: maxima without indices; planes whose windows align with no words, not even of two elements, but means of one dim; padding that
+ * A pure expansion: each thread stores 16-byte words of dx, and loads the few dy (or the vector of channels) that they depend on.
+ * Refused: maxima without indices; planes where words and windows do not align, but means in one dim or of an even width; padding that
  * matters, adaptive windows of unequal sizes. */
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
@@ -16,16 +15,23 @@ enum { THREADS = 256, MOST_ROWS = 16 };   /* MOST_ROWS: stores a thread makes, o
 /* The dims of x, innermost first, merged where possible: a dim that a window covers whole merges into the next outer one. The
  * outermost also runs through all planes. */
 struct disjoint : gradient {
-  uint32_t words;                         /* a thread each; one dim: the last may be partial */
+  uint32_t words;                         /* a thread each; the last may be partial */
   uint32_t elements;                      /* elements of dx */
-  uint32_t width, area, windows;          /* elements of a row, of a plane; windows of a row */
-  cuda_divisor by_units, by_rows;         /* words of a row, rows of windows */
-  cuda_divisor by_wide[3];                /* windows, innermost first */
+  uint32_t windows, rows;                 /* windows of a row, rows of windows */
+  cuda_divisor by_units, by_rows;         /* rows that are whole words: words of a row, rows of windows */
+  cuda_divisor by_in[2], by_wide[3];      /* innermost first; wide: of windows */
   cuda_divisor by_plane;                  /* max: places of a plane */
 };
 
-/* Means of one dim whose windows do not align with words. */
-template <int dtype> __global__ void __launch_bounds__(THREADS) pool_disjoint_line(const __grid_constant__ disjoint p)
+/* Number of the first window of the row of windows that covers this row. */
+__device__ __forceinline__ uint32_t row_of_windows(const disjoint &p, uint32_t row)
+{
+  uint32_t y, plane = cuda_quotient(row, p.by_in[1], &y);
+  return (cuda_quotient(plane, p.by_wide[2]) * p.rows + cuda_quotient(y, p.by_wide[1])) * p.windows;
+}
+
+/* Means where words and windows do not align. flat: one dim is left; else windows have an even width. */
+template <int dtype, bool flat> __global__ void __launch_bounds__(THREADS) pool_disjoint_means(const __grid_constant__ disjoint p)
 {
   constexpr int E = vector_per_16<dtype>;
   const uint32_t word = blockIdx.x * THREADS + threadIdx.x, first = word * E;
@@ -33,33 +39,45 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_disjoint_li
   const int many = (int)min((uint32_t)E, p.elements - first);
   const auto share = [&](uint32_t window) { return edge_load<dtype>(p.dy, window) * p.share; };
   float v[E];
-  uint32_t x;
-  const uint32_t window = cuda_quotient(first, p.by_wide[0], &x), step = p.by_wide[0].by;
-  if (step >= E) {
-    const float a = share(window), b = x + many > step ? share(window + 1) : 0;
+  uint32_t x, within;
+  if (flat) {
+    const uint32_t window = cuda_quotient(first, p.by_wide[0], &x), step = p.by_wide[0].by;
+    if (step >= E) {
+      const float a = share(window), b = x + many > step ? share(window + 1) : 0;
 #pragma unroll
-    for (int i = 0; i < E; i++) v[i] = x + i < step ? a : b;
+      for (int i = 0; i < E; i++) v[i] = x + i < step ? a : b;
+    } else {
+#pragma unroll
+      for (int i = 0; i < E; i++) v[i] = i < many ? share(window + cuda_quotient(x + i, p.by_wide[0])) : 0;
+    }
   } else {
+    const uint32_t row = cuda_quotient(first, p.by_in[0], &x), next = row_of_windows(p, row + 1);
+    uint32_t window = row_of_windows(p, row) + cuda_quotient(x, p.by_wide[0], &within);
 #pragma unroll
-    for (int i = 0; i < E; i++) v[i] = i < many ? share(window + cuda_quotient(x + i, p.by_wide[0])) : 0;
+    for (int i = 0; i < E; i += 2) {
+      v[i] = v[i + 1] = i < many ? share(window) : 0;
+      x += 2, within += 2;
+      if (within == p.by_wide[0].by) within = 0, window++;
+      if (x == p.by_in[0].by) window = next;
+    }
   }
   if (many == E) vector_store_whole<dtype>(v, p.dx, first);
   else vector_store(v, p.dx, dtype, first, 1, many);
 }
 
-/* Rows of whole words of E elements, where a word holds K whole windows across, or (K 1) a window holds whole words: a thread loads their
- * dy and indices (index void: means) and stores a word to each row that they cover. */
-template <int dtype, class index, int E, int K>
+/* Rows of whole words, where a word holds K whole windows across, or (K 1) a window holds whole words: a thread loads their dy and indices
+ * (index void: means) and stores a word to each row that they cover. */
+template <int dtype, class index, int K>
 __global__ void __launch_bounds__(THREADS) pool_disjoint_windows(const __grid_constant__ disjoint p)
 {
   constexpr bool max = !std::is_void<index>::value;
-  constexpr int STEP = E / K;
+  constexpr int E = vector_per_16<dtype>, STEP = E / K;
   const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
   if (unit >= p.words) return;
   uint32_t u, y, place = 0, within = 0;   /* within: of the window, where the word begins */
-  const uint32_t row = cuda_quotient(unit, p.by_units, &u), z = cuda_quotient(row, p.by_rows, &y),
-                 window = row * p.windows + cuda_quotient(u * E, p.by_wide[0], &within);
-  const uint32_t first = z * p.by_wide[2].by * p.area + y * p.by_wide[1].by * p.width + u * E;
+  const uint32_t row = cuda_quotient(unit, p.by_units, &u), z = cuda_quotient(row, p.by_rows, &y), width = p.by_in[0].by,
+                 area = p.by_in[1].by * width, window = row * p.windows + cuda_quotient(u * E, p.by_wide[0], &within);
+  const uint32_t first = z * p.by_wide[2].by * area + y * p.by_wide[1].by * width + u * E;
   float dy[K];
   const several<stored<dtype>, K> q = *(const several<stored<dtype>, K> *)((const stored<dtype> *)p.dy + window);
 #pragma unroll
@@ -76,15 +94,14 @@ __global__ void __launch_bounds__(THREADS) pool_disjoint_windows(const __grid_co
   for (uint32_t a = 0, tap = within; a < p.by_wide[2].by; a++)
 #pragma unroll 4
     for (uint32_t b = 0; b < p.by_wide[1].by; b++, tap += p.by_wide[0].by) {
-      const uint32_t beyond = a * p.area + b * p.width;
+      const uint32_t beyond = a * area + b * width;
       float v[E];
 #pragma unroll
       for (int i = 0; i < E; i++) {
         v[i] = dy[i / STEP];
         if constexpr (max) v[i] = at.v[i / STEP] == (index)(sizeof(index) == 1 ? tap + i % STEP : place + beyond + i) ? v[i] : 0;
       }
-      if constexpr (E == 2) pair_store<dtype>(p.dx, first + beyond, v[0], v[1]);
-      else vector_store_whole<dtype>(v, p.dx, first + beyond);
+      vector_store_whole<dtype>(v, p.dx, first + beyond);
     }
 }
 
@@ -123,21 +140,19 @@ template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_di
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-template <int dtype, class index> static pool_kernel windows_of(int64_t E, int64_t k)
+template <int dtype, class index> static pool_kernel windows_of(int64_t k)
 {
-  constexpr int whole = vector_per_16<dtype>;
-  if (E == 2) return (pool_kernel)pool_disjoint_windows<dtype, index, 2, 1>;
   if constexpr (dtype != QN_F32)
-    if (k == 4) return (pool_kernel)pool_disjoint_windows<dtype, index, whole, 4>;
-  return k == 2 ? (pool_kernel)pool_disjoint_windows<dtype, index, whole, 2> : (pool_kernel)pool_disjoint_windows<dtype, index, whole, 1>;
+    if (k == 4) return (pool_kernel)pool_disjoint_windows<dtype, index, 4>;
+  return k == 2 ? (pool_kernel)pool_disjoint_windows<dtype, index, 2> : (pool_kernel)pool_disjoint_windows<dtype, index, 1>;
 }
 /* index: of maxima; 0: means */
-template <int dtype> static pool_kernel windows_of(uint32_t index, int64_t E, int64_t k)
+template <int dtype> static pool_kernel windows_of(uint32_t index, int64_t k)
 {
-  return !index            ? windows_of<dtype, void>(E, k)
-         : index == QN_U8  ? windows_of<dtype, uint8_t>(E, k)
-         : index == QN_I32 ? windows_of<dtype, int32_t>(E, k)
-                           : windows_of<dtype, int64_t>(E, k);
+  return !index            ? windows_of<dtype, void>(k)
+         : index == QN_U8  ? windows_of<dtype, uint8_t>(k)
+         : index == QN_I32 ? windows_of<dtype, int32_t>(k)
+                           : windows_of<dtype, int64_t>(k);
 }
 template <int dtype> static pool_kernel channels_of(bool max, uint32_t index)
 {
@@ -200,28 +215,26 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < 3; i++) p->by_wide[i] = cuda_divide_by(i < dims ? step[dims - 1 - i] : 1);         /* columns, rows, the rest */
   p->elements = (uint32_t)elements;
   p->by_plane = cuda_divide_by((int64_t)p->in[0] * p->in[1] * p->in[2]);
-  /* k: windows per word, or 1 of whole words, if rows and windows align with words of E elements. Places are counted on from the word's
-   * first, so a word must not span planes; taps are not. */
-  const int64_t w = p->by_wide[0].by, row = dims > 1 ? in[dims - 1] : elements, rows = p->by_wide[1].by * (int64_t)p->by_wide[2].by;
-  const auto aligned = [&](int64_t E) {
-    const bool fits = row % E == 0 && (!max || at->dtype == QN_U8 || p->by_plane.by % E == 0);
-    return !fits ? 0 : w > 1 && E % w == 0 ? E / w : (int64_t)(w % E == 0);
-  };
-  int64_t E = dy->align < 16 || (max && at->align < 16) ? 2 : v, k = aligned(E);
-  if (!k) E = 2, k = aligned(E);
-  if (k) {
-    p->width = (uint32_t)row, p->windows = (uint32_t)(row / w);
-    p->area = dims > 1 ? (uint32_t)in[dims - 2] * p->width : 0;
-    p->by_units = cuda_divide_by(row / E),
-    p->by_rows = cuda_divide_by(dims > 2 ? in[dims - 2] / p->by_wide[1].by : (int64_t)1 << 31);
-    p->words = (uint32_t)(elements / E / rows);
-    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return windows_of<dtype()>(max ? at->dtype : 0, E, k); });
-    return pool_keep(&s, p->words, THREADS, E == 2 || rows > MOST_ROWS ? 1200 : 2400, out);
-  }
-  if (max || dims > 1)
-    return qn_refuse(out, "windows of an even width, or of means of one dim", "dx", "2", "%lld", (long long)w);
   p->words = (uint32_t)qn_ceil_div(elements, v);
-  s.kernel = cuda_by_dtype(dx->dtype, [](auto dtype) { return (pool_kernel)pool_disjoint_line<dtype()>; });
+  p->by_in[0] = cuda_divide_by(dims > 1 ? in[dims - 1] : (int64_t)1 << 31);       /* the outermost runs on through all planes */
+  p->by_in[1] = cuda_divide_by(dims > 2 ? in[dims - 2] : (int64_t)1 << 31);
+  p->windows = dims > 1 ? p->by_in[0].by / p->by_wide[0].by : 0, p->rows = dims > 2 ? p->by_in[1].by / p->by_wide[1].by : 0;
+  /* k: windows per word, or 1 of whole words, if rows and windows align with words */
+  const int64_t w = p->by_wide[0].by, rows = p->by_wide[1].by * (int64_t)p->by_wide[2].by;
+  int64_t k = w > 1 && v % w == 0 ? v / w : w % v == 0;
+  if (p->by_in[0].by % v || elements % v || dy->align < 16 || (max && at->align < 16)) k = 0;
+  /* places are counted on from the word's first, so a word must not span planes; taps are not */
+  if (k && (max ? at->dtype == QN_U8 || p->by_plane.by % v == 0 : rows <= MOST_ROWS)) {
+    p->by_units = cuda_divide_by(p->by_in[0].by / v), p->by_rows = cuda_divide_by(dims > 2 ? (int64_t)p->rows : (int64_t)1 << 31);
+    p->words = (uint32_t)(elements / v / rows);
+    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return windows_of<dtype()>(max ? at->dtype : 0, k); });
+  } else if (max || (dims > 1 && (in[dims - 1] < v || in[dims - 1] % 2 || w % 2))) {
+    return qn_refuse(out, "windows that align with words, or of means one dim or an even width", "dx", "2", "%lld", (long long)w);
+  } else {
+    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) {
+      return dims > 1 ? (pool_kernel)pool_disjoint_means<dtype(), false> : (pool_kernel)pool_disjoint_means<dtype(), true>;
+    });
+  }
   return pool_keep(&s, p->words, THREADS, 2400, out);
 }
 

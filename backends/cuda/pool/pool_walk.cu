@@ -67,7 +67,9 @@ template <int dtype> __device__ __forceinline__ void store(void *base, int at, c
   else *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_f16(v[0], v[1]), pack_f16(v[2], v[3]));
 }
 
-enum { RESIDENT = 24 };                   /* warps per SM that the registers of 5x5 windows allow */
+/* RESIDENT: warps per SM that the registers of 5x5 windows allow; MOST_STAGED: bytes of a warp's planes at most, LEAST_STAGED: warps
+ * an SM at least, where planes are staged */
+enum { RESIDENT = 24, MOST_STAGED = 26000, LEAST_STAGED = 8 };
 
 /* ---- the gradient by index ---------------------------------------------------------------------------------------- */
 
@@ -277,21 +279,37 @@ __device__ __forceinline__ void set_to_first(float &a, float &b, float &c, uint3
 #endif
 }
 
-template <int dtype, class of>
+/* staged (stride 1): a block of one warp copies its planes to shared memory as they lie and writes dx over x there. Without this,
+ * rows that are no multiple of a 32-byte sector fetch some sectors twice. */
+template <int dtype, class of, bool staged>
 __global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid_constant__ walk p)
 {
   constexpr int STEP = of::STEP, RIGHT = of::RIGHT, KEPT = of::KEPT, WINDOWS = of::WINDOWS, PLACES = of::PLACES,
                 E = dtype == QN_F32 ? 1 : 2, bytes = 4 / E;
   static_assert(of::HIGH == SIZE && of::WIDE == SIZE && of::BEFORE == 1 && of::DOWN == STEP && AHEAD == SIZE, "");
   /* the shuffle tells the compiler that the warp number is uniform */
-  const lane at = lane_of(p, p.in[1], __shfl_sync(~0u, blockIdx.x * (THREADS / 32) + threadIdx.x / 32, 0));
+  const lane at = lane_of(p, p.in[1], staged ? blockIdx.x : __shfl_sync(~0u, blockIdx.x * (THREADS / 32) + threadIdx.x / 32, 0));
   const int top = at.top, end = at.end, height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
   /* one row of windows past the last may be needed to complete dx */
   const int oy_begin = max((top + 1 - SIZE + STEP) / STEP, 0), oy_end = end / STEP + 1;
   const int64_t in_x = ((int64_t)at.plane * height * width + at.column * C) * bytes,
                 in_y = ((int64_t)at.plane * high * wide + at.column * WINDOWS) * bytes;
-  const char *const x = (const char *)p.x + in_x, *const dy = (const char *)p.dy + in_y;
-  char *const dx = (char *)p.dx + in_x;
+  const char *x = (const char *)p.x + in_x, *dy = (const char *)p.dy + in_y;
+  char *dx = (char *)p.dx + in_x;
+  extern __shared__ uint4 stage[];
+  const uint32_t first_plane = blockIdx.x * p.per_warp;
+  const int plane = height * width * bytes, run = (int)min((uint32_t)p.per_warp, p.count - first_plane) * plane;
+  const int64_t run_at = (int64_t)first_plane * plane;
+  if constexpr (staged) {
+    char *const kept = (char *)stage, *const beside = kept + p.per_warp * plane;
+    stage_in<1, 32>(kept, p.x, run_at, run_at + run, run_at + run);
+    stage_in<1, 32>(beside, p.dy, run_at, run_at + run, run_at + run);
+    __pipeline_commit();
+    const int own = (at.here ? (int)(at.plane - first_plane) * plane : 0) + at.column * C * bytes;
+    x = dx = kept + own, dy = beside + own;
+    __pipeline_wait_prior(0);
+    __syncwarp();
+  }
 
   struct line { words<WINDOWS / E> dy; words<C / E> x[STEP]; };
   const auto load_x = [&](int y) { return load_words<C / E>(x, (int64_t)(min(max(y, 0), height - 1) * width) * bytes); };
@@ -358,6 +376,10 @@ __global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid
       if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum + 1);
     }
   });
+  if constexpr (staged) {
+    __syncwarp();
+    for (int i = threadIdx.x; i < run / 16; i += 32) ((uint4 *)((char *)p.dx + run_at))[i] = stage[i];
+  }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
@@ -382,8 +404,9 @@ static qn_status read_planes(pool_state<walk> *s, const qn_request *r, qn_prepar
 }
 
 /* The grid of warps for bands of `rows` rows, in multiples of `step`. resident: limits the warps per SM, where a band reads
- * many rows beyond its own; or 0. */
-static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, int64_t step, int64_t resident, qn_prepared *out)
+ * many rows beyond its own; or 0. staged: bytes of a plane if warps, one a block, stage planes in shared memory; or 0. */
+static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, int64_t step, int64_t resident, int64_t staged,
+                      qn_prepared *out)
 {
   walk *p = &s->p;
   const int64_t lanes = p->in[2] / C;
@@ -392,13 +415,14 @@ static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, in
                 across = qn_ceil_div(p->count, qn_max_i64(p->per_warp, 1)) * strips;
   const int64_t wanted = resident ? qn_max_i64(1, resident * r->device->units / across)
                                   : qn_ceil_div(IN_FLIGHT * (int64_t)r->device->units, across);
-  const int64_t bands = qn_min_i64(qn_ceil_div(p->in[1], LEAST), wanted);
+  const int64_t bands = staged ? 1 : qn_min_i64(qn_ceil_div(p->in[1], LEAST), wanted);
   p->band = (int32_t)qn_round_up(qn_ceil_div(rows, bands), step);
   const int64_t warps = across * qn_ceil_div(rows, p->band);
   p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)),
   p->by_width = cuda_divide_by(p->in[2]);
   p->warps = (uint32_t)warps;
-  return pool_keep(s, 32 * (double)warps, THREADS, 2600, out);
+  s->shared = (uint32_t)(p->per_warp * staged);
+  return pool_keep(s, 32 * (double)warps, staged ? 32 : THREADS, 2600, out);
 }
 
 template <int dtype, int how> static pool_kernel by_index(int window)
@@ -411,10 +435,11 @@ template <int dtype, int how> static pool_kernel by_index(int window)
     if (window == 512) return (pool_kernel)pool_indexed<dtype, how, geometry<5, 1, 2, 5, 1, 2>, 1>;
   return nullptr;
 }
-template <int dtype> static pool_kernel by_x(int window)
+template <int dtype> static pool_kernel by_x(int window, bool staged)
 {
-  return window == 321 ? (pool_kernel)pool_recompute_planes<dtype, geometry<3, 2, 1, 3, 2, 1>>
-       : window == 311 ? (pool_kernel)pool_recompute_planes<dtype, geometry<3, 1, 1, 3, 1, 1>>
+  if (window == 311 && staged) return (pool_kernel)pool_recompute_planes<dtype, geometry<3, 1, 1, 3, 1, 1>, true>;
+  return window == 321 ? (pool_kernel)pool_recompute_planes<dtype, geometry<3, 2, 1, 3, 2, 1>, false>
+       : window == 311 ? (pool_kernel)pool_recompute_planes<dtype, geometry<3, 1, 1, 3, 1, 1>, false>
                        : nullptr;
 }
 
@@ -429,14 +454,18 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
   const bool line = p->in[1] == 1 && p->out[1] == 1 && p->size[1] == 1 && p->before[1] == 0 && p->size[2] == 3 && p->step[2] == 2 &&
                     p->before[2] == 1 && p->dilation[2] == 1;
   const int how = s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = line ? (int)LINE : square_of(p);
+  /* bytes of a row and of a plane; planes of a warp */
+  const int64_t row = p->in[2] * qn_kit_bytes(p->dtype), plane = p->in[1] * row, per_warp = 32 * C / p->in[2];
+  const bool staged = how == BY_X && window == 311 && p->out[1] == p->in[1] && row % 32 && plane % 16 == 0 && per_warp &&
+                      per_warp * 2 * plane <= MOST_STAGED && p->count >= per_warp * LEAST_STAGED * r->device->units;
   s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
-    return how == BY_X   ? by_x<dtype()>(window)
+    return how == BY_X   ? by_x<dtype()>(window, staged)
            : how == BY_TAP ? by_index<dtype(), BY_TAP>(window)
                            : by_index<dtype(), BY_PLACE>(window);
   });
   if (!s.kernel)
     return qn_refuse(out, "small windows", "dx", "3x3 with stride 1 or 2 and padding 1", "%dx%d", p->size[1], p->size[2]);
-  return keep(&s, r, p->in[1], p->step[1], window == 512 ? RESIDENT : 0, out);
+  return keep(&s, r, p->in[1], p->step[1], window == 512 ? RESIDENT : 0, staged ? 2 * plane : 0, out);
 }
 
 template <int dtype, class index> static pool_kernel max_of(int window)
@@ -463,7 +492,7 @@ static qn_status prepare_max(const qn_request *r, qn_prepared *out)
   });
   if (!s.kernel)
     return qn_refuse(out, "small windows, indices u8 or i64", "x", "3x3, or 2x2 with stride 2", "%dx%d", s.p.size[1], s.p.size[2]);
-  return keep(&s, r, s.p.out[1], 1, 0, out);
+  return keep(&s, r, s.p.out[1], 1, 0, 0, out);
 }
 
 static const qn_engine row[] = { pool_row<walk>("walk", QN_OP_POOL_MAX, prepare_max),
