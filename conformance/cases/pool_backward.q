@@ -214,3 +214,12 @@ pool_max_backward dy=f32/3x5x1x1 indices=i64/3x5x1x1 dx=f32/3x5x30x30 window=30 
 pool_max_backward dy=f32/3x5x1x1 indices=i32/3x5x1x1 dx=f32/3x5x7x7 window=7 ; labels=0..48 as=f16
 pool_max_backward dy=f32/2x3x4x5 indices=i32/2x3x4x5 dx=f32/2x3x12x15 window=3 ; as=f16,bf16
 pool_max_backward dy=f32/2x3x2x4x3 indices=i64/2x3x2x4x3 dx=f32/2x3x6x12x9 window=3 ; as=bf16
+
+# maxima by indices of any windows, gathered from shared memory: whole planes, several of them, and bands of rows; more taps than u8 counts
+pool_max_backward dy=f32/3x5x13x13 indices=i64/3x5x13x13 window=5 stride=1 pad=2 ; as=f16,bf16
+pool_max_backward dy=f32/1x2x131x67 indices=u8/1x2x131x67 window=5 stride=1 pad=2 ; as=bf16
+pool_max_backward dy=f32/2x3x45x33 indices=i64/2x3x45x33 dx=f32/2x3x90x101 window=4,7 stride=2,3 pad=1,2 ; as=f16
+pool_max_backward dy=f32/2x3x9x13 indices=u8/2x3x9x13 window=7,13 stride=1 pad=3,6 ; as=bf16
+pool_max_backward dy=f32/1x2x40x20 indices=i32/1x2x40x20 window=15,17 stride=1 pad=7,8
+pool_max_backward dy=f32/1x2x12x6 indices=i64/1x2x12x6 dx=f32/1x2x60x33 window=2,3 stride=5,6 ; as=bf16
+pool_max_backward dy=f32/1x2x20x20 indices=i64/1x2x20x20 window=17 stride=1 pad=8

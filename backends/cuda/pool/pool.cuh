@@ -3,6 +3,7 @@
  * Windows either have a fixed size and step or are adaptive: in each dim, window o covers floor(o in / out) up to ceil((o + 1) in
  * / out). Adaptive windows that all have the same size are treated as fixed ones. */
 #pragma once
+#include <cuda_pipeline_primitives.h>
 #include "cuda_backend.h"
 #include "engines.h"
 #include "kit/dispatch.cuh"
@@ -14,11 +15,9 @@
 /* ---- raw elements of a dtype known at compile time ---------------------------------------------------------------- */
 
 template <int dtype> constexpr int bytes_of = dtype == QN_F32 ? 4 : 2;
+template <int dtype> using stored = std::conditional_t<dtype == QN_F32, uint32_t, uint16_t>;
 /* One element, in the low bits of a word; its value; the element of a value. */
-template <int dtype> __device__ __forceinline__ uint32_t element(const void *x, int64_t at)
-{
-  return dtype == QN_F32 ? ((const uint32_t *)x)[at] : ((const uint16_t *)x)[at];
-}
+template <int dtype> __device__ __forceinline__ uint32_t element(const void *x, int64_t at) { return ((const stored<dtype> *)x)[at]; }
 template <int dtype> __device__ __forceinline__ float opened(uint32_t h)
 {
   return dtype == QN_F32 ? __uint_as_float(h) : dtype == QN_BF16 ? __uint_as_float(h << 16) : f16_to_float((uint16_t)h);
@@ -29,8 +28,7 @@ template <int dtype> __device__ __forceinline__ uint32_t closed(float v)
 }
 template <int dtype> __device__ __forceinline__ void element_put(void *y, int64_t at, uint32_t h)
 {
-  if (dtype == QN_F32) ((uint32_t *)y)[at] = h;
-  else ((uint16_t *)y)[at] = (uint16_t)h;
+  ((stored<dtype> *)y)[at] = (stored<dtype>)h;
 }
 /* Element i of a word of one f32 or two 16-bit elements; such a word. */
 template <int dtype> constexpr int per_word = dtype == QN_F32 ? 1 : 2;
@@ -48,6 +46,28 @@ template <int dtype> __device__ __forceinline__ uint32_t word_of(const float *v)
 }
 /* N neighbours in one access. */
 template <class T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) several { T v[N]; };
+template <int N> using words = several<uint32_t, N>;
+template <int N> __device__ __forceinline__ words<N> load_words(const char *at, int64_t offset) { return *(const words<N> *)(at + offset); }
+template <int dtype, int N> __device__ __forceinline__ float element_of(const words<N> &q, int i)
+{
+  return word_get<dtype>(q.v[i / per_word<dtype> % N], i % per_word<dtype>);
+}
+
+/* ---- staging in shared memory --------------------------------------------------------------------------------------- */
+
+/* Begins to copy elements from..end (of `total`) to shared memory in aligned 16-byte words; returns the position of `from` there. */
+template <int bytes, int threads>
+__device__ __forceinline__ int stage_in(char *to, const void *base, int64_t from, int64_t end, int64_t total)
+{
+  constexpr int E = 16 / bytes;
+  const int64_t begin = from / E * E;
+  const char *x = (const char *)base + begin * bytes;
+  const int words = (int)((end - begin + E - 1) / E), whole = (int)min((int64_t)words, (total - begin) / E);
+  for (int i = threadIdx.x; i < whole; i += threads) __pipeline_memcpy_async(to + i * 16, x + i * 16, 16);
+  /* the tail of the tensor that is no whole word */
+  for (int i = whole * 16 + threadIdx.x; whole < words && i < (int)(total - begin) * bytes; i += threads) to[i] = x[i];
+  return (int)(from - begin);
+}
 
 /* ---- geometry ---------------------------------------------------------------------------------------------------- */
 
@@ -174,14 +194,11 @@ __device__ __forceinline__ range windows_over(const pool &p, int d, int x, int e
            min((int)cuda_quotient(end - 1 + p.before[d], p.by_step[d]) + 1, p.out[d]) };
 }
 
-/* ---- the mean of a window whose sum overflows in float though its mean does not, in double ------------------------------- */
+/* ---- slow paths: a window once more, where its sum over- or underflowed ---------------------------------------------------- */
 
-/* plane: offset of the window's plane in x. Inlined: a call, though never made, costs kernels 5%. */
-__device__ __forceinline__ float pool_far_mean(const pool &p, int64_t plane, int o0, int o1, int o2)
+/* visit(value) for the taps of a window inside x; plane: offset of its plane in x. */
+template <class F> __device__ __forceinline__ void taps_again(const pool &p, int64_t plane, const window &w, F visit)
 {
-  const int o[3] = { o0, o1, o2 };
-  const window w = window_of(p, o);
-  double sum = 0;
 #pragma unroll 1
   for (int i = 0; i < w.size[0] * w.size[1]; i++) {
     const int z = w.begin[0] + i / w.size[1] * p.dilation[0], y = w.begin[1] + i % w.size[1] * p.dilation[1];
@@ -190,9 +207,19 @@ __device__ __forceinline__ float pool_far_mean(const pool &p, int64_t plane, int
 #pragma unroll 1
     for (int r = 0; r < w.size[2]; r++) {
       const int x = w.begin[2] + r * p.dilation[2];
-      if ((unsigned)x < (unsigned)p.in[2]) sum += element_load<float>(p.x, row + x * p.x_stride[4], dtype3(p.dtype));
+      if ((unsigned)x < (unsigned)p.in[2]) visit(element_load<float>(p.x, row + x * p.x_stride[4], dtype3(p.dtype)));
     }
   }
+}
+
+/* The mean of a window whose sum overflows in float though its mean does not, in double. Inlined: a call, though never made, costs
+ * kernels 5%. */
+__device__ __forceinline__ float pool_far_mean(const pool &p, int64_t plane, int o0, int o1, int o2)
+{
+  const int o[3] = { o0, o1, o2 };
+  const window w = window_of(p, o);
+  double sum = 0;
+  taps_again(p, plane, w, [&](float v) { sum += v; });
   return (float)(sum / fmax((double)divisor_of(p, w), 1.));
 }
 /* Is a mean not finite, so that pool_far_mean is to be asked? f16 has no such sums. */
@@ -297,23 +324,26 @@ __device__ __forceinline__ float lp_root(float t, float p)
   return p == 1 ? t : p == 2 ? sqrtf(t) : p == 3 ? cbrtf(t) : lp_power_of(t, 1 / p);
 }
 
-/* A power of two near the largest tap; in units of it no power overflows. */
-struct lp_unit {
-  float up, unit, inverse;  /* up: lifts values out of the subnormal range, where the inverse of a power of two would overflow */
-
-  lp_unit() = default;
-  __device__ __forceinline__ lp_unit(float most)
-  {
-    up = most < 0x1p-64f ? 0x1p80f : 1;
-    unit = __uint_as_float(__float_as_uint(most * up) & 0x7f800000u);
-    unit = most > 0 && most < INFINITY ? unit : 1;
-    inverse = 1 / unit;
-  }
-  __device__ __forceinline__ float of(float t) const { return t * up * inverse; }
-  __device__ __forceinline__ float back(float t) const { return t * unit / up; }
-};
 /* A sum of powers above this has lost nothing to underflow. */
 #define LP_LEAST 0x1p-80f
+
+/* The norm of a window whose sum of powers over- or underflows, with the taps scaled by their maximum. */
+inline __device__ __noinline__ float lp_scaled(const pool &p, int64_t plane, int o0, int o1, int o2)
+{
+  const int o[3] = { o0, o1, o2 };
+  const window w = window_of(p, o);
+  float most = 0, sum = 0;
+  taps_again(p, plane, w, [&](float v) { most = larger(most, fabsf(v)); });
+  if (!(most > 0 && most < INFINITY)) return most;
+  /* In units of a power of two near the maximum no power overflows; of subnormal values, lifted first, its inverse would. */
+  const float up = most < 0x1p-64f ? 0x1p80f : 1, unit = __uint_as_float(__float_as_uint(most * up) & 0x7f800000u), inverse = 1 / unit;
+  taps_again(p, plane, w, [&](float v) {
+    float t[1] = { fabsf(v) * up * inverse };
+    lp_power(t, p.p);
+    sum += t[0];
+  });
+  return lp_root(sum, p.p) * unit / up;
+}
 
 /* Adds the contribution of one window to dx. */
 template <int V>
@@ -326,6 +356,63 @@ __device__ __forceinline__ void lp_gradient(float (&sum)[V], const float (&x)[V]
 #pragma unroll
   for (int i = 0; i < V; i++) sum[i] += y[i] != 0 ? dy[i] * (x[i] > 0 ? 1 : x[i] < 0 ? -1 : x[i]) * t[i] : 0;
 }
+
+/* ---- reductions of windows ------------------------------------------------------------------------------------------------ */
+
+enum { MAX, MAX_INDEX, AVERAGE, SQUARES, CUBES, POWERS };                 /* from SQUARES on: lp, with p 2, 3, any */
+
+/* The reduction of a window's taps so far, for V channels; tap: -1 until one was seen; MAX_INDEX: the maximum's; most: POWERS: the largest;
+ * any: SQUARES, CUBES: the taps as loaded, OR-ed together, of which only signs are left where all are 0. */
+template <int V, int mode> struct found {
+  float v[V], most[mode == POWERS ? V : 1];
+  int   tap[mode == MAX_INDEX ? V : 1];
+  uint32_t any[4] = {};
+
+  __device__ __forceinline__ found()
+  {
+#pragma unroll
+    for (int i = 0; i < V; i++)
+      v[i] = mode >= AVERAGE ? 0.f : -INFINITY, most[mode == POWERS ? i : 0] = 0, tap[mode == MAX_INDEX ? i : 0] = -1;
+  }
+  __device__ __forceinline__ void take(const float (&a)[V], int at, float p = 0)
+  {
+    if constexpr (mode == POWERS) {
+      float t[V];
+#pragma unroll
+      for (int i = 0; i < V; i++) t[i] = fabsf(a[i]), most[i] = larger(most[i], t[i]);
+      lp_power(t, p);
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] += t[i];
+    } else
+#pragma unroll
+      for (int i = 0; i < V; i++)
+        if (mode == AVERAGE) v[i] += a[i];
+        else if (mode == SQUARES) v[i] += a[i] * a[i];
+        else if (mode == CUBES) v[i] += a[i] * a[i] * fabsf(a[i]);
+        else if (mode == MAX) v[i] = larger(v[i], a[i]);
+        else if (tap[i] < 0 || a[i] > v[i] || (a[i] != a[i] && v[i] == v[i])) v[i] = a[i], tap[i] = at;
+    if (mode != MAX_INDEX) tap[0] = at;
+  }
+  __device__ __forceinline__ void take(float a, int at)
+  {
+    const float one[V] = { a };
+    take(one, at);
+  }
+  /* Appends the result of later taps, whose numbers begin at `from`. */
+  __device__ __forceinline__ void join(const found &b, int from)
+  {
+    if (mode == MAX_INDEX) {
+#pragma unroll
+      for (int i = 0; i < V; i++)
+        if (b.tap[i] >= 0 && (tap[i] < 0 || b.v[i] > v[i] || (b.v[i] != b.v[i] && v[i] == v[i]))) v[i] = b.v[i], tap[i] = from + b.tap[i];
+    } else if (mode >= SQUARES) {
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] += b.v[i], any[i % 4] |= b.any[i % 4];
+    } else if (b.tap[0] >= 0) {
+      take(b.v, 0);
+    }
+  }
+};
 
 /* ---- host: what all pooling engines keep and launch ---------------------------------------------------------- */
 
@@ -362,9 +449,10 @@ template <class P> static qn_status pool_build(const qn_request *, qn_prepared *
 }
 
 /* Keeps a state whose kernel takes `threads` threads, in blocks of `block`, and moves `rate` bytes a ns where it has many. */
-template <class P> static inline qn_status pool_keep(pool_state<P> *s, int64_t threads, uint32_t block, double rate, qn_prepared *out)
+template <class P> static inline qn_status pool_keep(pool_state<P> *s, double threads, uint32_t block, double rate, qn_prepared *out)
 {
-  s->blocks = (uint32_t)qn_ceil_div(threads, (int64_t)block), s->threads = block;
+  if (threads > INT32_MAX) return qn_refuse(out, "fewer than 2^31 threads", "x", "", "%s", "more");
+  s->blocks = (uint32_t)qn_ceil_div((int64_t)threads, (int64_t)block), s->threads = block;
   out->estimate = 3000 + s->moved / rate;
   return cuda_keep(out, s, sizeof *s);
 }
@@ -512,11 +600,14 @@ static inline int square_of(const pool *p)
   return square && p->size[1] < 10 && p->step[1] < 10 && p->before[1] < 10 ? 100 * p->size[1] + 10 * p->step[1] + p->before[1] : 0;
 }
 
-/* Have all windows of the last two dims the same divisor? */
+/* Have all windows the same divisor? */
 static inline bool pool_even(const pool *p)
 {
-  bool even = p->include_pad;
-  for (int d = 1; d < 3; d++) even = even && (p->out[d] - 1) * p->step[d] + p->size[d] <= p->in[d] + p->before[d] + p->after[d];
+  bool even = !p->adaptive;
+  for (int d = 0; d < 3; d++) {
+    const int64_t reach = (p->out[d] - 1) * (int64_t)p->step[d] + (p->size[d] - 1) * (int64_t)p->dilation[d];
+    even &= p->include_pad ? reach < p->in[d] + p->before[d] + p->after[d] : p->before[d] == 0 && reach < p->in[d];
+  }
   return even;
 }
 
@@ -540,16 +631,16 @@ static inline int pool_channels(const pool *p, const int64_t *const stride[], in
   return all ? v : 1;
 }
 
-/* One unit for each cell of a grid in each image, innermost extent first; false: too many. */
-static inline bool pool_units(pool *p, const int64_t cells[4])
+/* One unit for each cell of a grid in each image, innermost extent first; returns how many: 2^31 are too many. */
+static inline double pool_units(pool *p, const int64_t cells[4])
 {
   double units = (double)p->n;
   for (int d = 0; d < 4; d++) units *= (double)cells[d], p->by_cell[d] = cuda_divide_by(cells[d]);
   p->units = units > INT32_MAX ? 0 : (uint32_t)units;
-  return units <= INT32_MAX;
+  return units;
 }
 /* The same for v channels of each cell of a grid of these extents, as place_of() reads it. */
-static inline bool pool_units(pool *p, int v, const int32_t extent[3])
+static inline double pool_units(pool *p, int v, const int32_t extent[3])
 {
   p->groups = (uint32_t)qn_ceil_div(p->c, v);
   const int64_t last[4] = { p->groups, extent[2], extent[1], extent[0] }, first[4] = { extent[2], extent[1], extent[0], p->groups };

@@ -1,15 +1,12 @@
-/* pool_bands.cu -- gradients of average pooling, adaptive too, and of max pooling by small square windows, on packed NCHW planes, f16, bf16
- * and f32.
+/* pool_bands.cu -- gradients of average pooling, adaptive too, and of max pooling by indices, on packed NCHW planes, f16, bf16 and f32.
  *
- *   max       dx[x] = the sum of dy over the windows whose maximum came from x, by indices or recomputed from x
+ *   max       dx[x] = the sum of dy over the windows whose index is x
  *   average   dx[x] = the sum of dy / divisor over the windows that cover x
  *
- * A block stages dy (and indices or x) of some whole planes, or of a band of rows of one plane, in shared memory, computes dx there and
- * writes it in 16-byte words: small squares of windows in cells, where of maxima each window's tap was found once before, and of means what
- * a row of windows adds to a column is summed once; means of any others separably, along the rows of windows and then down.
- * Refused: dilation, windows over several planes, rows too wide for shared memory; maxima of windows other than 3x3 with stride 1 or 2 and
- * 2x2 with stride 2. */
-#include <cuda_pipeline_primitives.h>
+ * A block stages dy and the maxima's taps of some whole planes, or of a band of rows of one plane, in shared memory, gathers dx there from
+ * the windows over each place, and writes it in 16-byte words. Small squares of windows are gathered by cells of places, whose windows are
+ * known at compile time; others place by place, means separably.
+ * Refused: dilation, windows over several planes, rows too wide for shared memory; maxima of unequal windows, or of more than 255 taps. */
 #include "pool_gradient.cuh"
 
 struct bands : gradient {
@@ -18,15 +15,12 @@ struct bands : gradient {
   int32_t  bands, band;                   /* bands of a plane, one block each; rows of a band, a multiple of BAND_ROWS */
   int32_t  margin;                        /* padding before and behind the staged windows, so that cells at an edge may read out of range */
   int32_t  pairs;                         /* two columns of dx share an aligned word */
-  int32_t  at_part, at_x, at_dx;          /* byte offsets of these parts of shared memory; part: maxima's taps, or other windows' sums */
-  int32_t  source;                        /* where maxima come from: BY_TAP, BY_PLACE, BY_X */
-  cuda_divisor by_bands, by_down, by_across, by_width, by_rows, by_depth, by_strips;
+  int32_t  at_part, at_dx;                /* byte offsets of these parts of shared memory; part: maxima's taps, or other windows' sums */
+  cuda_divisor by_bands, by_down, by_across, by_width, by_rows, by_depth;
   float    weight[16];                    /* [m] is SIZE / taps for a window with m taps missing along a dim (exact in f32); 0: no tap */
 };
 
-/* BAND_STRIP: windows of a column a thread handles at stride 1 */
-enum { BAND_THREADS = 128, BAND_ROWS = 8, BAND_STRIP = 4, BAND_MEMORY = 32 << 10, BAND_MEMORY_MOST = 48 << 10 };
-enum { MAXIMA, MEANS, EVEN_MEANS };       /* EVEN_MEANS: stride 1 and the same divisor for all windows */
+enum { BAND_THREADS = 128, BAND_ROWS = 8, BAND_MEMORY = 32 << 10, BAND_MEMORY_MOST = 48 << 10 };
 
 /* The windows that cover a cell of BAND_ROWS rows by COLUMNS, for windows of SIZE with stride STEP and padding BEFORE. Cells begin at
  * multiples of STEP, so which windows cover which places is known at compile time. Window 0 has output coordinate place / STEP + first. */
@@ -39,75 +33,7 @@ template <int SIZE, int STEP, int BEFORE, int COLUMNS_> struct cover {
   static __host__ __device__ constexpr bool covers(int window, int place) { return tap(window, place) >= 0 && tap(window, place) < SIZE; }
 };
 
-/* Copies elements from..end (of `total`) to shared memory in aligned 16-byte words; returns the position there of element `from`. */
-template <int bytes> __device__ __forceinline__ int band_load(char *to, const void *base, int64_t from, int64_t end, int64_t total)
-{
-  constexpr int E = 16 / bytes;
-  const int64_t begin = from / E * E;
-  const char *x = (const char *)base + begin * bytes;
-  const int words = (int)((end - begin + E - 1) / E), whole = (int)min((int64_t)words, (total - begin) / E);
-  for (int i = threadIdx.x; i < whole; i += BAND_THREADS) __pipeline_memcpy_async(to + i * 16, x + i * 16, 16);
-  /* the tail of the tensor that is no whole word */
-  for (int i = whole * 16 + threadIdx.x; whole < words && i < (int)(total - begin) * bytes; i += BAND_THREADS) to[i] = x[i];
-  return (int)(from - begin);
-}
-
-/* Window i of a block: which of its n planes, and the first row and column of its extent in x. */
-struct band_window { int plane, y, x; };
-template <int STEP, int BEFORE> __device__ __forceinline__ band_window band_window_of(const bands &p, int i, int n, int o0)
-{
-  const int line = cuda_quotient(i, p.by_out[2]), k = n > 1 ? cuda_quotient(line, p.by_out[1]) : 0;
-  return { k, (n > 1 ? line - k * p.out[1] : o0 + line) * STEP - BEFORE, (i - line * p.out[2]) * STEP - BEFORE };
-}
-
-/* The tap number of the maximum of the window at (y, x), whose first tap is element `at` of s. */
-template <int dtype, int SIZE> __device__ __forceinline__ uint32_t band_maximum(const gradient &p, const char *s, int at, int y, int x)
-{
-  float best = -INFINITY;
-  int   tap = max(-y, 0) * SIZE + max(-x, 0);               /* start from the first tap inside x; -Inf never replaces it */
-#pragma unroll
-  for (int r = 0; r < SIZE; r++)
-#pragma unroll
-    for (int c = 0; c < SIZE; c++) {
-      if ((unsigned)(y + r) >= (unsigned)p.in[1] || (unsigned)(x + c) >= (unsigned)p.in[2]) continue;
-      float v = opened<dtype>(element<dtype>(s, at + r * p.in[2] + c));
-      if (!(v <= best) && best == best) best = v, tap = r * SIZE + c;
-    }
-  return tap;
-}
-
-/* The same for up to BAND_STRIP windows of a column at stride 1, the first at (y, x): the maximum of a row is found once for all
- * windows that share it. `apart`: distance of their taps in memory. */
-template <int dtype, int SIZE>
-__device__ __forceinline__ void band_maxima(const gradient &p, char *tap, int apart, int many, const char *s, int at, int y, int x)
-{
-  float best[BAND_STRIP];
-  int   chosen[BAND_STRIP];
-#pragma unroll
-  for (int n = 0; n < BAND_STRIP; n++) best[n] = -INFINITY, chosen[n] = max(-(y + n), 0) * SIZE + max(-x, 0);
-#pragma unroll
-  for (int l = 0; l < BAND_STRIP - 1 + SIZE; l++) {
-    if (l >= many - 1 + SIZE) break;
-    if ((unsigned)(y + l) >= (unsigned)p.in[1]) continue;
-    float most = -INFINITY;
-    int   column = max(-x, 0);
-#pragma unroll
-    for (int c = 0; c < SIZE; c++) {
-      if ((unsigned)(x + c) >= (unsigned)p.in[2]) continue;
-      float v = opened<dtype>(element<dtype>(s, at + l * p.in[2] + c));
-      if (!(v <= most) && most == most) most = v, column = c;
-    }
-#pragma unroll
-    for (int n = 0; n < BAND_STRIP; n++)
-      if (l >= n && l < n + SIZE && !(most <= best[n]) && best[n] == best[n]) best[n] = most, chosen[n] = (l - n) * SIZE + column;
-  }
-#pragma unroll
-  for (int n = 0; n < BAND_STRIP; n++)
-    if (n < many) tap[n * apart] = (char)chosen[n];
-}
-
-/* Finds the tap of each of the block's windows: reads their places (before the staged copies have arrived), or searches the staged x. */
-template <int SIZE, int STEP, int BEFORE>
+/* The tap of each of the block's windows, from the place of its maximum; 255: none of its taps. */
 __device__ __forceinline__ void taps_of_places(const bands &p, char *tap, uint32_t plane, int64_t from, int n, int o0, int lines)
 {
   enum { AT_ONCE = 4 };
@@ -123,30 +49,13 @@ __device__ __forceinline__ void taps_of_places(const bands &p, char *tap, uint32
     for (int b = 0; b < AT_ONCE; b++) {
       const int i = i0 + b * BAND_THREADS;
       if (i >= lines * wide) break;
-      const band_window w = band_window_of<STEP, BEFORE>(p, i, n, o0);
-      uint32_t z;
-      cuda_quotient(plane + w.plane, p.by_depth, &z);
-      tap[i] = (char)tap_of<SIZE>(place[b], ((int)z * p.in[1] + w.y) * p.in[2] + w.x, p.in[2]);
-    }
-  }
-}
-template <int dtype, int SIZE, int STEP, int BEFORE>
-__device__ __forceinline__ void taps_of_x(const bands &p, char *tap, const char *staged, int in_x, int n, int o0, int lines, int y_begin)
-{
-  const int wide = p.out[2], high = p.out[1];
-  if (STEP == 1) {
-    const int column = n > 1 ? high : lines, strips = (column + BAND_STRIP - 1) / BAND_STRIP;
-    for (int i = threadIdx.x; i < n * strips * wide; i += BAND_THREADS) {
-      const int q = cuda_quotient(i, p.by_out[2]), k = n > 1 ? cuda_quotient(q, p.by_strips) : 0, o = (q - k * strips) * BAND_STRIP,
-                ox = i - q * wide;
-      const int y = o0 + o - BEFORE, x = ox - BEFORE;
-      band_maxima<dtype, SIZE>(p, tap + (k * high + o) * wide + ox, wide, column - o, staged,
-                               in_x + (k * p.in[1] + y - y_begin) * p.in[2] + x, y, x);
-    }
-  } else {
-    for (int i = threadIdx.x; i < lines * wide; i += BAND_THREADS) {
-      const band_window w = band_window_of<STEP, BEFORE>(p, i, n, o0);
-      tap[i] = (char)band_maximum<dtype, SIZE>(p, staged, in_x + (w.plane * p.in[1] + w.y - y_begin) * p.in[2] + w.x, w.y, w.x);
+      uint32_t z, ox, c;
+      const int line = cuda_quotient(i, p.by_out[2], &ox), k = n > 1 ? cuda_quotient(line, p.by_out[1]) : 0,
+                oy = n > 1 ? line - k * p.out[1] : o0 + line;
+      cuda_quotient(plane + k, p.by_depth, &z);
+      const uint32_t r = cuda_quotient((uint32_t)max(place[b], 0), p.by_width, &c) - (z * p.in[1] + oy * p.step[1] - p.before[1]);
+      c -= ox * p.step[2] - p.before[2];
+      tap[i] = (char)(place[b] >= 0 && r < (uint32_t)p.size[1] && c < (uint32_t)p.size[2] ? r * p.size[2] + c : 255);
     }
   }
 }
@@ -165,11 +74,10 @@ __device__ __forceinline__ void add_where(float &sum, uint32_t a, uint32_t b, fl
 }
 
 /* What a block's rows of windows from o0 on add to its n planes' rows from `top` on. */
-template <int dtype, int mode, int SIZE, int STEP, int BEFORE>
+template <int dtype, bool maxima, int SIZE, int STEP, int BEFORE>
 __device__ __forceinline__ void cells(const bands &p, const char *dy, const char *tap, char *dx, int in_dy, int in_tap, int in_dx, int n,
                                       int top, int rows, int o0)
 {
-  constexpr bool even = mode == EVEN_MEANS;
   typedef cover<SIZE, STEP, BEFORE, band_columns(dtype == QN_F32, STEP)> over;
   constexpr int DOWN = over::DOWN, ACROSS = over::ACROSS, COLUMNS = over::COLUMNS;
   const int wide = p.out[2], high = p.out[1], down = (rows + BAND_ROWS - 1) / BAND_ROWS, across = p.by_across.by;
@@ -187,7 +95,7 @@ __device__ __forceinline__ void cells(const bands &p, const char *dy, const char
 #pragma unroll
     for (int b = 0; b < ACROSS; b++) {
       outside[b] = (unsigned)(ox + b) < (unsigned)wide ? 0 : ~0u;
-      weight[b] = p.share * (!even && !p.even ? p.weight[fewer(2, x0 + over::begin(b))] : 1);
+      weight[b] = p.share * (!p.even ? p.weight[fewer(2, x0 + over::begin(b))] : 1);
     }
 #pragma unroll
     for (int j = 0; j < DOWN; j++) {
@@ -196,7 +104,7 @@ __device__ __forceinline__ void cells(const bands &p, const char *dy, const char
 #pragma unroll
       for (int w = 0; w < ACROSS; w++) {
         const uint32_t none = outside[w] | beyond, bits = element<dtype>(dy, in_dy + at + j * wide + w);
-        if constexpr (mode == MAXIMA) {
+        if constexpr (maxima) {
           const float v = opened<dtype>(bits);
           const uint32_t chosen = (uint8_t)tap[in_tap + at + j * wide + w] | none;
 #pragma unroll
@@ -208,17 +116,17 @@ __device__ __forceinline__ void cells(const bands &p, const char *dy, const char
           const float v = opened<dtype>(bits & ~none);
 #pragma unroll
           for (int b = 0; b < COLUMNS; b++)
-            if (over::covers(w, b)) line[b] = fmaf(v, even ? p.share : weight[w], line[b]);   /* a sum before may overflow */
+            if (over::covers(w, b)) line[b] = fmaf(v, weight[w], line[b]);   /* a sum before may overflow */
         }
       }
-      if (mode == MAXIMA) continue;
+      if (maxima) continue;
       float weight = 1;
-      if (!even && !p.even) weight = p.weight[fewer(1, top + y0 + over::begin(j))];
+      if (!p.even) weight = p.weight[fewer(1, top + y0 + over::begin(j))];
 #pragma unroll
       for (int a = 0; a < BAND_ROWS; a++)
         if (over::covers(j, a))
 #pragma unroll
-          for (int b = 0; b < COLUMNS; b++) sum[a][b] = even ? sum[a][b] + line[b] : fmaf(line[b], weight, sum[a][b]);
+          for (int b = 0; b < COLUMNS; b++) sum[a][b] = fmaf(line[b], weight, sum[a][b]);
     }
     const int place = in_dx + (k * p.in[1] + y0) * p.in[2] + x0;
 #pragma unroll
@@ -235,9 +143,40 @@ __device__ __forceinline__ void cells(const bands &p, const char *dy, const char
   }
 }
 
-/* The same of any windows; part: what each row of windows adds to each column, and behind that the windows' shares along both dims. */
+/* dx of a block's places, one by one: sum(k, y, x) for place (y, x) of its plane k. */
+template <int dtype, class F>
+__device__ __forceinline__ void place_by_place(const bands &p, char *dx, int in_dx, int n, int top, int rows, F sum)
+{
+  for (int i = threadIdx.x; i < n * rows * p.in[2]; i += BAND_THREADS) {
+    uint32_t x, y;
+    const int row = (int)cuda_quotient(i, p.by_width, &x), k = n > 1 ? (int)cuda_quotient(row, p.by_rows, &y) : 0;
+    edge_store<dtype>(dx, in_dx + i, sum(k, n > 1 ? (int)y : top + row, (int)x));
+  }
+}
+
+/* Maxima of any windows: a place's sum over the windows whose tap it is. */
 template <int dtype>
-__device__ __forceinline__ void separably(const bands &p, const char *dy, char *dx, float *part, int in_dy, int in_dx, int n, int top,
+__device__ __forceinline__ void any_maxima(const bands &p, const char *dy, const char *tap, char *dx, int in_dy, int in_tap, int in_dx,
+                                           int n, int top, int rows, int o0)
+{
+  place_by_place<dtype>(p, dx, in_dx, n, top, rows, [&](int k, int y, int x) {
+    const range down = windows_over(p, 1, y, y + 1), across = windows_over(p, 2, x, x + 1);
+    const int column = x + p.before[2] - across.begin * p.step[2];        /* that it is of the first window over it */
+    float sum = 0;
+    for (int oy = down.begin; oy < down.end; oy++) {
+      const int line = (k * p.out[1] + oy - o0) * p.out[2];
+      int here = (y + p.before[1] - oy * p.step[1]) * p.size[2] + column;
+#pragma unroll 4
+      for (int o = line + across.begin; o < line + across.end; o++, here -= p.step[2])
+        if ((uint8_t)tap[in_tap + o] == here) sum += edge_load<dtype>(dy, in_dy + o);
+    }
+    return sum;
+  });
+}
+
+/* Means of any windows, separably; part: what each row of windows adds to each column; behind it the windows' shares along both dims. */
+template <int dtype>
+__device__ __forceinline__ void any_means(const bands &p, const char *dy, char *dx, float *part, int in_dy, int in_dx, int n, int top,
                                           int rows, int o0, int lines)
 {
   const int wide = p.out[2], high = p.out[1], width = p.in[2];
@@ -251,24 +190,20 @@ __device__ __forceinline__ void separably(const bands &p, const char *dy, char *
     const int line = (int)cuda_quotient(i, p.by_width, &x);
     const range over = windows_over(p, 2, (int)x, (int)x + 1);
     float sum = 0;
-    for (int o = over.begin; o < over.end; o++)
-      sum = fmaf(opened<dtype>(element<dtype>(dy, in_dy + line * wide + o)), across[o] * down[line], sum);
+    for (int o = over.begin; o < over.end; o++) sum = fmaf(edge_load<dtype>(dy, in_dy + line * wide + o), across[o] * down[line], sum);
     part[i] = sum;
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < n * rows * width; i += BAND_THREADS) {
-    uint32_t x, y;
-    const int row = (int)cuda_quotient(i, p.by_width, &x), k = n > 1 ? (int)cuda_quotient(row, p.by_rows, &y) : 0;
-    const int at = n > 1 ? (int)y : top + row;
-    const range over = windows_over(p, 1, at, at + 1);
+  place_by_place<dtype>(p, dx, in_dx, n, top, rows, [&](int k, int y, int x) {
+    const range over = windows_over(p, 1, y, y + 1);
     float sum = 0;
-    for (int o = over.begin; o < over.end; o++) sum += part[(k * high + o - o0) * width + (int)x];
-    edge_store<dtype>(dx, in_dx + i, sum);
-  }
+    for (int o = over.begin; o < over.end; o++) sum += part[(k * high + o - o0) * width + x];
+    return sum;
+  });
 }
 
-/* SIZE 0: means of any windows */
-template <int dtype, int mode, int SIZE, int STEP, int BEFORE>
+/* SIZE 0: any windows */
+template <int dtype, bool maxima, int SIZE, int STEP, int BEFORE>
 __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant__ bands p)
 {
   constexpr int bytes = dtype == QN_F32 ? 4 : 2, E = 16 / bytes;
@@ -284,27 +219,16 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
   const int o0 = p.bands == 1 ? 0 : reach.begin, o1 = p.bands == 1 ? high : reach.end, lines = n > 1 ? n * high : max(o1 - o0, 0);
   const int64_t from = ((int64_t)plane * high + o0) * p.out[2], end = from + (int64_t)lines * p.out[2],
                 to = ((int64_t)plane * p.in[1] + top) * p.in[2];
-  const int in_dy = band_load<bytes>(dy, p.dy, from, end, p.windows), in_dx = (int)(to % E);
-  int in_tap = 0, in_x = 0;
-  const int y_begin = p.bands == 1 ? 0 : max(o0 * STEP - BEFORE, 0),
-            y_end = p.bands == 1 ? p.in[1] : min((o1 - 1) * STEP - BEFORE + SIZE, p.in[1]);
-  if (mode == MAXIMA && p.source == BY_TAP) in_tap = band_load<1>(tap, p.indices, from, end, p.windows);
-  if (mode == MAXIMA && p.source == BY_X) {
-    const int64_t x = ((int64_t)plane * p.in[1] + y_begin) * p.in[2];
-    in_x = band_load<bytes>(memory + p.at_x, p.x, x, x + (int64_t)(n > 1 ? n * p.in[1] : max(y_end - y_begin, 0)) * p.in[2], p.places);
-  }
+  const int in_dy = stage_in<bytes, BAND_THREADS>(dy, p.dy, from, end, p.windows), in_dx = (int)(to % E);
+  int in_tap = 0;
+  if (maxima && p.index_dtype == QN_U8) in_tap = stage_in<1, BAND_THREADS>(tap, p.indices, from, end, p.windows);
   __pipeline_commit();
-  if constexpr (mode == MAXIMA)
-    if (p.source == BY_PLACE) taps_of_places<SIZE, STEP, BEFORE>(p, tap, plane, from, n, o0, lines);
+  if (maxima && p.index_dtype != QN_U8) taps_of_places(p, tap, plane, from, n, o0, lines);
   __pipeline_wait_prior(0);
   __syncthreads();
-  if constexpr (mode == MAXIMA)
-    if (p.source == BY_X) {
-      taps_of_x<dtype, SIZE, STEP, BEFORE>(p, tap, memory + p.at_x, in_x, n, o0, lines, y_begin);
-      __syncthreads();
-    }
-  if constexpr (SIZE != 0) cells<dtype, mode, SIZE, STEP, BEFORE>(p, dy, tap, dx, in_dy, in_tap, in_dx, n, top, rows, o0);
-  else separably<dtype>(p, dy, dx, (float *)(memory + p.at_part), in_dy, in_dx, n, top, rows, o0, lines);
+  if constexpr (SIZE != 0) cells<dtype, maxima, SIZE, STEP, BEFORE>(p, dy, tap, dx, in_dy, in_tap, in_dx, n, top, rows, o0);
+  else if constexpr (maxima) any_maxima<dtype>(p, dy, tap, dx, in_dy, in_tap, in_dx, n, top, rows, o0);
+  else any_means<dtype>(p, dy, dx, (float *)(memory + p.at_part), in_dy, in_dx, n, top, rows, o0, lines);
   __syncthreads();
 
   /* write dx */
@@ -326,15 +250,11 @@ static inline int64_t band_memory(bands *p, int64_t n, int64_t rows, bool any)
 {
   const bool whole = rows >= p->in[1];
   const int64_t bytes = qn_kit_bytes(p->dtype), reach = p->adaptive ? rows * p->out[1] / p->in[1] + 3
-                                                : any       ? (rows + p->size[1] - 2) / p->step[1] + 1
-                                                            : rows / p->step[1] + 2,
-                lines = whole ? n * p->out[1] : reach, x_rows = whole ? n * p->in[1] : rows + 2 * p->size[1] + p->step[1];
+                                                            : (rows + p->size[1] - 2) / p->step[1] + 1,
+                lines = whole ? n * p->out[1] : reach;
   const int64_t windows = (lines + 1) * p->out[2] + 2 * (int64_t)p->margin + 32;
   p->at_part = (int32_t)qn_round_up(windows * bytes, 16);
-  p->at_x = p->at_part + (int32_t)(any         ? qn_round_up((lines * (p->in[2] + 1) + p->out[2]) * 4, 16)
-                                   : p->average ? 0
-                                                : qn_round_up(windows, 16));
-  p->at_dx = p->at_x + (int32_t)(p->source == BY_X ? qn_round_up((x_rows * p->in[2] + 16) * bytes, 16) : 0);
+  p->at_dx = p->at_part + (int32_t)qn_round_up(!p->average ? windows : any ? (lines * (p->in[2] + 1) + p->out[2]) * 4 : 0, 16);
   return p->at_dx + qn_round_up(((whole ? n * p->in[1] : rows) * p->in[2] + 8) * bytes, 16);
 }
 
@@ -363,25 +283,20 @@ static inline int64_t band_choose(bands *p, bool any, int64_t units)
   p->bands = (int32_t)qn_ceil_div(p->in[1], p->band);
   p->by_bands = cuda_divide_by(p->bands), p->by_across = cuda_divide_by(across), p->by_down = cuda_divide_by(down);
   p->by_width = cuda_divide_by(p->in[2]), p->by_rows = cuda_divide_by(p->in[1]);
-  p->by_strips = cuda_divide_by(qn_ceil_div(p->out[1], (int64_t)BAND_STRIP));
   int64_t memory = band_memory(p, p->per_block, p->band, any);
   return memory <= BAND_MEMORY_MOST ? memory : 0;
 }
 
-template <int dtype, int mode> static pool_kernel bands_of(int window)
+/* window: of cells, as square_of(); 0: any */
+template <int dtype, bool maxima> static pool_kernel bands_of(int window)
 {
-  return window == 321   ? (pool_kernel)pool_bands<dtype, mode, 3, 2, 1>
-         : window == 320 ? (pool_kernel)pool_bands<dtype, mode, 3, 2, 0>
-         : window == 311 ? (pool_kernel)pool_bands<dtype, mode, 3, 1, 1>
-         : window == 220 ? (pool_kernel)pool_bands<dtype, mode, 2, 2, 0>
-                         : nullptr;
-}
-template <int dtype> static pool_kernel bands_of(const gradient *p, int window)
-{
-  return !p->average              ? bands_of<dtype, MAXIMA>(window)
-       : !window                  ? (pool_kernel)pool_bands<dtype, MEANS, 0, 1, 0>
-       : p->even && window == 311 ? (pool_kernel)pool_bands<dtype, EVEN_MEANS, 3, 1, 1>
-                                  : bands_of<dtype, MEANS>(window);
+  if constexpr (maxima)
+    if (window == 512) return (pool_kernel)pool_bands<dtype, true, 5, 1, 2>;
+  return window == 321   ? (pool_kernel)pool_bands<dtype, maxima, 3, 2, 1>
+         : window == 320 ? (pool_kernel)pool_bands<dtype, maxima, 3, 2, 0>
+         : window == 311 ? (pool_kernel)pool_bands<dtype, maxima, 3, 1, 1>
+         : window == 220 ? (pool_kernel)pool_bands<dtype, maxima, 2, 2, 0>
+                         : (pool_kernel)pool_bands<dtype, maxima, 0, 1, 0>;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -392,16 +307,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!status) status = pool_wants_planes(r, s.of, 5, out);
   if (status) return status;
   p->by_depth = cuda_divide_by(p->in[0]);
-  p->source = s.of.x >= 0 ? BY_X : s.of.indices < 0 ? AVERAGE : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
   if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
   for (int d = 1; d < 3; d++)
     if (p->size[d] > 1 && p->dilation[d] != 1) return qn_refuse(out, "dilation 1", "dx", "1", "%d", p->dilation[d]);
+  if (!p->average && (s.of.indices < 0 || p->adaptive || p->size[1] * (double)p->size[2] > 255))
+    return qn_refuse(out, "maxima by indices, equal windows of at most 255 taps", "dx", "3x3", "%dx%d", p->size[1], p->size[2]);
   const int square = p->adaptive || p->in[2] < p->size[2] ? 0 : square_of(p),
-            window = square == 321 || square == 320 || square == 311 || square == 220 ? square : 0;
-  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return bands_of<dtype()>(p, window); });
-  if (!s.kernel)
-    return qn_refuse(out, "of maxima, small squares of windows", "dx", "3x3 with stride 1 or 2, or 2x2 with stride 2", "%dx%d",
-                     p->size[1], p->size[2]);
+            window = square == 321 || square == 320 || square == 311 || square == 220 || (square == 512 && !p->average) ? square : 0;
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
+    return p->average ? bands_of<dtype(), false>(window) : bands_of<dtype(), true>(window);
+  });
   p->windows = qn_elements(&r->value[s.of.dy]), p->places = qn_elements(&r->value[s.of.dx]);
   p->count = (uint32_t)(p->places / ((int64_t)p->in[1] * p->in[2]));
   p->pairs = p->in[2] % 2 == 0;
@@ -409,12 +324,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t shared = band_choose(p, !window, r->device->units);
   if (!shared) return qn_refuse(out, "some rows in 48 KB", "dx", "narrower", "%d wide", p->in[2]);
   const double blocks = (double)qn_ceil_div(p->count, p->per_block) * p->bands;
-  if (p->places > INT32_MAX || blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
+  if (p->places > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
   s.shared = (uint32_t)shared;
-  return pool_keep(&s, BAND_THREADS * (int64_t)blocks, BAND_THREADS, !p->average ? 2000 : window ? 1500 : 700, out);
+  double over = 1;                        /* windows over a place */
+  for (int d = 1; d < 3; d++) over *= qn_max_i64(p->size[d] / p->step[d], 1);
+  const double rate = p->average ? (window ? 1500 : 700) : window ? 2000 : 2000 / (1 + over / 60);
+  return pool_keep(&s, BAND_THREADS * blocks, BAND_THREADS, rate, out);
 }
 
 static const qn_engine row[] = { pool_row<bands>("bands", QN_OP_POOL_MAX_BACKWARD, prepare),
                                  pool_row<bands>("bands", QN_OP_POOL_AVERAGE_BACKWARD, prepare),
+                                 pool_row<bands>("bands", QN_OP_POOL_ADAPTIVE_MAX_BACKWARD, prepare),
                                  pool_row<bands>("bands", QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD, prepare) };
 CUDA_ENGINES(pool_bands) = { row, sizeof row / sizeof *row };

@@ -4,21 +4,13 @@
  *   y, indices = pool_max(x)     dx[x] = the sum of dy over the windows whose index is x
  *
  * An engine that recomputes each window for each of the places below it reads taps x taps elements a place, 625 for windows of 5 x 5 with
- * stride 1; so they are 25 to find the indices and 25 to use them. Refused: windows of one tap, where there is nothing to find. */
-#include <string.h>
+ * stride 1; so they are 25 to find the indices and 25 to use them. */
 #include "cuda_backend.h"
 #include "engines.h"
 
-typedef struct part {                     /* stays in the state: the delegated part keeps pointers into it */
-  qn_value value[3];
-  int32_t  arg[3], first[5];
-  qn_node  node;
-  qn_part *part;
-} part;
-
 typedef struct state {
-  part    part[2];                        /* x -> y, indices; dy, indices -> dx */
-  int32_t x, dy, dx;                      /* values of the request */
+  qn_part *part[2];                       /* x -> y, indices; dy, indices -> dx */
+  int32_t  x, dy, dx;                     /* values of the request */
   uint64_t indices, scratch;              /* offsets in the workspace, where y comes first */
 } state;
 
@@ -26,17 +18,8 @@ static void release(qn_prepared *p)
 {
   state *st = p->state;
   for (int i = 0; st && i < 2; i++)
-    if (st->part[i].part) cuda_host->part_release(st->part[i].part);
+    if (st->part[i]) cuda_host->part_release(st->part[i]);
   cuda_release(p);
-}
-
-/* Value i of a part, read or written by it. */
-static void put(part *p, int i, const qn_value *like, bool written)
-{
-  qn_value *v = &p->value[i];
-  *v = *like;
-  v->flags = written ? QN_VALUE_ESCAPE : 0, v->producer = written ? 0 : -1, v->last_user = written ? -1 : 0, v->over = -1;
-  p->arg[i] = i;
 }
 
 /* dy's dims without gaps, channels last if dy has them so. */
@@ -52,14 +35,20 @@ static qn_value dense_like(const qn_value *dy, uint32_t dtype)
   return v;
 }
 
-static const qn_prepared *delegate(const qn_request *r, part *p, uint32_t op, uint32_t n_roles, uint32_t n_inputs)
+/* A part of one op and three values; first: of its roles. */
+static const qn_prepared *delegate(const qn_request *r, uint32_t op, uint32_t n_roles, uint32_t n_inputs, const int32_t *first,
+                                   qn_value *value, qn_part **part)
 {
-  p->node = r->op[0];
-  p->node.op = op, p->node.n_roles = n_roles, p->node.n_inputs = n_inputs, p->node.first = p->first, p->node.arg = p->arg;
-  const qn_request of = {
-    .struct_size = sizeof of, .instance = r->instance, .op = &p->node, .n_ops = 1, .n_values = 3, .value = p->value
-  };
-  const qn_prepared *answer = r->host->part_prepare(r, &of, NULL, &p->part) ? NULL : r->host->part_answer(p->part);
+  static const int32_t arg[] = { 0, 1, 2 };
+  for (int i = 0; i < 3; i++) {
+    const bool written = i >= first[n_inputs];
+    value[i].flags = written ? QN_VALUE_ESCAPE : 0;
+    value[i].producer = written ? 0 : -1, value[i].last_user = written ? -1 : 0, value[i].over = -1;
+  }
+  qn_node node = r->op[0];
+  node.op = op, node.n_roles = n_roles, node.n_inputs = n_inputs, node.first = first, node.arg = arg;
+  const qn_request of = { .struct_size = sizeof of, .instance = r->instance, .op = &node, .n_ops = 1, .n_values = 3, .value = value };
+  const qn_prepared *answer = r->host->part_prepare(r, &of, NULL, part) ? NULL : r->host->part_answer(*part);
   return answer && answer->class_ == QN_CLASS_TUNED ? answer : NULL;
 }
 
@@ -74,17 +63,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *of_x = &r->value[x], *of_dy = &r->value[dy];
   double taps = 1;
   for (int d = 0; d < of_x->rank - 2; d++) taps *= (double)(attr->window[d] ? attr->window[d] : of_x->dim[2 + d]);
-  if (taps < 2) return qn_refuse(out, "windows of several taps", "x", "two", "%s", "one, its maximum");
   state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
   st->x = x, st->dy = dy, st->dx = dx;
   const qn_value y = dense_like(of_dy, of_x->dtype), indices = dense_like(of_dy, taps <= 255 ? QN_U8 : QN_I32);
-  part *m = &st->part[0], *g = &st->part[1];
-  put(m, 0, of_x, false), put(m, 1, &y, true), put(m, 2, &indices, true);
-  memcpy(m->first, (int32_t[]){ 0, 1, 2, 3 }, 4 * sizeof *m->first);
-  put(g, 0, of_dy, false), put(g, 1, &indices, false), put(g, 2, &r->value[dx], true);
-  memcpy(g->first, (int32_t[]){ 0, 1, 2, 2, 3 }, 5 * sizeof *g->first);
-  const qn_prepared *one = delegate(r, m, QN_OP_POOL_MAX, 3, 1), *two = one ? delegate(r, g, op->op, 4, 3) : NULL;
+  static const int32_t forward[] = { 0, 1, 2, 3 }, backward[] = { 0, 1, 2, 2, 3 };      /* backward has no x */
+  const qn_prepared *one = delegate(r, QN_OP_POOL_MAX, 3, 1, forward, (qn_value[]){ *of_x, y, indices }, &st->part[0]),
+                    *two = one ? delegate(r, op->op, 4, 3, backward, (qn_value[]){ *of_dy, indices, r->value[dx] }, &st->part[1]) : NULL;
   if (!two) {
     release(out);
     return qn_refuse(out, "tuned engines for the pooling with indices, and for its gradient from them", "x", "what they take", "%s",
@@ -105,8 +90,8 @@ static qn_status build(const qn_request *r, qn_prepared *out)
 {
   const state *st = out->state;
   (void)r;
-  const qn_status s = cuda_host->part_build(st->part[0].part);
-  return s ? s : cuda_host->part_build(st->part[1].part);
+  const qn_status s = cuda_host->part_build(st->part[0]);
+  return s ? s : cuda_host->part_build(st->part[1]);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -115,8 +100,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   char *room = launch->workspace;
   void *first[] = { launch->ptr[st->x], room, room + st->indices };
   void *then[] = { launch->ptr[st->dy], room + st->indices, launch->ptr[st->dx] };
-  const qn_status s = cuda_host->part_run(st->part[0].part, launch, first, room + st->scratch, launch->counters);
-  return s ? s : cuda_host->part_run(st->part[1].part, launch, then, room + st->scratch, launch->counters);
+  const qn_status s = cuda_host->part_run(st->part[0], launch, first, room + st->scratch, launch->counters);
+  return s ? s : cuda_host->part_run(st->part[1], launch, then, room + st->scratch, launch->counters);
 }
 
 static const qn_engine row = { .name = "by_indices", .op = QN_OP_POOL_MAX_BACKWARD, .class_ = QN_CLASS_TUNED,

@@ -4,9 +4,9 @@
  *   max       dx[x] = dy of its window if the window's index is x, else 0
  *   average   dx[x] = dy of its window / taps of the window
  *
- * A pure expansion: each thread stores 16-byte words of dx and loads the few dy (or the vector of channels) that they depend on.
- * Refused: maxima without indices, or by taps on planes where words and windows do not align; padding that matters, adaptive windows of
- * unequal sizes. */
+ * A pure expansion: each thread stores 16-byte words of dx, and loads the few dy (or the vector of channels) that they depend on.
+ * Refused: maxima without indices; planes where words and windows do not align, but means in one dim or of an even width; padding that
+ * matters, adaptive windows of unequal sizes. */
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
 
@@ -15,9 +15,9 @@ enum { THREADS = 256, MOST_ROWS = 16 };   /* MOST_ROWS: stores a thread makes, o
 /* The dims of x, innermost first, merged where possible: a dim that a window covers whole merges into the next outer one. The
  * outermost also runs through all planes. */
 struct disjoint : gradient {
-  uint32_t words;                         /* 16-byte words of dx; the last may be partial */
+  uint32_t words;                         /* a thread each; the last may be partial */
   uint32_t elements;                      /* elements of dx */
-  int32_t  windows[2];                    /* windows of a row, rows of windows */
+  uint32_t windows, rows;                 /* windows of a row, rows of windows */
   cuda_divisor by_units, by_rows;         /* rows that are whole words: words of a row, rows of windows */
   cuda_divisor by_in[2], by_wide[3];      /* innermost first; wide: of windows */
   cuda_divisor by_plane;                  /* max: places of a plane */
@@ -27,67 +27,35 @@ struct disjoint : gradient {
 __device__ __forceinline__ uint32_t row_of_windows(const disjoint &p, uint32_t row)
 {
   uint32_t y, plane = cuda_quotient(row, p.by_in[1], &y);
-  return (cuda_quotient(plane, p.by_wide[2]) * p.windows[1] + cuda_quotient(y, p.by_wide[1])) * p.windows[0];
+  return (cuda_quotient(plane, p.by_wide[2]) * p.rows + cuda_quotient(y, p.by_wide[1])) * p.windows;
 }
 
-/* What a window passes to a place: for means dy / taps, for maxima dy if the index matches. */
-template <int dtype, bool max> struct window_share {
-  uint32_t place = 0, held = ~0u;         /* place: offset in its plane of the word's first element */
-  float    dy;
-  int64_t  index;
-
-  __device__ __forceinline__ window_share(const disjoint &p, uint32_t first)
-  {
-    if (max) cuda_quotient(first, p.by_plane, &place);
-  }
-  __device__ __forceinline__ float at(const disjoint &p, uint32_t window, int i)
-  {
-    if (!max) return edge_load<dtype>(p.dy, window) * p.share;
-    if (window != held) {
-      held = window, dy = edge_load<dtype>(p.dy, window);
-      index = p.index_dtype == QN_I64 ? ((const int64_t *)p.indices)[window] : ((const int32_t *)p.indices)[window];
-    }
-    uint32_t here = place + i;
-    if (here >= p.by_plane.by) cuda_quotient(here, p.by_plane, &here);     /* of small planes a word has several */
-    return index == (int64_t)here ? dy : 0;
-  }
-};
-
-/* Where words and windows do not align. flat: one dim is left; else windows of means have an even width. */
-template <int dtype, bool max, bool flat> __global__ void __launch_bounds__(THREADS) pool_disjoint(const __grid_constant__ disjoint p)
+/* Means where words and windows do not align. flat: one dim is left; else windows have an even width. */
+template <int dtype, bool flat> __global__ void __launch_bounds__(THREADS) pool_disjoint_means(const __grid_constant__ disjoint p)
 {
   constexpr int E = vector_per_16<dtype>;
   const uint32_t word = blockIdx.x * THREADS + threadIdx.x, first = word * E;
   if (word >= p.words) return;
   const int many = (int)min((uint32_t)E, p.elements - first);
-  window_share<dtype, max> share(p, first);
+  const auto share = [&](uint32_t window) { return edge_load<dtype>(p.dy, window) * p.share; };
   float v[E];
-  uint32_t x;
+  uint32_t x, within;
   if (flat) {
     const uint32_t window = cuda_quotient(first, p.by_wide[0], &x), step = p.by_wide[0].by;
-    if (!max && step >= E) {
-      const float a = share.at(p, window, 0), b = x + many > step ? share.at(p, window + 1, 0) : 0;
+    if (step >= E) {
+      const float a = share(window), b = x + many > step ? share(window + 1) : 0;
 #pragma unroll
       for (int i = 0; i < E; i++) v[i] = x + i < step ? a : b;
     } else {
 #pragma unroll
-      for (int i = 0; i < E; i++) v[i] = i < many ? share.at(p, window + cuda_quotient(x + i, p.by_wide[0]), i) : 0;
+      for (int i = 0; i < E; i++) v[i] = i < many ? share(window + cuda_quotient(x + i, p.by_wide[0])) : 0;
     }
-  } else if (max) {
-    const uint32_t row = cuda_quotient(first, p.by_in[0], &x), here = row_of_windows(p, row), next = row_of_windows(p, row + 1),
-                   width = p.by_in[0].by;
-#pragma unroll
-    for (int i = 0; i < E; i++)
-      v[i] = i >= many ? 0
-                       : share.at(p, x + i < width ? here + cuda_quotient(x + i, p.by_wide[0])
-                                                   : next + cuda_quotient(x + i - width, p.by_wide[0]), i);
   } else {
-    uint32_t within;
     const uint32_t row = cuda_quotient(first, p.by_in[0], &x), next = row_of_windows(p, row + 1);
     uint32_t window = row_of_windows(p, row) + cuda_quotient(x, p.by_wide[0], &within);
 #pragma unroll
     for (int i = 0; i < E; i += 2) {
-      v[i] = v[i + 1] = i < many ? share.at(p, window, i) : 0;
+      v[i] = v[i + 1] = i < many ? share(window) : 0;
       x += 2, within += 2;
       if (within == p.by_wide[0].by) within = 0, window++;
       if (x == p.by_in[0].by) window = next;
@@ -95,19 +63,6 @@ template <int dtype, bool max, bool flat> __global__ void __launch_bounds__(THRE
   }
   if (many == E) vector_store_whole<dtype>(v, p.dx, first);
   else vector_store(v, p.dx, dtype, first, 1, many);
-}
-
-template <int dtype, int K> __device__ __forceinline__ void several_load(float (&v)[K], const void *base, uint32_t at)
-{
-  if constexpr (dtype == QN_F32) {
-    const several<float, K> q = *(const several<float, K> *)((const float *)base + at);
-#pragma unroll
-    for (int k = 0; k < K; k++) v[k] = q.v[k];
-  } else {
-    const several<uint16_t, K> q = *(const several<uint16_t, K> *)((const uint16_t *)base + at);
-#pragma unroll
-    for (int k = 0; k < K; k++) v[k] = dtype == QN_BF16 ? bf16_to_float(q.v[k]) : f16_to_float(q.v[k]);
-  }
 }
 
 /* Rows of whole words, where a word holds K whole windows across, or (K 1) a window holds whole words: a thread loads their dy and indices
@@ -121,10 +76,12 @@ __global__ void __launch_bounds__(THREADS) pool_disjoint_windows(const __grid_co
   if (unit >= p.words) return;
   uint32_t u, y, place = 0, within = 0;   /* within: of the window, where the word begins */
   const uint32_t row = cuda_quotient(unit, p.by_units, &u), z = cuda_quotient(row, p.by_rows, &y), width = p.by_in[0].by,
-                 area = p.by_in[1].by * width, window = row * p.windows[0] + cuda_quotient(u * E, p.by_wide[0], &within);
+                 area = p.by_in[1].by * width, window = row * p.windows + cuda_quotient(u * E, p.by_wide[0], &within);
   const uint32_t first = z * p.by_wide[2].by * area + y * p.by_wide[1].by * width + u * E;
   float dy[K];
-  several_load<dtype>(dy, p.dy, window);
+  const several<stored<dtype>, K> q = *(const several<stored<dtype>, K> *)((const stored<dtype> *)p.dy + window);
+#pragma unroll
+  for (int k = 0; k < K; k++) dy[k] = opened<dtype>(q.v[k]);
   several<std::conditional_t<max, index, uint8_t>, K> at = {};
   if constexpr (max) {
     cuda_quotient(first, p.by_plane, &place);
@@ -161,7 +118,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_di
   float dy[V];
   int chosen[V];                          /* as numbers from the thread's first place on */
   vector_load_whole<dtype>(dy, image_of<dtype>(p.dy, n, p.y_stride[0]), c + oz * p.of_dy.z + oy * p.of_dy.y + ox * p.of_dy.x);
-  if constexpr (how != AVERAGE) {
+  if constexpr (how != MEANS) {
     alignas(16) int64_t index[V];
     indices_load(index, p, n, c + oz * p.of_index.z + oy * p.of_index.y + ox * p.of_index.x);
     const int first = how == BY_TAP ? (int)(r0 * p.size[1] + r1) * p.size[2] : (z * p.in[1] + y) * p.in[2] + x;
@@ -176,7 +133,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_di
     for (int k = 0; k < p.size[2]; k++) {
       float v[V];
 #pragma unroll
-      for (int i = 0; i < V; i++) v[i] = how == AVERAGE ? dy[i] * p.share : chosen[i] == r * row + k ? dy[i] : 0;
+      for (int i = 0; i < V; i++) v[i] = how == MEANS ? dy[i] * p.share : chosen[i] == r * row + k ? dy[i] : 0;
       vector_store_whole<dtype>(v, to, c + z * p.of_dx.z + (y + r) * p.of_dx.y + (x + k) * p.of_dx.x);
     }
 }
@@ -192,19 +149,14 @@ template <int dtype, class index> static pool_kernel windows_of(int64_t k)
 /* index: of maxima; 0: means */
 template <int dtype> static pool_kernel windows_of(uint32_t index, int64_t k)
 {
-  return !index           ? windows_of<dtype, void>(k)
-         : index == QN_U8 ? windows_of<dtype, uint8_t>(k)
+  return !index            ? windows_of<dtype, void>(k)
+         : index == QN_U8  ? windows_of<dtype, uint8_t>(k)
          : index == QN_I32 ? windows_of<dtype, int32_t>(k)
                            : windows_of<dtype, int64_t>(k);
 }
-template <int dtype> static pool_kernel kernel_of(bool max, bool flat)
-{
-  if (max) return flat ? (pool_kernel)pool_disjoint<dtype, true, true> : (pool_kernel)pool_disjoint<dtype, true, false>;
-  return flat ? (pool_kernel)pool_disjoint<dtype, false, true> : (pool_kernel)pool_disjoint<dtype, false, false>;
-}
 template <int dtype> static pool_kernel channels_of(bool max, uint32_t index)
 {
-  return !max             ? (pool_kernel)pool_disjoint_channels<dtype, AVERAGE>
+  return !max             ? (pool_kernel)pool_disjoint_channels<dtype, MEANS>
          : index == QN_U8 ? (pool_kernel)pool_disjoint_channels<dtype, BY_TAP>
                           : (pool_kernel)pool_disjoint_channels<dtype, BY_PLACE>;
 }
@@ -257,39 +209,33 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p->band = wide[1] * wide[2] <= MOST_ROWS ? (int32_t)wide[1] : 1;
     const int64_t cells[4] = { p->c / v, p->out[2], p->in[1] / p->band, p->in[0] };
     for (int d = 0; d < 3; d++) p->size[d] = (int32_t)wide[d], p->by_step[d] = cuda_divide_by(wide[d]);
-    if (!pool_units(p, cells)) return qn_refuse(out, "fewer than 2^31 cells", "dx", "", "%s", "more");
     s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return channels_of<dtype()>(max, p->index_dtype); });
-    return pool_keep(&s, p->units, THREADS, 2500, out);
+    return pool_keep(&s, pool_units(p, cells), THREADS, 2500, out);
   }
-  if (dims > 1 && (in[dims - 1] < v || (!max && (in[dims - 1] % 2 || step[dims - 1] % 2))))
-    return qn_refuse(out, "rows of 16 bytes, and of means windows of an even width", "dx", "8 wide", "%lld", (long long)in[dims - 1]);
+  for (int i = 0; i < 3; i++) p->by_wide[i] = cuda_divide_by(i < dims ? step[dims - 1 - i] : 1);         /* columns, rows, the rest */
   p->elements = (uint32_t)elements;
-  p->words = (uint32_t)qn_ceil_div(elements, v);
   p->by_plane = cuda_divide_by((int64_t)p->in[0] * p->in[1] * p->in[2]);
-  for (int i = 0; i < 3; i++) {           /* columns, rows, the rest; the outermost runs on through all planes */
-    const bool outer = i + 1 >= dims;
-    const int64_t w = i < dims ? step[dims - 1 - i] : 1;
-    p->by_wide[i] = cuda_divide_by(w);
-    if (i == 2) break;
-    p->by_in[i] = cuda_divide_by(outer ? (int64_t)1 << 31 : in[dims - 1 - i]);
-    p->windows[i] = outer ? 0 : (int32_t)(in[dims - 1 - i] / w);
-  }
+  p->words = (uint32_t)qn_ceil_div(elements, v);
+  p->by_in[0] = cuda_divide_by(dims > 1 ? in[dims - 1] : (int64_t)1 << 31);       /* the outermost runs on through all planes */
+  p->by_in[1] = cuda_divide_by(dims > 2 ? in[dims - 2] : (int64_t)1 << 31);
+  p->windows = dims > 1 ? p->by_in[0].by / p->by_wide[0].by : 0, p->rows = dims > 2 ? p->by_in[1].by / p->by_wide[1].by : 0;
   /* k: windows per word, or 1 of whole words, if rows and windows align with words */
-  const int64_t w = p->by_wide[0].by, rows = p->by_wide[1].by * (int64_t)p->by_wide[2].by;       /* rows: that a window covers */
+  const int64_t w = p->by_wide[0].by, rows = p->by_wide[1].by * (int64_t)p->by_wide[2].by;
   int64_t k = w > 1 && v % w == 0 ? v / w : w % v == 0;
   if (p->by_in[0].by % v || elements % v || dy->align < 16 || (max && at->align < 16)) k = 0;
   /* places are counted on from the word's first, so a word must not span planes; taps are not */
   if (k && (max ? at->dtype == QN_U8 || p->by_plane.by % v == 0 : rows <= MOST_ROWS)) {
-    p->by_units = cuda_divide_by(p->by_in[0].by / v),
-    p->by_rows = cuda_divide_by(dims > 2 ? p->by_in[1].by / p->by_wide[1].by : (int64_t)1 << 31);
+    p->by_units = cuda_divide_by(p->by_in[0].by / v), p->by_rows = cuda_divide_by(dims > 2 ? (int64_t)p->rows : (int64_t)1 << 31);
     p->words = (uint32_t)(elements / v / rows);
     s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return windows_of<dtype()>(max ? at->dtype : 0, k); });
-    return pool_keep(&s, p->words, THREADS, 2400, out);
+  } else if (max || (dims > 1 && (in[dims - 1] < v || in[dims - 1] % 2 || w % 2))) {
+    return qn_refuse(out, "windows that align with words, or of means one dim or an even width", "dx", "2", "%lld", (long long)w);
+  } else {
+    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) {
+      return dims > 1 ? (pool_kernel)pool_disjoint_means<dtype(), false> : (pool_kernel)pool_disjoint_means<dtype(), true>;
+    });
   }
-  if (max && at->dtype == QN_U8)
-    return qn_refuse(out, "maxima by places, or of whole windows in 16 bytes or whole words", "indices", "i32 or i64", "%s", "u8");
-  s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return kernel_of<dtype()>(max, dims <= 1); });
-  return pool_keep(&s, p->words, THREADS, max ? 2200 : 2400, out);
+  return pool_keep(&s, p->words, THREADS, 2400, out);
 }
 
 static const qn_engine row[] = { pool_row<disjoint>("disjoint", QN_OP_POOL_MAX_BACKWARD, prepare),

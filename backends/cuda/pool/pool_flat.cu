@@ -27,10 +27,7 @@ template <int dtype> __device__ __forceinline__ uint4 fetch(const flat &p, int a
   uint32_t w[4] = {};
 #pragma unroll
   for (int i = 0; i < E; i++)
-    if ((unsigned)(at + i) < (unsigned)p.total) {
-      if (dtype == QN_F32) w[i % 4] = ((const uint32_t *)p.x)[at + i];
-      else w[i / 2] |= (uint32_t)((const uint16_t *)p.x)[at + i] << i % 2 * 16;
-    }
+    if ((unsigned)(at + i) < (unsigned)p.total) w[i / per_word<dtype> % 4] |= element<dtype>(p.x, at + i) << i % per_word<dtype> * 16;
   return make_uint4(w[0], w[1], w[2], w[3]);
 }
 

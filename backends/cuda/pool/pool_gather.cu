@@ -1,14 +1,13 @@
 /* pool_gather.cu -- gradients of pooling of any windows and any layout, f16, bf16 and f32.
  *
- *   max       dx[x] = the sum of dy over the windows whose maximum came from x, by indices or recomputed from x
+ *   max       dx[x] = the sum of dy over the windows whose index is x
  *   average   dx[x] = the sum of dy / divisor over the windows that cover x
  *   lp        dx[x] = the sum of dy sign(x) (|x| / y)^(p - 1) over the windows that cover x, 0 where y is 0
  *
  * A thread computes V neighbours (channels or columns, whichever is contiguous) or one place, in ROWS rows: what a window gives is loaded
- * once for all of them. Maxima and norms by x take columns one by one.
- * plates: means of unequal windows, channels last, no more windows than places: a thread fills the rectangle of dx that a window
- *   determines.
- * Refused: images of more than 2^31 elements, lp powers above 64. */
+ * once for all of them. Norms take columns one by one.
+ * Of unequal adaptive means, channels last, a thread instead fills what a window determines.
+ * Refused: maxima without indices, images of more than 2^31 elements, lp powers above 64. */
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
 
@@ -37,45 +36,17 @@ __device__ __forceinline__ int place_of_tap(const gradient &p, const window &w, 
   return inside ? (at[0] * p.in[1] + at[1]) * p.in[2] + at[2] : -1;
 }
 
-/* The offset of a window's maximum: the first of equals, the first NaN; -1: no tap inside x. */
-template <int dtype, int U>
-__device__ __forceinline__ void maximum(int (&place)[U], const gradient &p, const void *image, int base, const window &w)
+/* The offsets of the maxima of U channels of a window. */
+template <int U>
+__device__ __forceinline__ void places_of(int (&place)[U], const gradient &p, uint32_t n, int index, const window &w)
 {
-  float best[U];
+  alignas(16) int64_t at[U];
+  indices_load(at, p, n, index);
 #pragma unroll
-  for (int i = 0; i < U; i++) place[i] = -1, best[i] = -INFINITY;
-#pragma unroll 1
-  for (int r0 = 0; r0 < w.size[0]; r0++)
-#pragma unroll 1
-    for (int r1 = 0; r1 < w.size[1]; r1++)
-#pragma unroll 1
-      for (int r2 = 0; r2 < w.size[2]; r2++) {
-        int z = w.begin[0] + r0 * p.dilation[0], y = w.begin[1] + r1 * p.dilation[1], x = w.begin[2] + r2 * p.dilation[2];
-        if ((unsigned)z >= (unsigned)p.in[0] || (unsigned)y >= (unsigned)p.in[1] || (unsigned)x >= (unsigned)p.in[2]) continue;
-        float v[U];
-        fetch<dtype>(v, image, base + z * p.of_x.z + y * p.of_x.y + x * p.of_x.x);
-#pragma unroll
-        for (int i = 0; i < U; i++)
-          if (place[i] < 0 || v[i] > best[i] || (v[i] != v[i] && best[i] == best[i]))
-            best[i] = v[i], place[i] = (z * p.in[1] + y) * p.in[2] + x;
-      }
+  for (int i = 0; i < U; i++) place[i] = p.index_dtype == QN_U8 ? place_of_tap(p, w, (uint32_t)at[i]) : place_among(at[i]);
 }
 
-template <int dtype, int U, bool by_x>
-__device__ __forceinline__ void places_of(int (&place)[U], const gradient &p, uint32_t n, int c, int index, const window &w)
-{
-  if (by_x) {
-    maximum<dtype>(place, p, image_of<dtype>(p.x, n, p.x_stride[0]), c * p.of_x.c, w);
-  } else {
-    alignas(16) int64_t at[U];
-    indices_load(at, p, n, index);
-#pragma unroll
-    for (int i = 0; i < U; i++) place[i] = p.index_dtype == QN_U8 ? place_of_tap(p, w, (uint32_t)at[i]) : place_among(at[i]);
-  }
-}
-
-/* how: BY_PLACE (indices, or p.average), BY_X, LP */
-template <int dtype, int V, bool columns, int how>
+template <int dtype, int V, bool columns, bool lp>
 __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ gradient p)
 {
   constexpr int U = columns ? 1 : V;      /* values of dy per window */
@@ -90,35 +61,39 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
   const void *dy_image = image_of<dtype>(p.dy, n, p.y_stride[0]);
   const range deep = windows_over(p, 0, z, z + 1), high = windows_over(p, 1, y, min(y + ROWS, p.in[1])),
               wide = windows_over(p, 2, x, x + (columns ? V : 1));
-  float sum[ROWS][V] = {}, own[how == LP ? ROWS : 1][V];
-  if constexpr (how == LP)
+  float sum[ROWS][V] = {}, own[lp ? ROWS : 1][V];
+  if constexpr (lp)
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
       fetch<dtype>(own[r], image_of<dtype>(p.x, n, p.x_stride[0]),
                    c * p.of_x.c + z * p.of_x.z + min(y + r, p.in[1] - 1) * p.of_x.y + x * p.of_x.x);
+  window w;
 #pragma unroll 1
-  for (int oz = deep.begin; oz < deep.end; oz++)
+  for (int oz = deep.begin; oz < deep.end; oz++) {
+    w.begin[0] = window_begin(p, 0, oz), w.size[0] = window_size(p, 0, oz);
+    if (p.dilation[0] > 1 && !holds(p, 0, w.begin[0], w.size[0], z)) continue;
 #pragma unroll 1
-    for (int oy = high.begin; oy < high.end; oy++)
+    for (int oy = high.begin; oy < high.end; oy++) {
+      w.begin[1] = window_begin(p, 1, oy), w.size[1] = window_size(p, 1, oy);
+      float taps = 1;                     /* of the window in the outer dims */
+      if (p.average && !p.even) taps = (float)taps_of(p, 0, w.begin[0], w.size[0]) * (float)taps_of(p, 1, w.begin[1], w.size[1]);
 #pragma unroll 1
       for (int ox = wide.begin; ox < wide.end; ox++) {
-        const int o[3] = { oz, oy, ox };
-        const window w = window_of(p, o);
-        if (p.dilation[0] > 1 && !holds(p, 0, w.begin[0], w.size[0], z)) continue;
+        w.begin[2] = window_begin(p, 2, ox), w.size[2] = window_size(p, 2, ox);
         const int second = c * p.of_index.c + oz * p.of_index.z + oy * p.of_index.y + ox * p.of_index.x;    /* in the indices, or y */
-        float dy[U], norm[how == LP ? U : 1];
+        float dy[U], norm[lp ? U : 1];
         int place[U] = {};
         fetch<dtype>(dy, dy_image, c * p.of_dy.c + oz * p.of_dy.z + oy * p.of_dy.y + ox * p.of_dy.x);
-        if constexpr (how == LP) fetch<dtype>(norm, image_of<dtype>(p.y, n, p.index_stride[0]), second);
-        else if (!p.average) places_of<dtype, U, how == BY_X>(place, p, n, c, second, w);
-        const float share = !p.average ? 1 : p.even ? p.share : 1 / divisor_of(p, w);
+        if constexpr (lp) fetch<dtype>(norm, image_of<dtype>(p.y, n, p.index_stride[0]), second);
+        else if (!p.average) places_of(place, p, n, second, w);
+        const float share = !p.average ? 1 : p.even ? p.share : 1 / (taps * (float)taps_of(p, 2, w.begin[2], w.size[2]));
         bool column[columns ? V : 1];
 #pragma unroll
         for (int i = 0; i < (columns ? V : 1); i++) column[i] = holds(p, 2, w.begin[2], w.size[2], x + i);
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
           if (!holds(p, 1, w.begin[1], w.size[1], y + r)) continue;
-          if constexpr (how == LP) {
+          if constexpr (lp) {
             if (column[0]) lp_gradient(sum[r], own[r], norm, dy, p.p);
           } else
 #pragma unroll
@@ -127,6 +102,8 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
                 sum[r][i] = fmaf(dy[i % U], share, sum[r][i]);
         }
       }
+    }
+  }
   void *to = (void *)image_of<dtype>(p.dx, n, p.dx_stride[0]);
   int beyond = c * p.of_dx.c + z * p.of_dx.z + y * p.of_dx.y + x * p.of_dx.x;
 #pragma unroll
@@ -137,97 +114,61 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
   }
 }
 
-/* ---- plates ----------------------------------------------------------------------------------------------------- */
+/* ---- unequal adaptive means ------------------------------------------------------------------------------------------ */
 
-__device__ __forceinline__ range places_in(const gradient &p, int d, int window)
-{
-  return { (int)cuda_quotient(window * p.in[d], p.by_out[d]),
-           (int)cuda_quotient((window + 1) * p.in[d] + p.out[d] - 1, p.by_out[d]) };
-}
-
-/* Along a dim: `alone` are the places of window i only; seam: one more place follows that window i + 1 covers too. With no more
- * windows than places, no place is in more than two windows. */
-struct plate { range alone; int seam, size[2]; };
-__device__ __forceinline__ plate plate_of(const gradient &p, int d, int i)
-{
-  const range here = places_in(p, d, i), next = places_in(p, d, min(i + 1, p.out[d] - 1));
-  const int begin = (int)cuda_quotient(i * p.in[d] + p.out[d] - 1, p.by_out[d]), seam = i + 1 < p.out[d] && next.begin < here.end;
-  return { { begin, here.end - seam }, seam, { here.end - here.begin, next.end - next.begin } };
-}
-
-/* A thread writes a vector of channels for p.band rows of a plate and its seams: dx is constant within a plate, and along a seam. */
-template <int dtype> __global__ void __launch_bounds__(THREADS) pool_plates(const __grid_constant__ gradient p)
+/* A thread fills, for a vector of channels, p.band rows of the rectangle of places of which its window is the last. With no more windows
+ * than places, the window before covers at most the first row or column of them too: so dx has four values there. */
+template <int dtype> __global__ void __launch_bounds__(THREADS) pool_fill(const __grid_constant__ gradient p)
 {
   constexpr int V = vector_per_16<dtype>;
-  uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x;                 /* vector, window of a row, part of its plate, row of windows */
+  uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x; /* vector, window of a row, part of its rectangle, row of windows */
   if (n >= p.units) return;
 #pragma unroll
   for (int d = 0; d < 4; d++) n = cuda_quotient(n, p.by_cell[d], &at[d]);
-  const plate across = plate_of(p, 2, (int)at[1]), down = plate_of(p, 1, (int)at[3]);
-  const int top = down.alone.begin + (int)at[2] * p.band, end = min(top + p.band, down.alone.end + down.seam);
+  const int c = (int)at[0] * V, ox = (int)at[1], oy = (int)at[3];
+  const int left = window_begin(p, 2, ox), right = ox + 1 < p.out[2] ? window_begin(p, 2, ox + 1) : p.in[2], above = window_begin(p, 1, oy),
+            top = above + (int)at[2] * p.band, end = min(top + p.band, oy + 1 < p.out[1] ? window_begin(p, 1, oy + 1) : p.in[1]);
   if (top >= end) return;
-  const int c = (int)at[0] * V, from = c + (int)at[3] * p.of_dy.y + (int)at[1] * p.of_dy.x;
-  const void *dy = image_of<dtype>(p.dy, n, p.y_stride[0]);
-  const bool below = end > down.alone.end;
-  uint4 q[2][2];
+  const auto seam = [&](int d, int o, int begin) { return o > 0 && window_begin(p, d, o - 1) + window_size(p, d, o - 1) > begin; };
+  const bool across = seam(2, ox, left), down = top == above && seam(1, oy, above);
+  const void *const dy = image_of<dtype>(p.dy, n, p.y_stride[0]);
+  float sum[2][2][V] = {};                /* of inner rows, the first; of inner columns, the first */
 #pragma unroll
   for (int a = 0; a < 2; a++)
 #pragma unroll
-    for (int b = 0; b < 2; b++)
-      q[a][b] = *vector_place<dtype>(dy, from + (a && below ? p.of_dy.y : 0) + (b && across.seam ? p.of_dy.x : 0));
-  float sum[2][V] = {};                   /* where one window covers, where two do */
-  const auto add = [&](int a) {           /* adds a row of windows */
-#pragma unroll
     for (int b = 0; b < 2; b++) {
-      const float share = 1 / (float)(down.size[a] * across.size[b]);
+      if ((a && !down) || (b && !across)) continue;
+      const float share = 1 / (float)(window_size(p, 1, oy - a) * window_size(p, 2, ox - b));
       float v[V];
-      vector_open<dtype>(v, 0, q[a][b]);
+      vector_load_whole<dtype>(v, dy, c + (oy - a) * p.of_dy.y + (ox - b) * p.of_dy.x);
 #pragma unroll
-      for (int k = 0; k < V; k++) {
-        v[k] *= share;
-        if (b == 0) sum[0][k] += v[k];
-        sum[1][k] += v[k];
-      }
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int k = 0; k < V; k++)
+          if (a <= i / 2 && b <= i % 2) sum[i / 2][i % 2][k] = fmaf(v[k], share, sum[i / 2][i % 2][k]);
     }
-  };
-  char *to = (char *)vector_place<dtype>(image_of<dtype>(p.dx, n, p.dx_stride[0]), c + top * p.of_dx.y + across.alone.begin * p.of_dx.x);
-  const int64_t row = p.of_dx.y * (int64_t)bytes_of<dtype>, column = p.of_dx.x * (int64_t)bytes_of<dtype>;
-  const auto store = [&](int rows) {
-    const uint4 alone = vector_close<dtype>(sum[0], 0), both = vector_close<dtype>(sum[1], 0);
+  const uint4 first_row[2] = { vector_close<dtype>(sum[1][0], 0), vector_close<dtype>(sum[1][1], 0) },
+              rows[2] = { vector_close<dtype>(sum[0][0], 0), vector_close<dtype>(sum[0][1], 0) };
+  const void *const to = image_of<dtype>(p.dx, n, p.dx_stride[0]);
 #pragma unroll 1
-    for (int r = 0; r < rows; r++, to += row) {
-      char *place = to;
+  for (int y = top; y < end; y++) {
+    const bool first = y == above;
+    const uint4 inner = first ? first_row[0] : rows[0], edge = first ? first_row[1] : rows[1];
 #pragma unroll 4
-      for (int x = across.alone.begin; x < across.alone.end; x++, place += column) *(uint4 *)place = alone;
-      if (across.seam) *(uint4 *)place = both;
-    }
-  };
-  add(0);
-  store(min(end, down.alone.end) - top);
-  if (!below) return;
-  add(1);
-  store(1);
+    for (int x = left; x < right; x++)
+      *(uint4 *)vector_place<dtype>(to, c + y * p.of_dx.y + x * p.of_dx.x) = x == left ? edge : inner;
+  }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-/* The grid of plates: as many rows a thread as still leave enough threads to fill the device several times. */
-static bool units_of_plates(gradient *p, int64_t vectors, int64_t processors)
+template <int dtype> static pool_kernel gather_of(bool channels, bool columns, bool lp)
 {
-  const int64_t windows = p->out[1] * (int64_t)p->out[2] * vectors * p->n, most = qn_ceil_div(p->in[1], p->out[1]);
-  p->band = (int32_t)qn_max_i64(1, most * windows / (4 * 2048 * processors));
-  const int64_t cells[4] = { vectors, p->out[2], qn_ceil_div(most, p->band), p->out[1] };
-  return pool_units(p, cells);
-}
-
-template <int dtype, int how> static pool_kernel gather_of(bool channels)
-{
-  return channels ? (pool_kernel)pool_gather<dtype, vector_per_16<dtype>, false, how> : (pool_kernel)pool_gather<dtype, 1, true, how>;
-}
-template <int dtype> static pool_kernel gather_of(bool channels, bool columns, int how)
-{
-  if (columns && !channels) return (pool_kernel)pool_gather<dtype, vector_per_16<dtype>, true, BY_PLACE>;
-  return how == BY_X ? gather_of<dtype, BY_X>(channels) : how == LP ? gather_of<dtype, LP>(channels) : gather_of<dtype, BY_PLACE>(channels);
+  constexpr int V = vector_per_16<dtype>;
+  if (lp) return channels ? (pool_kernel)pool_gather<dtype, V, false, true> : (pool_kernel)pool_gather<dtype, 1, true, true>;
+  return channels  ? (pool_kernel)pool_gather<dtype, V, false, false>
+         : columns ? (pool_kernel)pool_gather<dtype, V, true, false>
+                   : (pool_kernel)pool_gather<dtype, 1, true, false>;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -237,26 +178,26 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status != QN_OK) return status;
   gradient *p = &s.p;
   const qn_value *dx = &r->value[s.of.dx];
-  const int v = dx->dtype == QN_F32 ? 4 : 8, how = s.of.y >= 0 ? LP : s.of.x >= 0 ? BY_X : BY_PLACE;
-  if (how == LP && p->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);
+  const int v = dx->dtype == QN_F32 ? 4 : 8;
+  const bool lp = s.of.y >= 0;
+  if (s.of.x >= 0 && !lp) return qn_refuse(out, "maxima by indices", "indices", "present", "%s", "absent");
+  if (lp && p->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);
   const bool channels = gradient_channels(&s, r) > 1;
   if (channels && p->average && p->adaptive && p->flat && p->out[1] <= p->in[1] && p->out[2] <= p->in[2]) {
-    if (!units_of_plates(p, p->c / v, r->device->units)) return qn_refuse(out, "fewer than 2^31 cells", "dx", "", "%s", "more");
-    s.kernel = cuda_by_dtype(p->dtype, [](auto dtype) { return (pool_kernel)pool_plates<dtype()>; });
-    return pool_keep(&s, p->units, THREADS, 4000, out);
+    /* as many rows a thread as still leave enough threads to fill the device several times */
+    const int64_t most = qn_ceil_div(p->in[1], p->out[1]), windows = p->out[1] * (int64_t)p->out[2] * p->c / v * p->n;
+    p->band = (int32_t)qn_max_i64(1, most * windows / (4 * 2048 * (int64_t)r->device->units));
+    const int64_t cells[4] = { p->c / v, p->out[2], qn_ceil_div(most, p->band), p->out[1] };
+    s.kernel = cuda_by_dtype(p->dtype, [](auto dtype) { return (pool_kernel)pool_fill<dtype()>; });
+    return pool_keep(&s, pool_units(p, cells), THREADS, 4000, out);
   }
   bool columns = s.of.x < 0 && p->in[2] % v == 0 && p->dx_stride[4] == 1 && dx->align >= 16;
   for (int d = 0; d < 4; d++) columns &= p->dx_stride[d] % v == 0;
   p->channels_last = dx->dim[1] > 1 && dx->stride[1] == 1 && !columns;
-  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return gather_of<dtype()>(channels, columns, how); });
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) { return gather_of<dtype()>(channels, columns, lp); });
   const int64_t c = p->c, down = qn_ceil_div(p->in[1], ROWS), across = columns ? p->in[2] / v : p->in[2];
   const int64_t first[4] = { across, down, p->in[0], c }, behind[4] = { channels ? c / v : c, across, down, p->in[0] };
-  if (!pool_units(p, channels || p->channels_last ? behind : first))
-    return qn_refuse(out, "fewer than 2^31 cells", "dx", "", "%s", "more");
-  double work = 1;                        /* of maxima by x: all taps of each of the windows over a place */
-  for (int d = 0; d < 3; d++)
-    work *= (double)qn_min_i64(p->size[d], p->in[d]) * (double)qn_min_i64(qn_ceil_div(p->size[d], p->step[d]), p->out[d]);
-  return pool_keep(&s, p->units, THREADS, how == BY_X ? 300 / (1 + work / 9) : 300, out);
+  return pool_keep(&s, pool_units(p, channels || p->channels_last ? behind : first), THREADS, 300, out);
 }
 
 static const qn_engine row[] = { pool_row<gradient>("gather", QN_OP_POOL_MAX_BACKWARD, prepare),

@@ -3,8 +3,8 @@
 #include "pool.cuh"
 #include "kit/words.cuh"
 
-/* where maxima come from: u8 indices (tap number), i64 or i32 indices (offset in the plane), recomputed from x; AVERAGE: means */
-enum { BY_TAP, BY_PLACE, BY_X, AVERAGE, LP };
+/* where maxima come from: u8 indices (tap number), i64 or i32 indices (offset in the plane), or x; MEANS, LP: the other gradients */
+enum { BY_TAP, BY_PLACE, BY_X, MEANS, LP };
 
 struct strides { int32_t c, z, y, x; };   /* within an image */
 
@@ -42,6 +42,24 @@ template <int C> __device__ __forceinline__ void indices_load(int64_t (&v)[C], c
   if (p.index_dtype == QN_U8) indices_load<uint8_t>(v, p.indices, from);
   else if (p.index_dtype == QN_I32) indices_load<int32_t>(v, p.indices, from);
   else indices_load<int64_t>(v, p.indices, from);
+}
+
+/* Visits rows begin..end-1 with the loads of AHEAD rows in flight: load(line, row) reads a row; step(row, turn, line, next) uses it and
+ * calls next() to load a later one into the same registers. turn: 0 to TURNS - 1, known at compile time, for what rotates. */
+template <class line, int AHEAD, int TURNS = AHEAD, class L, class F>
+__device__ __forceinline__ void look_ahead(int begin, int end, L load, F step)
+{
+  line ahead[AHEAD];
+#pragma unroll
+  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(begin + a, end - 1));
+#pragma unroll 1
+  for (int first = begin; first < end; first += TURNS)
+#pragma unroll
+    for (int turn = 0; turn < TURNS; turn++) {
+      const int row = first + turn;
+      if (TURNS > 1 && row >= end) break;
+      step(row, turn, ahead[turn % AHEAD], [&] { load(ahead[turn % AHEAD], min(row + AHEAD, end - 1)); });
+    }
 }
 
 /* Stores two neighbours that share an aligned word. */
@@ -177,13 +195,10 @@ template <class P> static inline qn_status gradient_read(pool_state<P> *s, const
       !within_image(&p->of_dy, p->y_stride, p, p->out) || !within_image(&p->of_index, p->index_stride, p, p->out))
     return qn_refuse(out, "images within 2^31 elements", "dx", "", "%s", "more");
   p->flat = p->in[0] == 1 && p->out[0] == 1 && p->before[0] == 0;
-  p->even = !p->adaptive;
-  for (int d = 0; d < 3; d++) {
-    int64_t reach = (p->out[d] - 1) * (int64_t)p->step[d] + (p->size[d] - 1) * (int64_t)p->dilation[d];
-    p->even &= p->include_pad ? reach < p->in[d] + p->before[d] + p->after[d] : p->before[d] == 0 && reach < p->in[d];
+  p->even = pool_even(p);
+  for (int d = 0; d < 3; d++)
     p->by_step[d] = cuda_divide_by(p->step[d]), p->by_size[d] = cuda_divide_by(p->size[d]),
     p->by_dilation[d] = cuda_divide_by(p->dilation[d]);
-  }
   p->share = 1 / ((float)p->size[0] * (float)p->size[1] * (float)p->size[2]);
   return QN_OK;
 }

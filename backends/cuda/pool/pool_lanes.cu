@@ -5,12 +5,8 @@
  *
  * A lane owns some channels of a strip of dx columns and walks down a band of rows, with the sums of the rows that windows share in
  * registers and the loads of the next rows in flight.
- * scatter: by index: a window's tap number becomes a one-hot mask that predicates nine adds.
- * recompute: from x, separably.
- * means: separably.
  * Refused: other windows and layouts, i32 indices. */
 #include "pool_gradient.cuh"
-#include "kit/sm80.cuh"
 
 enum { SIZE = 3, WARPS = 4 };             /* WARPS: of a block */
 
@@ -56,7 +52,7 @@ template <int COLUMNS, class F> __device__ __forceinline__ void over_columns(int
 
 enum { SCATTER_COLUMNS = 4 };
 
-/* BLOCKS: resident on an SM; AHEAD: rows of windows prefetched. */
+/* A window's tap number becomes a one-hot mask that predicates nine adds. BLOCKS: resident on an SM; AHEAD: rows of windows in flight. */
 template <int dtype, int how, int STEP, int BLOCKS, int AHEAD>
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_constant__ lanes p)
 {
@@ -83,7 +79,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_
     alignas(16) int64_t place[how == BY_PLACE ? WINDOWS : 1][L];
   };
   const auto load = [&](line &l, int oy) {
-    const uint32_t o = min(oy, min(oy_end, p.out[1]) - 1);
+    const uint32_t o = min(oy, p.out[1] - 1);
     const char *const dy_row = dy + o * p.of_dy.y * bytes, *const index_row = index + o * p.of_index.y * INDEX;
 #pragma unroll
     for (int k = 0; k < WINDOWS; k++) {
@@ -96,56 +92,48 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_
   };
 
   float sum[SIZE][COLUMNS][L] = {};
-  line ahead[AHEAD];
+  look_ahead<line, AHEAD>(oy_begin, oy_end, load, [&](int oy, int, const line &l, auto next) {
+    const int y0 = oy * STEP - 1;
+    const line now = l;
+    next();
 #pragma unroll
-  for (int a = 0; a < AHEAD; a++) load(ahead[a], oy_begin + a);
-#pragma unroll 1
-  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += AHEAD)
+    for (int k = 0; k < WINDOWS; k++) {
+      const bool there = (unsigned)(ox + k) < (unsigned)p.out[2] && oy < p.out[1];
 #pragma unroll
-    for (int u = 0; u < AHEAD; u++) {
-      const int oy = oy0 + u, y0 = oy * STEP - 1;
-      if (AHEAD > 1 && oy >= oy_end) break;
-      const line now = ahead[u];
-      load(ahead[u], oy + AHEAD);
+      for (int i = 0; i < L; i++) {
+        const float v = there ? word_get<dtype>(now.dy[k], i) : 0;
+        const uint32_t tap = how == BY_TAP ? now.tap[how == BY_TAP ? k : 0] >> 8 * i & 255
+                                           : tap_of<SIZE>(place_among(now.place[how == BY_PLACE ? k : 0][i]),
+                                                          y0 * p.in[2] + s.x0 + FIRST + k * STEP, p.in[2]);
+        const uint32_t bits = tap < SIZE * SIZE ? 1u << tap : 0;
 #pragma unroll
-      for (int k = 0; k < WINDOWS; k++) {
-        const bool there = (unsigned)(ox + k) < (unsigned)p.out[2] && oy < p.out[1];
+        for (int r = 0; r < SIZE; r++)
 #pragma unroll
-        for (int i = 0; i < L; i++) {
-          const float v = there ? word_get<dtype>(now.dy[k], i) : 0;
-          const uint32_t tap = how == BY_TAP ? now.tap[how == BY_TAP ? k : 0] >> 8 * i & 255
-                                             : tap_of<SIZE>(place_among(now.place[how == BY_PLACE ? k : 0][i]),
-                                                            y0 * p.in[2] + s.x0 + FIRST + k * STEP, p.in[2]);
-          const uint32_t bits = tap < SIZE * SIZE ? 1u << tap : 0;
-#pragma unroll
-          for (int r = 0; r < SIZE; r++)
-#pragma unroll
-            for (int c = 0; c < SIZE; c++) {
-              const int column = k * STEP + c + FIRST;
-              if (column >= 0 && column < COLUMNS) add_at_bit(sum[r][column < 0 ? 0 : column % COLUMNS][i], bits, r * SIZE + c, v);
-            }
-        }
+          for (int c = 0; c < SIZE; c++) {
+            const int column = k * STEP + c + FIRST;
+            if (column >= 0 && column < COLUMNS) add_at_bit(sum[r][column < 0 ? 0 : column % COLUMNS][i], bits, r * SIZE + c, v);
+          }
       }
-#pragma unroll
-      for (int r = 0; r < STEP; r++) {    /* rows that no later window covers are complete */
-        const int y = y0 + r;
-        if (y < s.top || y >= s.end) continue;
-        char *const to = dx + (uint32_t)(y * p.of_dx.y * bytes);
-        over_columns<COLUMNS>(columns, [&](int a) { *(uint32_t *)(to + (uint32_t)(a * p.of_dx.x * bytes)) = word_of<dtype>(sum[r][a]); });
-      }
-#pragma unroll
-      for (int r = 0; r < SIZE; r++)
-#pragma unroll
-        for (int a = 0; a < COLUMNS; a++)
-#pragma unroll
-          for (int i = 0; i < L; i++) sum[r][a][i] = r < KEPT ? sum[r < KEPT ? r + STEP : r][a][i] : 0;
     }
+#pragma unroll
+    for (int r = 0; r < STEP; r++) {      /* rows that no later window covers are complete */
+      const int y = y0 + r;
+      if (y < s.top || y >= s.end) continue;
+      char *const to = dx + (uint32_t)(y * p.of_dx.y * bytes);
+      over_columns<COLUMNS>(columns, [&](int a) { *(uint32_t *)(to + (uint32_t)(a * p.of_dx.x * bytes)) = word_of<dtype>(sum[r][a]); });
+    }
+#pragma unroll
+    for (int r = 0; r < SIZE; r++)
+#pragma unroll
+      for (int a = 0; a < COLUMNS; a++)
+#pragma unroll
+        for (int i = 0; i < L; i++) sum[r][a][i] = r < KEPT ? sum[r < KEPT ? r + STEP : r][a][i] : 0;
+  });
 }
 
 /* ---- from x ---------------------------------------------------------------------------------------------------------- */
 
-/* Separable, as in pool_walk.cu: a window first passes its dy to the one of its three rows that holds the maximum; then each
- * row's 3-wide segment, shared by all windows at that column, passes what it received to one of its three places. */
+/* Separable, as in pool_walk.cu: from a window to the row that holds its maximum, from a row's segment to its place. */
 
 template <int dtype> __device__ __forceinline__ uint32_t larger_word(uint32_t a, uint32_t b)
 {
@@ -168,9 +156,8 @@ __device__ __forceinline__ const char *address(const char *base, int number, uin
   return base + (uint64_t)(uint32_t)number * size;
 }
 
-/* COLUMNS: of a strip; AHEAD: rows of windows loaded ahead, 1 or 3; BLOCKS: resident on an SM; FAR: how many rows ahead to
- * prefetch into L2, where registers hold no more loads in flight; 0: none. */
-template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS, int FAR>
+/* COLUMNS: of a strip; AHEAD: rows of windows loaded ahead, 1 or 3; BLOCKS: resident on an SM. */
+template <int dtype, int STEP, int COLUMNS, int AHEAD, int BLOCKS>
 __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_recompute(const __grid_constant__ lanes p)
 {
   /* the x loaded begins BEFORE columns left of the strip */
@@ -228,17 +215,7 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_recompute(const __gri
       for (int i = 0; i < L; i++) received[r][k][i] = 0;
   }
 
-  /* a warp's channels of a pixel are 4 sectors, those of its 8 columns 32: each lane prefetches one */
-  const int beside = s.x0 + (int)(threadIdx.x % 8);
-  const auto prefetch_row = [&](int oy) {
-    const char *const x_row = address(x, min(oy * STEP + KEPT - 1, p.in[1] - 1), x_line);
-    const char *const dy_row = address(dy, min(oy, p.out[1] - 1), dy_line);
-    prefetch_L2(address(x_row, min(beside, p.in[2] - 1), x_pixel));
-    prefetch_L2(address(dy_row, min(beside, p.out[2] - 1), dy_pixel));
-  };
-#pragma unroll
-  for (int a = AHEAD; a < FAR; a++) prefetch_row(oy_begin + a);
-
+  /* not by look_ahead(), with which registers spill */
   line ahead[AHEAD];
 #pragma unroll
   for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
@@ -267,7 +244,6 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_recompute(const __gri
                                larger_word<dtype>(larger_word<dtype>(most[first][k], most[second][k]), most[third][k]), v);
       }
       load(l, min(oy + AHEAD, oy_end - 1));
-      if (FAR) prefetch_row(oy + FAR);
       if (y0 < 0)
 #pragma unroll
         for (int k = 0; k < WINDOWS; k++)
@@ -299,8 +275,8 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_recompute(const __gri
 
 enum { MEANS_COLUMNS = 2, LEAST = 8 };    /* LEAST: rows of a band */
 
-/* A lane has a 16-byte vector of channels; each row of windows is summed across once and reused for all rows of dx that it covers. Loads of
- * AHEAD rows are in flight. */
+/* Separably: a lane has a 16-byte vector of channels; each row of windows is summed across once and reused for all rows of dx that it
+ * covers. Loads of AHEAD rows are in flight. */
 template <int dtype, int STEP, bool even> __global__ void __launch_bounds__(WARPS * 32) pool_means(const __grid_constant__ lanes p)
 {
   constexpr int V = vector_per_16<dtype>, COLUMNS = MEANS_COLUMNS, AHEAD = 2, WINDOWS = (COLUMNS - 1) / STEP + SIZE - STEP + 1,
@@ -408,9 +384,9 @@ template <int dtype> static pool_kernel means_of(int window, bool even)
 template <int dtype> static form form_of(int how, int window, bool even)
 {
   constexpr bool half = dtype != QN_F32;
-  if (how == AVERAGE) return { means_of<dtype>(window, even), MEANS_COLUMNS, 16 };
-  if (how == BY_X && window == 321) return { (pool_kernel)pool_recompute<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2, 0>, half ? 4 : 8, 4 };
-  if (how == BY_X && window == 311) return { (pool_kernel)pool_recompute<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2, half ? 2 : 0>, 7, 4 };
+  if (how == MEANS) return { means_of<dtype>(window, even), MEANS_COLUMNS, 16 };
+  if (how == BY_X && window == 321) return { (pool_kernel)pool_recompute<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2>, half ? 4 : 8, 4 };
+  if (how == BY_X && window == 311) return { (pool_kernel)pool_recompute<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2>, 7, 4 };
   if (how == BY_TAP && window == 321) return { (pool_kernel)pool_scatter<dtype, BY_TAP, 2, 7, 3>, SCATTER_COLUMNS, 4 };
   if (how == BY_TAP && window == 311) return { (pool_kernel)pool_scatter<dtype, BY_TAP, 1, 5, 2>, SCATTER_COLUMNS, 4 };
   if (how == BY_PLACE && window == 321) return { (pool_kernel)pool_scatter<dtype, BY_PLACE, 2, 5, 1>, SCATTER_COLUMNS, 4 };
@@ -432,14 +408,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const double row = (double)qn_max_i64(p->in[2] * (int64_t)p->of_dx.x, p->out[2] * (int64_t)p->of_dy.x);
   if (p->average && row * qn_kit_bytes(p->dtype) > INT32_MAX)
     return qn_refuse(out, "of means, rows of less than 2 GiB", "dx", "", "%s", "more");
-  const int64_t *stride[] = { p->x_stride, p->dx_stride, p->y_stride, p->index_stride };
-  for (int t = 0; t < 4; t++) {           /* maxima's offsets have 32 bits; the image dim need not be outermost in memory */
-    const int32_t *extent = t < 2 ? p->in : p->out;
-    double reach = (double)p->n * (double)stride[t][0] + p->c;
-    for (int d = 1; d < 3; d++) reach += (double)extent[d] * (double)stride[t][2 + d];
-    if (!p->average && reach * (t < 3 ? 4 : 8) >= 4294967296.0) return qn_refuse(out, "tensors of less than 4 GiB", "dx", "", "%s", "more");
-  }
-  const int how = p->average ? AVERAGE : s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
+  const qn_node *op = &r->op[0];
+  for (int i = 0; i < op->first[op->n_roles]; i++)          /* maxima's offsets have 32 bits */
+    if (!p->average && qn_extent_bytes(&r->value[op->arg[i]]) >> 32) return qn_refuse(out, "tensors below 4 GiB", "dx", "", "%s", "more");
+  const int how = p->average ? MEANS : s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
   const form form = cuda_by_dtype(p->dtype, [&](auto dtype) { return form_of<dtype()>(how, window, p->even); });
   if (!form.kernel)
     return qn_refuse(out, "windows of 3x3, but of means of stride 1 with padding 1", "dx", "stride 1 or 2", "%dx%d", p->size[1],
@@ -458,11 +430,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t bands = qn_max_i64(qn_ceil_div(p->in[1], 1024), p->average ? p->in[1] / LEAST : least);
   p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], bands), p->average ? p->step[1] : 2);
   const int64_t whole = qn_ceil_div(p->in[1], p->band);
-  if ((double)across * (double)whole >= INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
   p->warps = (uint32_t)(across * whole);
   p->by_strips = cuda_divide_by(strips), p->by_chunks = cuda_divide_by(qn_ceil_div(p->images * pixel, 32)),
   p->by_bands = cuda_divide_by(whole), p->by_lanes = cuda_divide_by(pixel);
-  return pool_keep(&s, 32 * (int64_t)p->warps, 32 * WARPS, 2000, out);
+  return pool_keep(&s, 32 * (double)across * (double)whole, 32 * WARPS, 2000, out);
 }
 
 static const qn_engine row[] = { pool_row<lanes>("lanes", QN_OP_POOL_MAX_BACKWARD, prepare),

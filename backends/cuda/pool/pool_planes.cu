@@ -4,14 +4,9 @@
  *   max       y = the largest tap inside x; NaN wins, the first of equals counts; no tap inside: -Inf
  *   average   y = sum of taps inside x / divisor, 0 where there is none
  *
- * A block stages whole planes, or a band of rows of one, and reduces its windows from there:
- *   small_windows: 2x2 or 3x3, known at compile time. A thread computes STRIP outputs of a column and reduces shared rows once.
- *   other_windows: any window, separably: first each row of x to the columns of outputs (up to 32 lanes share a long row), then the
- *     rows of each output.
- *   wide_windows: the same at stride 1, SWEEP outputs a thread (pool.cuh).
- *   whole_windows: one window that is all of a small plane; a thread reduces one.
+ * A block stages whole planes, or a band of rows of one, and reduces its windows from there: those of 2x2 and 3x3 by columns, all others
+ * separably, or a plane that is one window by one thread.
  * Refused: windows over several planes, rows too wide for shared memory. */
-#include <cuda_pipeline_primitives.h>
 #include "pool.cuh"
 #include "kit/words.cuh"
 
@@ -19,7 +14,6 @@
 enum {
   THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10, WHOLE = 64, WHOLE_MOST = 1024, WIDE = -1, ALL = -2
 };
-enum { MAX, MAX_INDEX, AVERAGE };
 
 struct planes : pool {                    /* depth is folded away: in[0] is 1 */
   int64_t  total;                         /* elements of x */
@@ -30,28 +24,13 @@ struct planes : pool {                    /* depth is folded away: in[0] is 1 */
   cuda_divisor by_across, by_down;        /* wide: groups of SWEEP along a row, along a column */
 };
 
-/* The reduction of a window so far, and (MAX_INDEX) the number of its maximal tap. */
-template <int mode> struct found {
-  float v;
-  int   tap;
-
-  __device__ found() : v(mode == AVERAGE ? 0.f : -INFINITY), tap(-1) {}
-  __device__ __forceinline__ void take(float a, int at)
-  {
-    if (mode == AVERAGE) v += a;
-    else if (mode == MAX) v = larger(v, a);
-    else if (tap < 0 || a > v || (a != a && v == v)) v = a, tap = at;
-  }
-  /* Merges another partial reduction, whose taps may precede ours. */
-  __device__ __forceinline__ void join(float a, int at)
-  {
-    if (mode != MAX_INDEX) take(a, at);
-    else if (at >= 0 && (tap < 0 || a > v || (a != a && v == v) || ((a == v || (a != a && v != v)) && at < tap))) v = a, tap = at;
-  }
-};
-
-/* An element as it lies in memory. */
-template <int dtype> using stored = std::conditional_t<dtype == QN_F32, uint32_t, uint16_t>;
+/* Merges another partial reduction of one channel, whose taps may precede ours. */
+template <int mode> __device__ __forceinline__ void merge(found<1, mode> &f, float v, int tap)
+{
+  const bool same = f.v[0] == v || (f.v[0] != f.v[0] && v != v);
+  if (mode != MAX_INDEX) f.take(v, 0);
+  else if (tap >= 0 && (f.tap[0] < 0 || v > f.v[0] || (v != v && !same) || (same && tap < f.tap[0]))) f.v[0] = v, f.tap[0] = tap;
+}
 
 /* The mean of the plane's window, from its sum's share. */
 template <int dtype> __device__ __forceinline__ float mended(const planes &p, uint32_t plane, int oy, int ox, float mean)
@@ -60,17 +39,19 @@ template <int dtype> __device__ __forceinline__ float mended(const planes &p, ui
   return pool_far_mean(p, (int64_t)plane * p.in[1] * p.in[2], 0, oy, ox);
 }
 
-template <int dtype, int mode> __device__ __forceinline__ void put(const planes &p, uint32_t plane, int oy, int ox, const found<mode> &f)
+template <int dtype, int mode> __device__ __forceinline__ void put(const planes &p, uint32_t plane, int oy, int ox, const found<1, mode> &f)
 {
   const int o[3] = { 0, oy, ox };
   const window w = window_of(p, o);
   int64_t to = ((int64_t)plane * p.out[1] + oy) * p.out[2] + ox;
-  edge_store<dtype>(p.y, to, mode == AVERAGE ? mended<dtype>(p, plane, oy, ox, f.v / fmaxf(divisor_of(p, w), 1)) : f.v);     /* no tap: 0 */
+  const float v = f.v[0];                 /* no tap: 0 */
+  const int tap = f.tap[0];
+  edge_store<dtype>(p.y, to, mode == AVERAGE ? mended<dtype>(p, plane, oy, ox, v / fmaxf(divisor_of(p, w), 1)) : v);
   if (mode == MAX_INDEX)
-    element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && f.tap >= 0 ? place_in_plane(p, w, f.tap) : f.tap);
+    element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && tap >= 0 ? place_in_plane(p, w, tap) : tap);
 }
 
-/* end: first row not staged. */
+/* 2x2 or 3x3, known at compile time: a thread computes STRIP outputs of a column, each row once. end: the first row not staged. */
 template <int dtype, int mode, int SIZE, int STEP>
 __device__ __forceinline__ void small_windows(const planes &p, const stored<dtype> *s, uint32_t plane0, int n, int o0, int rows, int end)
 {
@@ -84,10 +65,10 @@ __device__ __forceinline__ void small_windows(const planes &p, const stored<dtyp
     bool here[SIZE];
 #pragma unroll
     for (int c = 0; c < SIZE; c++) here[c] = (unsigned)(x0 + c) < (unsigned)p.in[2];
-    found<mode> f[STRIP];
+    found<1, mode> f[STRIP];
 #pragma unroll
     for (int r = 0; r < lines; r++) {
-      found<mode> g;
+      found<1, mode> g;
       if ((unsigned)(y0 + r) < (unsigned)end)
 #pragma unroll
         for (int c = 0; c < SIZE; c++)
@@ -95,14 +76,15 @@ __device__ __forceinline__ void small_windows(const planes &p, const stored<dtyp
 #pragma unroll
       for (int i = 0; i < STRIP; i++)
         if (r >= i * STEP && r < i * STEP + SIZE) {
-          if (mode != MAX_INDEX) f[i].take(g.v, 0);
-          else if (g.tap >= 0) f[i].take(g.v, (r - i * STEP) * SIZE + g.tap);
+          if (mode != MAX_INDEX) f[i].take(g.v[0], 0);
+          else if (g.tap[0] >= 0) f[i].take(g.v[0], (r - i * STEP) * SIZE + g.tap[0]);
         }
     }
     float v[STRIP];
     int across = mode == AVERAGE ? taps_beside(p, 2, x0, SIZE) : 0;
 #pragma unroll
-    for (int i = 0; i < STRIP; i++) v[i] = mode == AVERAGE ? f[i].v * p.inverse[across * taps_beside(p, 1, y0 + i * STEP, SIZE)] : f[i].v;
+    for (int i = 0; i < STRIP; i++)
+      v[i] = mode == AVERAGE ? f[i].v[0] * p.inverse[across * taps_beside(p, 1, y0 + i * STEP, SIZE)] : f[i].v[0];
     if (mode == AVERAGE)
       pool_mend<dtype>(v, min((int)STRIP, o0 + rows - oy), [&](int i) { return mended<dtype>(p, plane0 + k, oy + i, ox, INFINITY); });
 #pragma unroll
@@ -114,7 +96,8 @@ __device__ __forceinline__ void small_windows(const planes &p, const stored<dtyp
   }
 }
 
-/* part: results of `lines` rows of x from row `first` of the plane on, for each output column; MAX_INDEX: tap numbers behind them. */
+/* Any window, separably: first each row of x to the columns of outputs (up to 32 lanes share a long row), then the rows of each output.
+ * part: results of `lines` rows of x from row `first` of the plane on, for each output column; MAX_INDEX: tap numbers behind them. */
 template <int dtype, int mode>
 __device__ __forceinline__ void other_windows(const planes &p, const stored<dtype> *s, float *part, uint32_t plane0, int n, int o0,
                                               int rows, int first, int lines)
@@ -133,7 +116,7 @@ __device__ __forceinline__ void other_windows(const planes &p, const stored<dtyp
     const int end = here ? min(window_size(p, 2, ox), beyond) : 0;
     int c = before + lane;
     const stored<dtype> *from = s + line * p.in[2] + x0 + c * apart;
-    found<mode> f;
+    found<1, mode> f;
 #pragma unroll 1
     for (; c + (BATCH - 1) * lanes < end; c += BATCH * lanes, from += BATCH * next) {
       float v[BATCH];
@@ -144,16 +127,16 @@ __device__ __forceinline__ void other_windows(const planes &p, const stored<dtyp
     }
 #pragma unroll 1
     for (; c < end; c += lanes, from += next) f.take(edge_load<dtype>(from, 0), c);
-    for (int o = lanes / 2; o; o /= 2) f.join(__shfl_xor_sync(~0u, f.v, o), mode == MAX_INDEX ? __shfl_xor_sync(~0u, f.tap, o) : 0);
+    for (int o = lanes / 2; o; o /= 2) merge(f, __shfl_xor_sync(~0u, f.v[0], o), mode == MAX_INDEX ? __shfl_xor_sync(~0u, f.tap[0], o) : 0);
     if (!here || lane) continue;
-    part[unit] = f.v;
-    if (mode == MAX_INDEX) taps[unit] = f.tap;
+    part[unit] = f.v[0];
+    if (mode == MAX_INDEX) taps[unit] = f.tap[0];
   }
   __syncthreads();
   for (int unit = threadIdx.x; unit < n * rows * width; unit += THREADS) {
     int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * width, k = cuda_quotient(q, p.by_rows), oy = o0 + q - k * rows;
     int y0 = window_begin(p, 1, oy), down = window_size(p, 1, oy), across = window_size(p, 2, ox);
-    found<mode> f;
+    found<1, mode> f;
     for (int r = 0; r < down; r++) {
       int y = y0 + r * p.dilation[1], at = (k * lines + y - first) * width + ox;
       if ((unsigned)y >= (unsigned)p.in[1]) continue;
@@ -164,6 +147,7 @@ __device__ __forceinline__ void other_windows(const planes &p, const stored<dtyp
   }
 }
 
+/* The same at stride 1, SWEEP outputs a thread. */
 template <int dtype, int mode>
 __device__ __forceinline__ void wide_windows(const planes &p, const stored<dtype> *s, float *part, uint32_t plane0, int n, int o0, int rows,
                                              int first, int lines)
@@ -190,21 +174,22 @@ __device__ __forceinline__ void wide_windows(const planes &p, const stored<dtype
 #pragma unroll
     for (int r = 0; r < SWEEP; r++) {
       if (o + r >= rows) break;
-      found<mode> g;
-      g.v = f[r][0];
+      found<1, mode> g;
+      g.v[0] = f[r][0];
       put<dtype, mode>(p, plane0 + k, o0 + o + r, ox, g);
     }
   }
 }
 
-/* Planes of whole 16-byte words are left to others: here their lanes would meet in few banks. */
+/* One window that is all of a small plane; a thread reduces one. Planes of whole 16-byte words are left to others: here their lanes would
+ * meet in few banks. */
 template <int dtype, int mode>
 __device__ __forceinline__ void whole_windows(const planes &p, const stored<dtype> *s, uint32_t plane0, int n)
 {
   const int size = p.in[1] * p.in[2], k = threadIdx.x;
   if (k >= n) return;
   s += k * size;
-  found<mode> f[BATCH];
+  found<1, mode> f[BATCH];
 #pragma unroll 2
   for (int i = 0; i < size; i += BATCH)
 #pragma unroll
@@ -212,8 +197,8 @@ __device__ __forceinline__ void whole_windows(const planes &p, const stored<dtyp
       if (i + b >= size) break;
       f[b].take(edge_load<dtype>(s, i + b), 0);
     }
-  f[0].take(f[1].v, 0), f[2].take(f[3].v, 0), f[0].take(f[2].v, 0);
-  const float v = f[0].v;
+  f[0].take(f[1].v[0], 0), f[2].take(f[3].v[0], 0), f[0].take(f[2].v[0], 0);
+  const float v = f[0].v[0];
   edge_store<dtype>(p.y, plane0 + k, mode == AVERAGE ? mended<dtype>(p, plane0 + k, 0, 0, v / (float)size) : v);
 }
 
@@ -224,7 +209,6 @@ __global__ void __launch_bounds__(threads_of<SIZE>) pool_planes(const __grid_con
   constexpr int threads = threads_of<SIZE>;
   extern __shared__ uint4 stage[];
   typedef stored<dtype> T;
-  constexpr int E = 16 / sizeof(T);
   uint32_t group = p.bands == 1 ? blockIdx.x : cuda_quotient(blockIdx.x, p.by_bands), plane0 = group * p.per_block;
   int n = (int)min(p.per_block, p.count - plane0), o0 = 0, rows = p.out[1], first = 0, last = n * p.in[1];
   if (p.bands > 1) {                      /* then per_block is 1 */
@@ -234,19 +218,12 @@ __global__ void __launch_bounds__(threads_of<SIZE>) pool_planes(const __grid_con
     int begin = window_begin(p, 1, o0 + rows - 1), size = window_size(p, 1, o0 + rows - 1);
     last = max(first, min(begin + (size - 1) * p.dilation[1] + 1, p.in[1]));
   }
-  int64_t plane = (int64_t)plane0 * p.in[1] * p.in[2], from = plane + (int64_t)first * p.in[2], begin = from / E * E;
-  int vectors = (int)((plane + (int64_t)last * p.in[2] - begin + E - 1) / E);
-  const int whole = (int)min((int64_t)vectors, (p.total - begin) / E);
-  const uint4 *x = (const uint4 *)((const stored<dtype> *)p.x + begin);
-  for (int i = threadIdx.x; i < whole; i += threads) __pipeline_memcpy_async(&stage[i], &x[i], 16);
+  const int64_t plane = (int64_t)plane0 * p.in[1] * p.in[2], from = plane + (int64_t)first * p.in[2];
+  const int in_x = stage_in<sizeof(T), threads>((char *)stage, p.x, from, plane + (int64_t)last * p.in[2], p.total);
   __pipeline_commit();
-#pragma unroll 1
-  /* the tail of x that is no whole vector */
-  for (int64_t j = whole < vectors ? begin + (int64_t)whole * E + threadIdx.x : p.total; j < p.total; j += threads)
-    ((T *)stage)[j - begin] = ((const stored<dtype> *)p.x)[j];
   __pipeline_wait_prior(0);
   __syncthreads();
-  const stored<dtype> *s = (const stored<dtype> *)stage + (from - begin) - (int64_t)first * p.in[2];
+  const T *s = (const T *)stage + in_x - (int64_t)first * p.in[2];
   const int lines = p.bands > 1 ? last - first : p.in[1];
   if constexpr (SIZE == ALL) whole_windows<dtype, mode>(p, s, plane0, n);
   else if constexpr (SIZE == WIDE) wide_windows<dtype, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
@@ -259,9 +236,8 @@ __global__ void __launch_bounds__(threads_of<SIZE>) pool_planes(const __grid_con
 /* 10 SIZE + STEP if small_windows takes it, else 0. */
 static int small_window(const pool &p)
 {
-  const bool square = !p.adaptive && p.size[1] == p.size[2] && p.step[1] == p.step[2] && p.dilation[1] == 1 && p.dilation[2] == 1;
-  const int small = 10 * p.size[1] + p.step[1];
-  return square && (small == 32 || small == 31 || small == 22) ? small : 0;
+  const int small = p.adaptive ? 0 : square_of(&p) / 10;
+  return small == 32 || small == 31 || small == 22 ? small : 0;
 }
 /* Does whole_windows take it? */
 static bool whole_window(const pool &p)
@@ -331,8 +307,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.by_rows = cuda_divide_by(p.out[1]);
   p.by_strips = cuda_divide_by(qn_ceil_div(p.band, STRIP));
   p.by_across = cuda_divide_by(qn_ceil_div(p.out[2], (int64_t)SWEEP)), p.by_down = cuda_divide_by(qn_ceil_div(p.band, (int64_t)SWEEP));
-  double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
-  if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "x", "", "%s", "more");
+  const double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
   s.shared = (uint32_t)shared;
   s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) {
     return average ? choose_window<dtype(), AVERAGE>(p, wide, whole)
@@ -340,7 +315,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                    : choose_window<dtype(), MAX>(p, wide, whole);
   });
   const int threads = whole ? WHOLE : THREADS;
-  return pool_keep(&s, threads * (int64_t)blocks, threads, whole ? 3000 : 1500, out);
+  return pool_keep(&s, threads * blocks, threads, whole ? 3000 : 1500, out);
 }
 
 static const qn_engine row[] = { POOL_ROWS(planes, "planes", prepare) };

@@ -5,14 +5,11 @@
  *   average   y = sum of taps inside x / divisor, 0 where there is none
  *   norm      y = sqrt(sum of tap^2), lp pooling with p = 2
  *
- * strips: 2x2 or 3x3 windows, known at compile time: each row of x is reduced once to the V / STEP windows over it, and combined
- *   for the rows of outputs that the thread has.
- * tiles: windows that tile the plane, V 2^k columns wide: 2^k neighbouring lanes combine by shuffles. Windows may be deep; a
- *   thread has several of those that are one row.
+ * Rows of 2x2 or 3x3 windows are reduced once to the V / STEP windows over the vector; windows that tile the plane, V 2^k columns wide, by
+ * shuffles of 2^k neighbouring lanes.
  * Refused: odd widths, dilation, unequal adaptive windows; strips with indices. */
 #include "pool.cuh"
 
-enum { MAX, MAX_INDEX, AVERAGE, NORM };
 /* tiles: rows in flight; windows of a thread; rows of a deep window */
 enum { THREADS = 128, TILE_BATCH = 8, SEVERAL = 4, DEEP_MOST = 16 };
 
@@ -29,26 +26,9 @@ struct strips : pool {                    /* depth is folded away (in[0] is 1), 
 template <int mode> __device__ __forceinline__ float nothing() { return mode == MAX || mode == MAX_INDEX ? -INFINITY : 0.f; }
 /* Adds tap a to the reduction v. */
 template <int mode> __device__ __forceinline__ float taken(float v, float a) { return mode == MAX ? larger(v, a) : v + a; }
-template <int mode> __device__ __forceinline__ float seen(float a) { return mode == NORM ? a * a : a; }
+template <int mode> __device__ __forceinline__ float seen(float a) { return mode == SQUARES ? a * a : a; }
 
-template <int dtype, int V> struct bits {                 /* 4, 8 or 16 bytes */
-  static constexpr int words = V * bytes_of<dtype> / 4;
-  typedef several<uint32_t, words> all;
-  all w;
-
-  __device__ __forceinline__ void load(const void *x, int64_t at) { w = *(const all *)((const char *)x + at * bytes_of<dtype>); }
-  __device__ __forceinline__ void store(void *y, int64_t at) const { *(all *)((char *)y + at * bytes_of<dtype>) = w; }
-  __device__ __forceinline__ uint32_t raw(int i) const { return dtype == QN_F32 ? w.v[i % words] : w.v[i / 2 % words] >> i % 2 * 16; }
-  __device__ __forceinline__ float get(int i) const
-  {
-    return word_get<dtype>(w.v[i / per_word<dtype> % words], i % per_word<dtype>);
-  }
-  __device__ __forceinline__ void set(const float *v)
-  {
-#pragma unroll
-    for (int i = 0; i < words; i++) w.v[i] = word_of<dtype>(v + i * per_word<dtype>);
-  }
-};
+template <int dtype, int V> using packed = words<V * bytes_of<dtype> / 4>;       /* of 4, 8 or 16 bytes */
 
 /* ---- strips ---------------------------------------------------------------------------------------------------- */
 
@@ -60,7 +40,7 @@ template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct str
   static constexpr bool paired = mode == MAX && dtype != QN_F32;  /* 16-bit maxima are reduced two at a time, in their storage format */
   static constexpr int found = paired ? (outputs + 1) / 2 : outputs;
   typedef std::conditional_t<paired, uint32_t, float> join_type;
-  bits<dtype, V> middle;
+  packed<dtype, V> middle;
   uint32_t side[BEFORE + after + 1];      /* columns left and right of the vector */
 
   /* at: address of the vector; here: its row is inside x. */
@@ -68,11 +48,11 @@ template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct str
   {
     const uint32_t none = closed<dtype>(nothing<mode>());
 #pragma unroll
-    for (int i = 0; i < middle.words; i++) middle.w.v[i] = dtype == QN_F32 ? none : none << 16 | none;
+    for (int i = 0; i < V * bytes_of<dtype> / 4; i++) middle.v[i] = dtype == QN_F32 ? none : none << 16 | none;
 #pragma unroll
     for (int i = 0; i < BEFORE + after; i++) side[i] = none;
     if (!here) return;
-    middle.load(at, 0);
+    middle = *(const packed<dtype, V> *)at;
 #pragma unroll
     for (int i = 0; i < BEFORE + after; i++) {
       int c = i < BEFORE ? i - BEFORE : V + i - BEFORE;
@@ -82,10 +62,13 @@ template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct str
   /* The word that holds column c; above(): in its upper half. */
   __device__ __forceinline__ uint32_t word(int c) const
   {
-    return c < 0 ? side[c + BEFORE] : c >= V ? side[c - V + BEFORE] : middle.w.v[c * bytes_of<dtype> / 4];
+    return c < 0 ? side[c + BEFORE] : c >= V ? side[c - V + BEFORE] : middle.v[c * bytes_of<dtype> / 4];
   }
   static __device__ __forceinline__ bool above(int c) { return dtype != QN_F32 && c >= 0 && c < V && c % 2; }
-  __device__ __forceinline__ float get(int c) const { return seen<mode>(c < 0 || c >= V ? opened<dtype>(word(c)) : middle.get(c)); }
+  __device__ __forceinline__ float get(int c) const
+  {
+    return seen<mode>(c < 0 || c >= V ? opened<dtype>(word(c)) : element_of<dtype>(middle, c));
+  }
   __device__ __forceinline__ uint32_t pair(int a, int b) const
   {
     return __byte_perm(word(a), word(b), (above(a) ? 0x32 : 0x10) | (above(b) ? 0x7600 : 0x5400));
@@ -114,25 +97,6 @@ template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct str
 };
 template <int dtype, int mode> __device__ __forceinline__ uint32_t both(uint32_t a, uint32_t b) { return larger_pair<dtype>(a, b); }
 template <int dtype, int mode> __device__ __forceinline__ float both(float a, float b) { return taken<mode>(a, b); }
-
-/* The norm of a window whose sum of squares may over- or underflow: scaled, the slow path. */
-template <int dtype> __device__ __forceinline__ float norm_scaled(const strips &p, int64_t plane, int y0, int x0)
-{
-  float most = 0, sum = 0;
-  lp_unit unit;
-#pragma unroll 1
-  for (int pass = 0; pass < 2; pass++) {
-    for (int y = max(y0, 0); y < min(y0 + p.size[1], p.in[1]); y++)
-      for (int x = max(x0, 0); x < min(x0 + p.size[2], p.in[2]); x++) {
-        float t = fabsf(opened<dtype>(element<dtype>(p.x, plane + y * p.in[2] + x)));
-        if (pass) t = unit.of(t), sum += t * t;
-        else most = larger(most, t);
-      }
-    if (!(most > 0 && most < INFINITY)) return most;
-    unit = lp_unit(most);
-  }
-  return unit.back(sqrtf(sum));
-}
 
 template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE>
 __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ strips p)
@@ -166,11 +130,12 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
 #pragma unroll
   for (int r = 0; r < ROWS; r++) {
     if (o0 + r >= p.out[1]) break;
-    bits<dtype, (N > 1 ? N : 4 / bytes_of<dtype>)> b;
+    constexpr int many = N > 1 ? N : per_word<dtype>;
+    packed<dtype, many> b;
     bool plain = true;                    /* the sum of squares is in range */
     if constexpr (line::paired) {
 #pragma unroll
-      for (int n = 0; n < line::found; n++) b.w.v[n] = f[r][n];
+      for (int n = 0; n < line::found; n++) b.v[n] = f[r][n];
     } else {
       float v[N > 1 ? N : 2];
       int down = mode == AVERAGE ? taps_beside(p, 1, y0 + r * STEP, SIZE) : 0;
@@ -185,26 +150,29 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
       if (N == 1) v[1] = 0;
       if (mode == AVERAGE)
         pool_mend<dtype>(v, min((int)N, p.out[2] - ox), [&](int n) { return pool_far_mean(p, from, 0, o0 + r, ox + n); });
-      if (mode == NORM)
+      if (mode == SQUARES)
 #pragma unroll
         for (int n = 0; n < N; n++) plain &= v[n] > LP_LEAST && v[n] < INFINITY, v[n] = sqrtf(v[n]);
       if (N == 1) v[1] = v[0];
-      b.set(v);
+#pragma unroll
+      for (int i = 0; i < many / per_word<dtype>; i++) b.v[i] = word_of<dtype>(v + i * per_word<dtype>);
     }
     int64_t place = to + r * p.out[2];
-    if (N > 1 && p.whole) b.store(p.y, place);
+    if (N > 1 && p.whole) *(packed<dtype, many> *)((char *)p.y + place * bytes_of<dtype>) = b;
     else
 #pragma unroll
       for (int n = 0; n < N; n++)
-        if (ox + n < p.out[2]) element_put<dtype>(p.y, place + n, b.raw(n));
-    if (mode == NORM && !plain)
+        if (ox + n < p.out[2]) element_put<dtype>(p.y, place + n, b.v[n / per_word<dtype>] >> n % per_word<dtype> * 16);
+    if (mode == SQUARES && !plain)
 #pragma unroll 1
       for (int n = 0; n < N && ox + n < p.out[2]; n++)
-        element_put<dtype>(p.y, place + n, closed<dtype>(norm_scaled<dtype>(p, from, y0 + r * STEP, x0 - BEFORE + n * STEP)));
+        element_put<dtype>(p.y, place + n, closed<dtype>(lp_scaled(p, from, 0, o0 + r, ox + n)));
   }
 }
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
+
+/* Windows that tile the plane; they may be deep, and a thread has several of those that are one row. */
 
 /* Merges another maximum with its tap number: the first of equals, the first NaN. */
 __device__ __forceinline__ void join_taps(float &v, int &tap, float a, int other)
@@ -235,12 +203,14 @@ template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds
   }
 #pragma unroll 1
   for (int r = 0; r < lines; r += LINES) {
-    bits<dtype, V> b[TILES][LINES];
+    packed<dtype, V> b[TILES][LINES];
 #pragma unroll
     for (int t = 0; t < TILES; t++)
 #pragma unroll
       for (int i = 0; i < LINES; i++)
-        if (r + i < lines) b[t][i].load(at[t], (r + i + (int)cuda_quotient(r + i, p.by_high) * (p.in[1] - p.size[1])) * p.in[2]);
+        if (r + i < lines)
+          b[t][i] = load_words<V * bytes_of<dtype> / 4>(
+            at[t], (int64_t)((r + i + (int)cuda_quotient(r + i, p.by_high) * (p.in[1] - p.size[1])) * p.in[2]) * bytes_of<dtype>);
 #pragma unroll
     for (int t = 0; t < TILES; t++)
 #pragma unroll
@@ -248,7 +218,7 @@ template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds
         if (r + i < lines)
 #pragma unroll
           for (int j = 0; j < V; j++) {
-            float a = b[t][i].get(j);
+            float a = element_of<dtype>(b[t][i], j);
             if (mode != MAX_INDEX) f[t][j] = taken<mode>(f[t][j], a);
             else if (a > f[t][j] || (a != a && f[t][j] == f[t][j])) f[t][j] = a, row[t][j] = r + i;
           }
@@ -286,11 +256,10 @@ template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds
 
 template <int dtype, int mode, int V> static pool_kernel choose_window(const strips &p)
 {
-  bool square = p.size[1] == p.size[2] && p.step[1] == p.step[2];
-  int window = square ? 100 * p.size[1] + 10 * p.step[1] + p.before[2] : 0;
+  const int window = square_of(&p);
   if (window == 321) return (pool_kernel)pool_strips<dtype, mode, V, 3, 2, 1>;
   if (window == 220) return (pool_kernel)pool_strips<dtype, mode, V, 2, 2, 0>;
-  if constexpr (mode != NORM) {
+  if constexpr (mode != SQUARES) {
     if (window == 320) return (pool_kernel)pool_strips<dtype, mode, V, 3, 2, 0>;
     if (window == 311) return (pool_kernel)pool_strips<dtype, mode, V, 3, 1, 1>;
   }
@@ -306,7 +275,7 @@ template <int dtype, int V, int TILES> static pool_kernel choose_tiles(int mode)
 static bool takes_tiles(const pool &p, int V, int mode)
 {
   const int lanes = p.size[2] / V;
-  bool side_by_side = mode != NORM;
+  bool side_by_side = mode != SQUARES;
   for (int d = 0; d < 3; d++) side_by_side &= (p.step[d] == p.size[d] || p.out[d] == 1) && p.in[d] == p.out[d] * p.size[d] && !p.before[d];
   return side_by_side && p.size[2] % V == 0 && lanes <= 32 && !(lanes & (lanes - 1));
 }
@@ -328,7 +297,7 @@ template <int dtype> static pool_kernel choose(strips *p, int mode, bool many)
   if (V == wide)
     return mode == AVERAGE ? choose_window<dtype, AVERAGE, wide>(*p)
          : mode == MAX     ? choose_window<dtype, MAX, wide>(*p)
-                           : choose_window<dtype, NORM, wide>(*p);
+                           : choose_window<dtype, SQUARES, wide>(*p);
   return mode == AVERAGE ? choose_window<dtype, AVERAGE, 2>(*p) : mode == MAX ? choose_window<dtype, MAX, 2>(*p) : nullptr;
 }
 
@@ -348,7 +317,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int d = 0; d < 3; d++)
     if (p.size[d] > 1 && p.dilation[d] != 1) return qn_refuse(out, "dilation 1", "x", "1", "%d", p.dilation[d]);
   if (lp && p.p != 2) return qn_refuse(out, "norms, and no other powers", "p", "2", "%g", p.p);
-  const int mode = lp ? NORM : p.average ? AVERAGE : index ? MAX_INDEX : MAX;
+  const int mode = lp ? SQUARES : p.average ? AVERAGE : index ? MAX_INDEX : MAX;
   p.lines = p.size[0] * p.size[1];
   const int64_t elements = qn_elements(&r->value[s.of.x]);
   const bool many = elements * qn_kit_bytes(p.dtype) / 16 > 2048 * (int64_t)r->device->units;

@@ -75,13 +75,13 @@ __device__ __forceinline__ void spread(float (&g)[2][8], const tiles &t, uint32_
   } else {
 #pragma unroll
     for (int w = 0; w < WINDOWS; w++) {
-      int64_t at = t.how == AVERAGE
+      int64_t at = t.how == MEANS
                      ? 0
                      : element_load<int64_t>(t.indices, row_at(t.index_stride, n, c, oy) + (ox + w) * t.index_stride[4], t.index_dtype);
 #pragma unroll
       for (int k = 0; k < 4; k++) {
         int64_t here = t.index_dtype == QN_U8 ? k : (int64_t)(2 * oy + k / 2) * t.in[2] + 2 * (ox + w) + k % 2;
-        g[k / 2][2 * w + k % 2] = t.how == AVERAGE ? dy[w] / 4 : at == here ? dy[w] : 0;
+        g[k / 2][2 * w + k % 2] = t.how == MEANS ? dy[w] / 4 : at == here ? dy[w] : 0;
       }
     }
   }
@@ -186,7 +186,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_chain_follow(&st.chain, r, &dims);
   st.sums = closing_sum(r, &st.chain);
   const qn_value *to = &r->value[st.chain.out];
-  t->how = s.of.y >= 0 ? LP : t->average ? AVERAGE : x ? BY_X : BY_PLACE;
+  t->how = s.of.y >= 0 ? LP : t->average ? MEANS : x ? BY_X : BY_PLACE;
   t->across = (uint32_t)(t->out[2] / WINDOWS);
   t->plane = t->across * (uint32_t)t->out[1];
   t->channel = t->plane * t->n;

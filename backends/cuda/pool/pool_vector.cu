@@ -4,58 +4,14 @@
  *   average   y = sum of taps inside x / divisor; 0 if no tap is inside
  *   lp        y = (sum of |tap|^p)^(1/p); if the sum over- or underflows, once more with the taps scaled by a power of two
  *
- * pool_vector: any window. A thread takes V channels of one output (channels last), or one output element (any other layout),
- *   with 32-bit index arithmetic. Neighbouring threads are neighbours in memory; overlapping windows hit the caches.
- * pool_small, channels last: 3x3 windows, stride 1 or 2, and 2x2, stride 2. A thread walks down a column of windows and reduces each
- *   row of taps once. pool_powers: the same of lp, for stride 2 and p of 2 or 3.
- * pool_sweeps, channels last: large windows of stride 1, separably: rows are reduced into shared memory, then its columns into
- *   outputs.
+ * A thread takes V channels of an output (channels last), or one output of any other layout; neighbouring threads are neighbours in memory,
+ * so that overlapping windows hit the caches. With channels last, small windows are reduced row by row down a column of them, each row
+ * once, and large ones of stride 1 separably through shared memory.
  * Refused: lp powers above 64. */
 #include "pool.cuh"
 #include "kit/words.cuh"
 
-enum { MAX, MAX_INDEX, AVERAGE, SQUARES, CUBES, POWERS, THREADS = 128, BLOCK = 4096 };     /* from SQUARES on: lp, with p 2, 3, any */
-
-/* The reduction of a window's taps so far, for V channels; tap: -1 until one was seen; MAX_INDEX: the maximum's; most: lp: the largest. */
-template <int V, int mode> struct found {
-  float v[V], most[mode == POWERS ? V : 1];
-  int   tap[mode == MAX_INDEX ? V : 1];
-
-  __device__ __forceinline__ found()
-  {
-#pragma unroll
-    for (int i = 0; i < V; i++)
-      v[i] = mode >= AVERAGE ? 0.f : -INFINITY, most[mode == POWERS ? i : 0] = 0, tap[mode == MAX_INDEX ? i : 0] = -1;
-  }
-  __device__ __forceinline__ void take(const float (&a)[V], int at, float p = 0)
-  {
-    if constexpr (mode == POWERS) {
-      float t[V];
-#pragma unroll
-      for (int i = 0; i < V; i++) t[i] = fabsf(a[i]), most[i] = larger(most[i], t[i]);
-      lp_power(t, p);
-#pragma unroll
-      for (int i = 0; i < V; i++) v[i] += t[i];
-    } else
-#pragma unroll
-      for (int i = 0; i < V; i++)
-        if (mode == AVERAGE) v[i] += a[i];
-        else if (mode == MAX) v[i] = larger(v[i], a[i]);
-        else if (tap[i] < 0 || a[i] > v[i] || (a[i] != a[i] && v[i] == v[i])) v[i] = a[i], tap[i] = at;
-    if (mode != MAX_INDEX) tap[0] = at;
-  }
-  /* Appends the result of later taps, whose numbers begin at `from`. */
-  __device__ __forceinline__ void join(const found &b, int from)
-  {
-    if (mode == MAX_INDEX) {
-#pragma unroll
-      for (int i = 0; i < V; i++)
-        if (b.tap[i] >= 0 && (tap[i] < 0 || b.v[i] > v[i] || (b.v[i] != b.v[i] && v[i] == v[i]))) v[i] = b.v[i], tap[i] = from + b.tap[i];
-    } else if (b.tap[0] >= 0) {
-      take(b.v, 0);
-    }
-  }
-};
+enum { THREADS = 128, BLOCK = 4096 };     /* BLOCK: taps of a sum */
 
 template <class I, int V> __device__ __forceinline__ void indices_store(const int (&index)[V], void *base, int64_t at)
 {
@@ -65,42 +21,27 @@ template <class I, int V> __device__ __forceinline__ void indices_store(const in
   *(several<I, V> *)((I *)base + at) = all;
 }
 
-/* lp: one window of one channel, with the taps scaled by their maximum: the slow path. */
-static __device__ __noinline__ float scaled(const pool &p, const place &at, const window &w)
+/* lp: in 16-bit dtypes the error of exp2(log2(t) / 3), about 2^-18 for t in LP_LEAST..inf, does not show. */
+template <int mode, int whole> __device__ __forceinline__ float root_of(float t, float p)
 {
-  float most = 0, sum = 0;
-  lp_unit unit;
-#pragma unroll 1
-  for (int pass = 0; pass < 2; pass++) {
-    if (pass) unit = lp_unit(most);
-    pool_taps<1, 0>(p, at, w, 0, [&](const float (&v)[1], int) {
-      float t[1] = { fabsf(v[0]) };
-      if (!pass) {
-        most = larger(most, t[0]);
-        return;
-      }
-      t[0] = unit.of(t[0]);
-      lp_power(t, p.p);
-      sum += t[0];
-    });
-    if (!(most > 0 && most < INFINITY)) return most;
-  }
-  return unit.back(lp_root(sum, p.p));
+  return mode == POWERS ? lp_root(t, p) : mode == SQUARES ? sqrtf(t) : whole != QN_F32 ? exp2f(__log2f(t) * (1 / 3.f)) : cbrtf(t);
 }
 
-template <int V, int mode> __device__ __forceinline__ void norms(const pool &p, const place &at, const window &w, found<V, mode> &f)
+template <int V, int mode, int whole>
+__device__ __forceinline__ void norms(const pool &p, const place &at, int64_t plane, found<V, mode> &f)
 {
   bool plain = true;
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    plain &= f.most[i] == 0 || (f.v[i] > LP_LEAST && f.v[i] < INFINITY);
-    f.v[i] = f.most[i] == 0 ? 0 : lp_root(f.v[i], p.p);
+    const uint32_t bits = V == 4 ? f.any[i % 4] & 0x7fffffffu : f.any[i / 2 % 4] & 0x7fffu << i % 2 * 16;
+    const bool zero = mode == POWERS ? f.most[mode == POWERS ? i : 0] == 0 : bits == 0;
+    plain &= zero || (f.v[i] > LP_LEAST && f.v[i] < INFINITY);
+    f.v[i] = zero ? 0 : root_of<mode, whole>(f.v[i], p.p);
   }
   if (plain) return;
-  place one = at;
 #pragma unroll 1
-  for (int i = 0; i < V; i++, one.c++) {                  /* constant indices keep the norms in registers */
-    const float norm = scaled(p, one, w);
+  for (int i = 0; i < V; i++) {           /* constant indices keep the norms in registers */
+    const float norm = lp_scaled(p, plane + i * p.x_stride[1], at.o[0], at.o[1], at.o[2]);
 #pragma unroll
     for (int e = 0; e < V; e++) f.v[e] = e == i ? norm : f.v[e];
   }
@@ -110,15 +51,15 @@ template <int V, int mode> __device__ __forceinline__ void norms(const pool &p, 
 template <int V, int mode, int whole>
 __device__ __forceinline__ void put(const pool &p, const place &at, const window &w, float share, found<V, mode> &f)
 {
+  const int64_t plane = at.n * p.x_stride[0] + at.c * p.x_stride[1];
   if (mode == AVERAGE) {
 #pragma unroll
     for (int i = 0; i < V; i++) f.v[i] *= share;
-    const int64_t plane = at.n * p.x_stride[0] + at.c * p.x_stride[1];
     pool_mend<whole ? whole : QN_F32>(f.v, V, [&](int i) {
       return pool_far_mean(p, plane + i * p.x_stride[1], at.o[0], at.o[1], at.o[2]);
     });
   }
-  if constexpr (mode == POWERS) norms(p, at, w, f);
+  if constexpr (mode >= SQUARES) norms<V, mode, whole>(p, at, plane, f);
   int64_t to = at.n * p.y_stride[0] + at.c * p.y_stride[1] + at.o[0] * p.y_stride[2] + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
   if (whole) vector_store_whole<whole ? whole : QN_F32>(f.v, p.y, to);
   else element_store(p.y, to, dtype3(p.dtype), f.v[0]);
@@ -181,17 +122,19 @@ template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS,
 /* ---- small windows, channels last ----------------------------------------------------------------------------- */
 
 /* Square windows of SIZE with stride STEP in the last two dims: a thread walks down a column of windows and reduces the taps of
- * a row once for all windows that share it. The loads of BATCH rows are in flight at once. */
-enum { BATCH = 2 };
+ * a row once for all windows that share it. The loads of BATCH rows are in flight at once; of lp while the rows before are reduced, which
+ * takes long. */
+enum { BATCH = 2, POWER_BLOCKS = 4 };     /* POWER_BLOCKS: resident on an SM */
 
 /* Blocks per SM of averages with stride 1; bands are sized so that no more are launched, if possible. */
 constexpr int small_resident(uint32_t dtype) { return dtype == QN_F32 ? 7 : 5; }
 
 template <int mode, int whole, int SIZE, int STEP>
-__global__ void __launch_bounds__(THREADS, STEP == 1 && mode == AVERAGE ? small_resident(whole) : 0)
+__global__ void __launch_bounds__(THREADS, mode >= SQUARES ? POWER_BLOCKS : STEP == 1 && mode == AVERAGE ? small_resident(whole) : 0)
 pool_small(const __grid_constant__ pool p)
 {
   constexpr int V = vector_per_16<whole>, KEPT = SIZE - STEP, ROWS = BATCH / STEP;
+  constexpr bool powers = mode >= SQUARES;
   uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
   if (unit >= p.units) return;
   place at = place_of<V>(p, unit);
@@ -200,18 +143,21 @@ pool_small(const __grid_constant__ pool p)
   int64_t base = at.n * p.x_stride[0] + at.c + x0 * p.x_stride[4];
   auto load = [&](uint4 (&q)[SIZE], int line) {
 #pragma unroll
-    for (int c = 0; c < SIZE; c++)
+    for (int c = 0; c < SIZE; c++) {
+      if (powers) q[c] = make_uint4(0, 0, 0, 0);
       if ((unsigned)line < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2])
         q[c] = *vector_place<whole>(p.x, base + line * p.x_stride[3] + c * p.x_stride[4]);
+    }
   };
   auto join = [&](const uint4 (&q)[SIZE], int line) {
     found<V, mode> f;
 #pragma unroll
     for (int c = 0; c < SIZE; c++)
-      if ((unsigned)line < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2]) {
+      if (powers || ((unsigned)line < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2])) {
         float v[V];
         vector_open<whole>(v, 0, q[c]);
         f.take(v, c);
+        f.any[0] |= q[c].x, f.any[1] |= q[c].y, f.any[2] |= q[c].z, f.any[3] |= q[c].w;
       }
     return f;
   };
@@ -223,13 +169,18 @@ pool_small(const __grid_constant__ pool p)
     load(q, y + i);
     line[i] = join(q, y + i);
   }
+  uint4 q[BATCH][SIZE];
+  const auto load_batch = [&](int first) {
+#pragma unroll
+    for (int i = 0; i < BATCH; i++) load(q[i], first + i);
+  };
+  if (powers) load_batch(y + KEPT);
 #pragma unroll 1
   for (; at.o[1] < end; y += BATCH) {
-    uint4 q[BATCH][SIZE];
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) load(q[i], y + KEPT + i);
+    if (!powers) load_batch(y + KEPT);
 #pragma unroll
     for (int i = 0; i < BATCH; i++) line[KEPT + i] = join(q[i], y + KEPT + i);
+    if (powers && at.o[1] + ROWS < end) load_batch(y + BATCH + KEPT);
 #pragma unroll
     for (int k = 0; k < ROWS; k++, at.o[1]++) {
       if (at.o[1] >= end) break;
@@ -244,97 +195,6 @@ pool_small(const __grid_constant__ pool p)
   }
 }
 
-/* ---- lp of small windows, channels last ------------------------------------------------------------------------- */
-
-enum { POWER_BLOCKS = 4 };                /* resident on an SM */
-
-/* For t in LP_LEAST..inf. In 16-bit dtypes the error of exp2(log2(t) / 3), about 2^-18, does not show. */
-template <int whole, int mode> __device__ __forceinline__ float root_of(float t)
-{
-  return mode == SQUARES ? sqrtf(t) : whole != QN_F32 ? exp2f(__log2f(t) * (1 / 3.f)) : cbrtf(t);
-}
-
-/* SIZE x SIZE windows of stride STEP: a thread walks down a column of windows and keeps the row sums that the next window shares.
- * The rows of the next window are in flight while those of one are summed. */
-template <int whole, int mode, int SIZE, int STEP>
-__global__ void __launch_bounds__(THREADS, POWER_BLOCKS) pool_powers(const __grid_constant__ pool p)
-{
-  constexpr int V = vector_per_16<whole>, KEPT = SIZE - STEP;
-  const uint32_t unit = blockIdx.x * THREADS + threadIdx.x;
-  if (unit >= p.units) return;
-  place at = place_of<V>(p, unit);
-  at.o[1] *= p.band;
-  const int end = min(at.o[1] + p.band, p.out[1]), x0 = at.o[2] * STEP - p.before[2];
-  int y = at.o[1] * STEP - p.before[1];
-  const int64_t base = at.n * p.x_stride[0] + at.c + x0 * p.x_stride[4];
-  int64_t to = at.n * p.y_stride[0] + at.c + at.o[1] * p.y_stride[3] + at.o[2] * p.y_stride[4];
-  struct line { float sum[V]; uint4 any; };               /* any: the taps OR-ed together; 0 but for signs if all taps are 0 */
-  const auto load = [&](uint4 (&q)[SIZE], int row) {
-#pragma unroll
-    for (int c = 0; c < SIZE; c++) {
-      q[c] = make_uint4(0, 0, 0, 0);
-      if ((unsigned)row < (unsigned)p.in[1] && (unsigned)(x0 + c) < (unsigned)p.in[2])
-        q[c] = *vector_place<whole>(p.x, base + row * p.x_stride[3] + c * p.x_stride[4]);
-    }
-  };
-  const auto join = [&](const uint4 (&q)[SIZE]) {
-    line l = {};
-#pragma unroll
-    for (int c = 0; c < SIZE; c++) {
-      float v[V];
-      vector_open<whole>(v, 0, q[c]);
-      l.any.x |= q[c].x, l.any.y |= q[c].y, l.any.z |= q[c].z, l.any.w |= q[c].w;
-#pragma unroll
-      for (int i = 0; i < V; i++) l.sum[i] += mode == SQUARES ? v[i] * v[i] : v[i] * v[i] * fabsf(v[i]);
-    }
-    return l;
-  };
-  line kept[KEPT ? KEPT : 1];
-#pragma unroll
-  for (int r = 0; r < KEPT; r++) {
-    uint4 q[SIZE];
-    load(q, y + r);
-    kept[r] = join(q);
-  }
-  uint4 q[STEP][SIZE];
-#pragma unroll
-  for (int r = 0; r < STEP; r++) load(q[r], y + KEPT + r);
-#pragma unroll 1
-  for (; at.o[1] < end; at.o[1]++, y += STEP, to += p.y_stride[3]) {
-    line all[SIZE];
-#pragma unroll
-    for (int r = 0; r < SIZE; r++) all[r] = r < KEPT ? kept[r < KEPT ? r : 0] : join(q[r < KEPT ? 0 : r - KEPT]);
-    if (at.o[1] + 1 < end)
-#pragma unroll
-      for (int r = 0; r < STEP; r++) load(q[r], y + STEP + KEPT + r);
-    float sum[V];
-    uint32_t any[4] = {};
-    bool plain = true;
-#pragma unroll
-    for (int r = 0; r < SIZE; r++) any[0] |= all[r].any.x, any[1] |= all[r].any.y, any[2] |= all[r].any.z, any[3] |= all[r].any.w;
-#pragma unroll
-    for (int i = 0; i < V; i++) {
-      sum[i] = all[0].sum[i];
-#pragma unroll
-      for (int r = 1; r < SIZE; r++) sum[i] += all[r].sum[i];
-      const uint32_t bits = V == 4 ? any[i % 4] & 0x7fffffffu : any[i / 2 % 4] & 0x7fffu << i % 2 * 16;
-      plain &= bits == 0 || (sum[i] > LP_LEAST && sum[i] < INFINITY);
-      sum[i] = bits == 0 ? 0 : root_of<whole, mode>(sum[i]);
-    }
-#pragma unroll
-    for (int r = 0; r < KEPT; r++) kept[r] = all[STEP + r];
-    vector_store_whole<whole>(sum, p.y, to);
-    if (plain) continue;
-    place one = at;
-    const window w = window_of(p, at.o);
-#pragma unroll 1
-    for (int i = 0; i < V; i++, one.c++) {
-      float v[1] = { scaled(p, one, w) };
-      vector_store(v, p.y, p.dtype, to + i, 1, 1);
-    }
-  }
-}
-
 /* ---- large windows of stride 1, channels last -------------------------------------------------------------------- */
 
 /* A block has a band of rows of y for a few vectors of channels. It reduces each row of x along the row for every column of y,
@@ -345,27 +205,12 @@ enum { LARGE_THREADS = 256, LARGE_MEMORY = 40 << 10 };
 
 __host__ __device__ constexpr bool sweeps_words(int mode, uint32_t whole) { return mode == MAX && whole != QN_F32; }
 
-template <class T, int N> struct alignas(16) partial {
-  T v[N];
-
-  __device__ __forceinline__ partial(const T (&from)[N])
-  {
-#pragma unroll
-    for (int i = 0; i < N; i++) v[i] = from[i];
-  }
-  __device__ __forceinline__ void open(T (&to)[N]) const
-  {
-#pragma unroll
-    for (int i = 0; i < N; i++) to[i] = v[i];
-  }
-};
-
 template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) pool_sweeps(const __grid_constant__ pool p)
 {
   constexpr bool words = sweeps_words(mode, whole);
   constexpr int V = vector_per_16<whole>, N = words ? 4 : V;
   typedef typename std::conditional<words, uint32_t, float>::type number;
-  typedef partial<number, N> item;
+  typedef several<number, N> item;
   extern __shared__ float4 lines[];
   item *const line = (item *)lines;
   number none;
@@ -393,8 +238,12 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
       else vector_open<whole>(v, 0, w);
     }, join);
 #pragma unroll
-    for (int j = 0; j < SWEEP; j++)
-      if (ox + j < width) line[(row * width + ox + j) * K + k] = item(f[j]);
+    for (int j = 0; j < SWEEP; j++) {
+      item part;
+#pragma unroll
+      for (int e = 0; e < N; e++) part.v[e] = f[j][e];
+      if (ox + j < width) line[(row * width + ox + j) * K + k] = part;
+    }
   }
   __syncthreads();
   for (int i = threadIdx.x; i < down * width * K; i += blockDim.x) {
@@ -403,7 +252,11 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
               y0 = top + o - p.before[1];
     if ((int)k >= many) continue;
     number f[SWEEP][N];
-    sweep(f, y0, p.size[1], end, none, [&](number (&v)[N], int y) { line[((y - first) * width + (int)ox) * K + k].open(v); }, join);
+    sweep(f, y0, p.size[1], end, none, [&](number (&v)[N], int y) {
+      const item part = line[((y - first) * width + (int)ox) * K + k];
+#pragma unroll
+      for (int e = 0; e < N; e++) v[e] = part.v[e];
+    }, join);
     const int beside = mode == AVERAGE ? taps_beside(p, 2, (int)ox - p.before[2], p.size[2]) : 0;
     int64_t to = n * p.y_stride[0] + (chunk * p.splits + k) * V + (top + o) * p.y_stride[3] + (int)ox * p.y_stride[4];
 #pragma unroll
@@ -445,7 +298,7 @@ static int64_t large_choose(pool *p, int64_t bytes, int64_t units)
   return best;
 }
 
-/* Rows of outputs a thread of pool_powers has, so that the blocks make whole waves; across: threads beside one another. */
+/* Rows of outputs a thread of pool_small has for lp, so that the blocks make whole waves; across: threads beside one another. */
 static int32_t powers_band(const pool &p, int64_t across, int64_t processors)
 {
   double least = INFINITY;
@@ -470,7 +323,7 @@ template <int whole, int SIZE, int STEP> static pool_kernel small_of(int mode)
 {
   if constexpr (STEP == 2)
     if (mode >= SQUARES)
-      return mode == SQUARES ? (pool_kernel)pool_powers<whole, SQUARES, SIZE, STEP> : (pool_kernel)pool_powers<whole, CUBES, SIZE, STEP>;
+      return mode == SQUARES ? (pool_kernel)pool_small<SQUARES, whole, SIZE, STEP> : (pool_kernel)pool_small<CUBES, whole, SIZE, STEP>;
   return mode == AVERAGE     ? (pool_kernel)pool_small<AVERAGE, whole, SIZE, STEP>
          : mode == MAX_INDEX ? (pool_kernel)pool_small<MAX_INDEX, whole, SIZE, STEP>
                              : (pool_kernel)pool_small<MAX, whole, SIZE, STEP>;
@@ -499,14 +352,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   uint32_t whole;
   const int64_t *strides[] = { p.x_stride, p.y_stride };
   const int v = pool_channels(&p, strides, 2, x->align < y->align ? x->align : y->align, &whole);
-  if (!pool_units(&p, v, p.out)) return qn_refuse(out, "fewer than 2^31 units", "y", "", "%s", "more");
+  if (pool_units(&p, v, p.out) > INT32_MAX) return qn_refuse(out, "fewer than 2^31 units", "y", "", "%s", "more");
   p.whole_indices = indices && indices->align >= 16 && p.index_stride[1] == 1 && pool_steps(p.index_stride, v);
 
   /* small windows: columns, cut into enough bands to fill the device with threads */
   const bool plane = p.size[0] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0;
-  int small = 10 * p.size[1] + p.step[1];
-  if (!whole || !plane || p.adaptive || p.size[1] != p.size[2] || p.step[1] != p.step[2] || p.dilation[1] != 1 || p.dilation[2] != 1 ||
-      (small != 32 && small != 31 && small != 22) || (lp && (small == 31 || (p.p != 2 && p.p != 3))))
+  int small = square_of(&p) / 10;
+  if (!whole || !plane || p.adaptive || (small != 32 && small != 31 && small != 22) || (lp && (small == 31 || (p.p != 2 && p.p != 3))))
     small = 0;
   if (small) {
     if (lp) mode = p.p == 2 ? SQUARES : CUBES;

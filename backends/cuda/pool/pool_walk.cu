@@ -4,17 +4,10 @@
  *   max        y = the largest tap inside x; NaN wins, then the first of equals; indices: its tap or position
  *   backward   dx[x] = the sum of dy over the windows whose maximum came from x: by index, or recomputed from x
  *
- * A lane owns 4 columns of x and the windows that begin there, and walks down a band of rows with both in registers. Neighbouring x,
- * and sums for neighbouring columns, are exchanged by shuffles.
- * maxima: the maximum of each row of a window is found once and shared by the windows that overlap it.
- * by index: a window's tap becomes one bit of a word, and each of its sums is a predicated add on that bit: the compiler turns many
- *   bits into predicates at once, and sums stay in registers without indexing.
- * from x: separable: a window first passes its dy to the first of its three rows that holds the maximum; then each row's 3-wide
- *   segment, shared by all windows at that column, passes what it received to the first of its maximal places. Places outside x
- *   repeat their neighbour inside; what they receive is added to that neighbour.
+ * A lane owns 4 columns of x and the windows that begin there, and walks down a band of rows with both in registers and the next rows'
+ * loads in flight. Neighbouring x, and sums for neighbouring columns, are exchanged by shuffles.
  * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, 1-D windows of 3 with stride 2, or
  * (positions) 5x5 with stride 1. */
-#include <cuda_pipeline_primitives.h>
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
 
@@ -67,12 +60,6 @@ __device__ __forceinline__ lane lane_of(const walk &p, int rows, uint32_t warp)
 
 /* ---- columns of a row ------------------------------------------------------------------------------------------- */
 
-template <int N> using words = several<uint32_t, N>;
-template <int N> __device__ __forceinline__ words<N> load_words(const char *at, int64_t offset) { return *(const words<N> *)(at + offset); }
-template <int dtype, int N> __device__ __forceinline__ float element_of(const words<N> &q, int i)
-{
-  return word_get<dtype>(q.v[i / per_word<dtype> % N], i % per_word<dtype>);
-}
 template <int dtype> __device__ __forceinline__ void store(void *base, int at, const float *v)
 {
   if (dtype == QN_F32) *(float4 *)((float *)base + at) = make_float4(v[0], v[1], v[2], v[3]);
@@ -86,9 +73,10 @@ enum { RESIDENT = 24, MOST_STAGED = 26000, LEAST_STAGED = 8 };
 
 /* ---- the gradient by index ---------------------------------------------------------------------------------------- */
 
-/* AHEAD: rows of windows whose loads are in flight. */
+/* A window's tap becomes one bit of a word, and each of its sums is a predicated add on that bit: the compiler turns many bits into
+ * predicates at once, and sums stay in registers without indexing. AHEAD: rows of windows whose loads are in flight. */
 template <int dtype, int how, class of, int AHEAD>
-__global__ void __launch_bounds__(THREADS) pool_indexed(const __grid_constant__ walk p)
+__global__ void __launch_bounds__(THREADS, of::HIGH == 1 ? 16 : 0) pool_indexed(const __grid_constant__ walk p)
 {
   constexpr int HIGH = of::HIGH, DOWN = of::DOWN, ABOVE = of::ABOVE, WIDE = of::WIDE, STEP = of::STEP, BEFORE = of::BEFORE,
                 RIGHT = of::RIGHT, KEPT = of::KEPT;
@@ -121,63 +109,56 @@ __global__ void __launch_bounds__(THREADS) pool_indexed(const __grid_constant__ 
   };
 
   float sum[HIGH][PLACES] = {};
-  line ahead[AHEAD];
+  look_ahead<line, AHEAD>(oy_begin, oy_end, load, [&](int oy, int, const line &l, auto next) {
+    const int y0 = oy * DOWN - ABOVE;
 #pragma unroll
-  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
-#pragma unroll 1
-  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += AHEAD)
-#pragma unroll
-    for (int a = 0; a < AHEAD; a++) {
-      const int oy = oy0 + a, y0 = oy * DOWN - ABOVE;
-      if (AHEAD > 1 && oy >= oy_end) break;
-      const line &l = ahead[a];
-#pragma unroll
-      for (int w = 0; w < WINDOWS; w++) {
-        const float v = oy < high ? element_of<dtype>(l.dy, w) : 0;
-        uint32_t bits = 0;
-        if constexpr (how == BY_TAP) {
-          const uint32_t tap = *l.index.v >> 8 * w & 255;
-          if (tap < HIGH * WIDE) bits = 1u << tap;
-        } else {
-          const int place = p.index_dtype == QN_I64
-                              ? place_among((int64_t)((uint64_t)l.index.v[2 * w + 1] << 32 | l.index.v[2 * w]))
-                              : (int)l.index.v[w];
-          uint32_t c, r = cuda_quotient((uint32_t)max(place, 0), p.by_width, &c) - (z * height + y0);
-          c -= at.column * C + w * STEP - BEFORE;
-          if (place >= 0 && r < HIGH && c < WIDE) bits = 1u << (r * WIDE + c);
-        }
-#pragma unroll
-        for (int r = 0; r < HIGH; r++)
-#pragma unroll
-          for (int c = 0; c < WIDE; c++) add_at_bit(sum[r][w * STEP + c], bits, r * WIDE + c, v);
-      }
-      load(ahead[a], min(oy + AHEAD, oy_end - 1));
-#pragma unroll
-      for (int r = 0; r < DOWN; r++) {    /* rows that no later window covers are complete */
-        const int y = y0 + r;
-#pragma unroll
-        for (int i = 0; i < BEFORE; i++) {
-          const float there = __shfl_down_sync(~0u, sum[r][i], 1);
-          if (at.right) sum[r][C + i] += there;
-        }
-#pragma unroll
-        for (int i = 0; i < RIGHT; i++) {
-          const float there = __shfl_up_sync(~0u, sum[r][BEFORE + C + i], 1);
-          if (at.left) sum[r][BEFORE + i] += there;
-        }
-        if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum[r] + BEFORE);
+    for (int w = 0; w < WINDOWS; w++) {
+      const float v = oy < high ? element_of<dtype>(l.dy, w) : 0;
+      uint32_t bits = 0;
+      if constexpr (how == BY_TAP) {
+        const uint32_t tap = *l.index.v >> 8 * w & 255;
+        if (tap < HIGH * WIDE) bits = 1u << tap;
+      } else {
+        const int place = p.index_dtype == QN_I64
+                            ? place_among((int64_t)((uint64_t)l.index.v[2 * w + 1] << 32 | l.index.v[2 * w]))
+                            : (int)l.index.v[w];
+        uint32_t c, r = cuda_quotient((uint32_t)max(place, 0), p.by_width, &c) - (z * height + y0);
+        c -= at.column * C + w * STEP - BEFORE;
+        if (place >= 0 && r < HIGH && c < WIDE) bits = 1u << (r * WIDE + c);
       }
 #pragma unroll
       for (int r = 0; r < HIGH; r++)
 #pragma unroll
-        for (int i = 0; i < PLACES; i++) sum[r][i] = r < KEPT ? sum[r < KEPT ? r + DOWN : r][i] : 0;
+        for (int c = 0; c < WIDE; c++) add_at_bit(sum[r][w * STEP + c], bits, r * WIDE + c, v);
     }
+    next();
+#pragma unroll
+    for (int r = 0; r < DOWN; r++) {      /* rows that no later window covers are complete */
+      const int y = y0 + r;
+#pragma unroll
+      for (int i = 0; i < BEFORE; i++) {
+        const float there = __shfl_down_sync(~0u, sum[r][i], 1);
+        if (at.right) sum[r][C + i] += there;
+      }
+#pragma unroll
+      for (int i = 0; i < RIGHT; i++) {
+        const float there = __shfl_up_sync(~0u, sum[r][BEFORE + C + i], 1);
+        if (at.left) sum[r][BEFORE + i] += there;
+      }
+      if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum[r] + BEFORE);
+    }
+#pragma unroll
+    for (int r = 0; r < HIGH; r++)
+#pragma unroll
+      for (int i = 0; i < PLACES; i++) sum[r][i] = r < KEPT ? sum[r < KEPT ? r + DOWN : r][i] : 0;
+  });
 }
 
 /* ---- maxima and their indices ------------------------------------------------------------------------------------ */
 
-/* The largest element of a row of a window, as an ordered integer, and (bits) a bit for its column. 16-bit dtypes hold both in
- * `order`: the low half is a bit number that is larger for earlier elements, so of equals the first wins. */
+/* The largest element of a row of a window, found once for all windows that share it, as an ordered integer, and (bits) a bit for its
+ * column. 16-bit dtypes hold both in `order`: the low half is a bit number that is larger for earlier elements, so of equals the first
+ * wins. */
 template <bool halves> struct peak { uint32_t order, bits; };
 
 /* The peaks of a row of x for each of a lane's windows; inside: is the row in x? */
@@ -246,53 +227,43 @@ __global__ void __launch_bounds__(THREADS) pool_indexed_max(const __grid_constan
   };
 #pragma unroll
   for (int r = 0; r < KEPT; r++) open_x(most[DOWN + r], load_x(at.top * DOWN - ABOVE + r), at.top * DOWN - ABOVE + r);
-  line ahead[AHEAD];
+  look_ahead<line, AHEAD>(at.top, at.end, load, [&](int oy, int, const line &l, auto next) {
+    const int y0 = oy * DOWN - ABOVE;
 #pragma unroll
-  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(at.top + a, at.end - 1));
-#pragma unroll 1
-  for (int oy0 = at.top; oy0 < at.end; oy0 += AHEAD)
+    for (int r = 0; r < KEPT; r++)
 #pragma unroll
-    for (int a = 0; a < AHEAD; a++) {
-      const int oy = oy0 + a, y0 = oy * DOWN - ABOVE;
-      if (AHEAD > 1 && oy >= at.end) break;
+      for (int w = 0; w < WINDOWS; w++) most[r][w] = most[r + DOWN][w];
 #pragma unroll
-      for (int r = 0; r < KEPT; r++)
+    for (int r = 0; r < DOWN; r++) open_x(most[KEPT + r], l.x[r], y0 + KEPT + r);
+    next();
+    words<WINDOWS / E> y = {};
+    several<index, WINDOWS> indices;
 #pragma unroll
-        for (int w = 0; w < WINDOWS; w++) most[r][w] = most[r + DOWN][w];
-#pragma unroll
-      for (int r = 0; r < DOWN; r++) open_x(most[KEPT + r], ahead[a].x[r], y0 + KEPT + r);
-      load(ahead[a], min(oy + AHEAD, at.end - 1));
-      words<WINDOWS / E> y = {};
-      several<index, WINDOWS> indices;
-#pragma unroll
-      for (int w = 0; w < WINDOWS; w++) {
-        uint32_t bits;
-        const uint32_t largest = largest_of_window<dtype, of>(most, w, &bits), order = E == 1 ? largest : largest >> 16,
-                       sign = E == 1 ? 0x80000000u : 0x8000u;
-        y.v[w / E] |= (order & sign ? order ^ sign : order ^ (sign * 2 - 1)) << (E == 2 ? w % 2 * 16 : 0);
-        const int bit = __ffs(bits) - 1, r = E == 1 ? bit >> 3 : HIGH - 1 - (bit >> 3),
-                  c = E == 1 ? bit & 7 : 7 - (bit & 7) - w * of::STEP;
-        indices.v[w] = (index)(sizeof(index) == 1
-                                 ? r * of::WIDE + c
-                                 : ((int)z * height + y0 + r) * width + (int)at.column * C + w * of::STEP - of::BEFORE + c);
-      }
-      if (at.owns) {
-        const int64_t to = in_y + oy * wide;
-        *(words<WINDOWS / E> *)((char *)p.y + to * bytes) = y;
-        *(several<index, WINDOWS> *)((index *)p.indices + to) = indices;
-      }
+    for (int w = 0; w < WINDOWS; w++) {
+      uint32_t bits;
+      const uint32_t largest = largest_of_window<dtype, of>(most, w, &bits), order = E == 1 ? largest : largest >> 16,
+                     sign = E == 1 ? 0x80000000u : 0x8000u;
+      y.v[w / E] |= (order & sign ? order ^ sign : order ^ (sign * 2 - 1)) << (E == 2 ? w % 2 * 16 : 0);
+      const int bit = __ffs(bits) - 1, r = E == 1 ? bit >> 3 : HIGH - 1 - (bit >> 3),
+                c = E == 1 ? bit & 7 : 7 - (bit & 7) - w * of::STEP;
+      indices.v[w] = (index)(sizeof(index) == 1
+                               ? r * of::WIDE + c
+                               : ((int)z * height + y0 + r) * width + (int)at.column * C + w * of::STEP - of::BEFORE + c);
     }
+    if (at.owns) {
+      const int64_t to = in_y + oy * wide;
+      *(words<WINDOWS / E> *)((char *)p.y + to * bytes) = y;
+      *(several<index, WINDOWS> *)((index *)p.indices + to) = indices;
+    }
+  });
 }
 
 /* ---- the gradient from x ----------------------------------------------------------------------------------------- */
 
-/* AHEAD: rows of windows prefetched; three, so that the rows rotate through the same registers */
+/* Separable: a window first passes its dy to the first of its three rows that holds the maximum; then each row's 3-wide segment, shared by
+ * all windows at that column, passes what it received to the first of its maximal places. Places outside x repeat their neighbour inside;
+ * what they receive is added to that neighbour. AHEAD: rows of windows in flight; three, so that they rotate through the same registers. */
 enum { SIZE = 3, AHEAD = 3 };
-
-__device__ __forceinline__ void copy_in(char *to, const char *from, int bytes)
-{
-  for (int i = threadIdx.x; i < bytes / 16; i += 32) __pipeline_memcpy_async(to + i * 16, from + i * 16, 16);
-}
 
 /* add_to_first() to one sum and two unset ones, as one chain of predicates: an eighth faster at stride 2. */
 __device__ __forceinline__ void set_to_first(float &a, float &b, float &c, uint32_t x, uint32_t y, uint32_t largest, float v)
@@ -331,8 +302,8 @@ __global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid
   const int64_t run_at = (int64_t)first_plane * plane;
   if constexpr (staged) {
     char *const kept = (char *)stage, *const beside = kept + p.per_warp * plane;
-    copy_in(kept, (const char *)p.x + run_at, run);
-    copy_in(beside, (const char *)p.dy + run_at, run);
+    stage_in<1, 32>(kept, p.x, run_at, run_at + run, run_at + run);
+    stage_in<1, 32>(beside, p.dy, run_at, run_at + run, run_at + run);
     __pipeline_commit();
     const int own = (at.here ? (int)(at.plane - first_plane) * plane : 0) + at.column * C * bytes;
     x = dx = kept + own, dy = beside + own;
@@ -375,43 +346,36 @@ __global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid
     for (int w = 0; w < WINDOWS; w++) received[r][w] = 0;
   }
 
-  line ahead[AHEAD];
+  look_ahead<line, AHEAD>(oy_begin, oy_end, load, [&](int oy, int turn, const line &l, auto next) {
+    const int y0 = oy * STEP - 1, first = turn * STEP % SIZE, second = (first + 1) % SIZE, third = (first + 2) % SIZE;
 #pragma unroll
-  for (int a = 0; a < AHEAD; a++) load(ahead[a], min(oy_begin + a, oy_end - 1));
-#pragma unroll 1
-  for (int oy0 = oy_begin; oy0 < oy_end; oy0 += AHEAD)
+    for (int r = 0; r < STEP; r++) open_x((first + KEPT + r) % SIZE, l.x[r]);
 #pragma unroll
-    for (int a = 0; a < AHEAD; a++) {
-      const int oy = oy0 + a, y0 = oy * STEP - 1, first = a * STEP % SIZE, second = (first + 1) % SIZE, third = (first + 2) % SIZE;
-      if (oy >= oy_end) break;
-#pragma unroll
-      for (int r = 0; r < STEP; r++) open_x((first + KEPT + r) % SIZE, ahead[a].x[r]);
-#pragma unroll
-      for (int w = 0; w < WINDOWS; w++) {
-        const float v = oy < high ? element_of<dtype>(ahead[a].dy, w) : 0;
-        add_to(received[first][w], received[second][w], received[third][w], most[first][w], most[second][w],
-                larger(larger(most[first][w], most[second][w]), most[third][w]), v);
-        if (y0 < 0) received[second][w] += received[first][w];
-      }
-      load(ahead[a], min(oy + AHEAD, oy_end - 1));
-#pragma unroll
-      for (int r = 0; r < STEP; r++) {    /* rows that no later window covers are complete */
-        const int k = (first + r) % SIZE, y = y0 + r;
-        float sum[PLACES] = {};
-#pragma unroll
-        for (int w = 0; w < WINDOWS; w++)
-          add_to(sum[w * STEP], sum[w * STEP + 1], sum[w * STEP + 2], number[k][w * STEP], number[k][w * STEP + 1], most[k][w],
-                  received[k][w]);
-        const float right = __shfl_down_sync(~0u, sum[0], 1);               /* what the lane to the right adds to this lane's last column */
-        if (RIGHT) {
-          const float left = __shfl_up_sync(~0u, sum[PLACES - 1], 1);
-          if (at.left) sum[1] += left;
-        }
-        if (!at.left) sum[1] += sum[0];
-        if (at.right) sum[C] += right;
-        if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum + 1);
-      }
+    for (int w = 0; w < WINDOWS; w++) {
+      const float v = oy < high ? element_of<dtype>(l.dy, w) : 0;
+      add_to(received[first][w], received[second][w], received[third][w], most[first][w], most[second][w],
+              larger(larger(most[first][w], most[second][w]), most[third][w]), v);
+      if (y0 < 0) received[second][w] += received[first][w];
     }
+    next();
+#pragma unroll
+    for (int r = 0; r < STEP; r++) {      /* rows that no later window covers are complete */
+      const int k = (first + r) % SIZE, y = y0 + r;
+      float sum[PLACES] = {};
+#pragma unroll
+      for (int w = 0; w < WINDOWS; w++)
+        add_to(sum[w * STEP], sum[w * STEP + 1], sum[w * STEP + 2], number[k][w * STEP], number[k][w * STEP + 1], most[k][w],
+                received[k][w]);
+      const float right = __shfl_down_sync(~0u, sum[0], 1);                 /* what the lane to the right adds to this lane's last column */
+      if (RIGHT) {
+        const float left = __shfl_up_sync(~0u, sum[PLACES - 1], 1);
+        if (at.left) sum[1] += left;
+      }
+      if (!at.left) sum[1] += sum[0];
+      if (at.right) sum[C] += right;
+      if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum + 1);
+    }
+  });
   if constexpr (staged) {
     __syncwarp();
     for (int i = threadIdx.x; i < run / 16; i += 32) ((uint4 *)((char *)p.dx + run_at))[i] = stage[i];
@@ -456,10 +420,9 @@ static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, in
   const int64_t warps = across * qn_ceil_div(rows, p->band);
   p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)),
   p->by_width = cuda_divide_by(p->in[2]);
-  if (warps > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "x", "", "%s", "more");
   p->warps = (uint32_t)warps;
   s->shared = (uint32_t)(p->per_warp * staged);
-  return pool_keep(s, 32 * warps, staged ? 32 : THREADS, 2600, out);
+  return pool_keep(s, 32 * (double)warps, staged ? 32 : THREADS, 2600, out);
 }
 
 template <int dtype, int how> static pool_kernel by_index(int window)
@@ -471,10 +434,6 @@ template <int dtype, int how> static pool_kernel by_index(int window)
   if constexpr (how == BY_PLACE)
     if (window == 512) return (pool_kernel)pool_indexed<dtype, how, geometry<5, 1, 2, 5, 1, 2>, 1>;
   return nullptr;
-}
-template <int dtype> static pool_kernel by_index(int how, int window)
-{
-  return how == BY_TAP ? by_index<dtype, BY_TAP>(window) : by_index<dtype, BY_PLACE>(window);
 }
 template <int dtype> static pool_kernel by_x(int window, bool staged)
 {
@@ -500,7 +459,9 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
   const bool staged = how == BY_X && window == 311 && p->out[1] == p->in[1] && row % 32 && plane % 16 == 0 && per_warp &&
                       per_warp * 2 * plane <= MOST_STAGED && p->count >= per_warp * LEAST_STAGED * r->device->units;
   s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
-    return how == BY_X ? by_x<dtype()>(window, staged) : by_index<dtype()>(how, window);
+    return how == BY_X   ? by_x<dtype()>(window, staged)
+           : how == BY_TAP ? by_index<dtype(), BY_TAP>(window)
+                           : by_index<dtype(), BY_PLACE>(window);
   });
   if (!s.kernel)
     return qn_refuse(out, "small windows", "dx", "3x3 with stride 1 or 2 and padding 1", "%dx%d", p->size[1], p->size[2]);
