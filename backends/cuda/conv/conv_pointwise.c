@@ -13,7 +13,7 @@
 #include "engines.h"
 #include "kit/shared_memory.h"
 
-#define EACH(bm, bn) #bm "x" #bn,
+#define EACH(name) name,
 static const char *const names[] = { CUDA_POINTWISE_TILES(EACH) NULL };
 #undef EACH
 
@@ -88,27 +88,33 @@ static qn_status read_chain(const cuda_conv_problem *c, const qn_request *r, cud
 
 typedef struct state { cuda_conv_kernel kernel; bool early; } state;        /* as conv_kernel.h has it; started while the kernel before it ends */
 
-typedef struct sums { int64_t m, n, k, groups, parts; double bytes; int size, units; } sums;       /* bytes: of all tensors */
+typedef struct sums { int64_t m, n, k, groups, parts; double bytes; int units; } sums;       /* bytes: of all tensors */
 
-/* Nanoseconds. A multiprocessor works through the stages of its tiles at the rate of products or, with few of them, of latency. */
-static double cost(const cuda_pointwise_kernel *t, const sums *s)
+/* Nanoseconds, fitted to 150 times on an H200: a wave of tiles begins with one latency of memory, goes through its stages at the rate of
+ * products or of that latency, and ends with its stores. */
+static double cost(const cuda_pointwise_kernel *t, const sums *s, bool filter)
 {
-  const double blocks = (double)(qn_ceil_div(s->m, t->bm) * qn_ceil_div(s->n, t->bn) * s->groups * s->parts);
+  const double latency = 1400, blocks = (double)(qn_ceil_div(s->m, t->bm) * qn_ceil_div(s->n, t->bn) * s->groups * s->parts);
   const double steps = (double)qn_ceil_div(qn_ceil_div(s->k, s->parts), t->bk), each = (double)t->bm * t->bn * t->bk / t->rate;
   const double room = (double)s->units * t->resident;
   double cycles = 0;
   for (double left = blocks; left > 0; left -= room) {      /* full waves, then the remainder */
     const double rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
     const double deep = left >= room ? t->resident : left > s->units ? left / s->units : 1;
-    const double stage = each * deep > 260 ? each * deep : 260;
-    cycles += rounds * (1500 + steps * stage + t->bm * t->bn / 12.0 * deep);
+    const double stage = each * deep > latency / (t->stages - 1) ? each * deep : latency / (t->stages - 1);
+    cycles += rounds * (latency + 2100 + (steps - 1) * stage + t->bm * t->bn / 29.0 * deep);
     left -= (rounds - 1) * room;
   }
-  const double copies = blocks * (t->bm + t->bn) * ((double)s->k / (double)s->parts) * s->size / (36.0 * s->units);
-  const double memory = s->bytes / (27.0 * s->units), ns = cycles / 1.7 > copies ? cycles / 1.7 : copies;
-  double total = 2000 + (ns > memory ? ns + 0.2 * memory : memory + 0.2 * ns);
-  if (s->parts > 1) total += 2000 + (double)(s->parts * s->m * s->n * s->groups * 4) / 2000;
+  const double memory = s->bytes / ((filter ? 20 : 14.4) * s->units), ns = cycles / 1.75;
+  double total = 2490 + (ns > memory ? ns + 0.2 * memory : memory + 0.2 * ns);
+  if (s->parts > 1) total += 1500 + (double)(s->parts * s->m * s->n * s->groups * 4) / 2500;
   return total;
+}
+
+/* Bytes of shared memory for so many stages of k: the tile takes the place of the ring. */
+static int64_t shared_of(const cuda_pointwise_kernel *t, bool rows, int64_t steps)
+{
+  return qn_max_i64(qn_min_i64(steps, t->stages) * t->stage[rows], t->tile);
 }
 
 static const cuda_pointwise_kernel *kernels_of(const qn_request *r, uint32_t dtype, bool filter, qn_prepared *out)
@@ -167,14 +173,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int i = 0; names[i] && !(one_order && best >= 0); i++) {
     const cuda_pointwise_kernel *t = &kernels[i];
     if (!t->threads || (r->variant && strcmp(r->variant, names[i]))) continue;
-    if (t->shared[rows] > (int64_t)r->device->shared_per_block || (!filter && t->aligned_only && (!g.w.bytes || one_order))) continue;
+    if (shared_of(t, rows, t->stages) > (int64_t)r->device->shared_per_block || (!filter && t->aligned_only && (!g.w.bytes || one_order))) continue;
     const int64_t tiles = qn_ceil_div(m, t->bm) * qn_ceil_div(n, t->bn), room = (int64_t)r->device->units * t->resident;
     for (int half = 1; half <= (filter ? 2 : 1); half++) {  /* a gradient by the filters: as many parts as fill the device, or half of it */
-      sums s = { m, n, k, c.groups, 1, bytes, (int)size, (int)r->device->units };
+      sums s = { m, n, k, c.groups, 1, bytes, (int)r->device->units };
       if (filter) s.parts = qn_max_i64(qn_min_i64(room / half / (tiles * c.groups), k / (2 * t->bk)), qn_ceil_div(k, block));
       if (s.parts < 1) s.parts = 1;
       if (s.parts > 65535 || (s.parts > 1 && (uint64_t)(s.parts * qn_elements(c.w) * 4) > r->demands->workspace_limit)) continue;
-      const double ns = cost(t, &s);
+      const double ns = cost(t, &s, filter);
       if (best < 0 || ns < least) best = i, least = ns, best_parts = s.parts;
     }
   }
@@ -197,7 +203,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   launch->function = t->function[rows];
   memcpy(launch->parameters.byte, &g, sizeof g);
   launch->grid[0] = (uint32_t)tiles, launch->grid[1] = (uint32_t)parts, launch->grid[2] = (uint32_t)c.groups;
-  launch->threads = (uint32_t)t->threads, launch->shared = (uint32_t)t->shared[rows];
+  launch->threads = (uint32_t)t->threads, launch->shared = (uint32_t)shared_of(t, rows, qn_ceil_div(filter ? g.share : k, t->bk));
   cuda_conv_kernel_pointer(launch, data ? c.y_at : c.x_at, offsetof(cuda_pointwise, read.p));
   cuda_conv_kernel_pointer(launch, filter ? c.y_at : c.w_at, filter ? offsetof(cuda_pointwise, dy.p) : offsetof(cuda_pointwise, w.p));
   if (!filter) cuda_conv_kernel_steps(launch, out, &chain, offsetof(cuda_pointwise, steps), offsetof(cuda_pointwise, out.p));

@@ -245,9 +245,9 @@ template <class P, bool filter> __global__ void __launch_bounds__(P::threads, P:
 
 /* Table entry of the kernels P<rows_a>, of filters with k or rows contiguous; and of the gradient by the filters. */
 #define POINTWISE_KERNEL(P, rate) \
-  { P<false>::BM, P<false>::BN, P<false>::BK, P<false>::threads, P<false>::resident, rate, \
-    { tiled_shape<P<false>>::shared, tiled_shape<P<true>>::shared }, !P<false>::any, \
+  { P<false>::BM, P<false>::BN, P<false>::BK, P<false>::stages, P<false>::threads, P<false>::resident, rate, \
+    { tiled_shape<P<false>>::stage_bytes, tiled_shape<P<true>>::stage_bytes }, tiled_shape<P<false>>::tile_bytes, !P<false>::any, \
     { (const void *)conv_pointwise<P<false>, false>, (const void *)conv_pointwise<P<true>, false> } }
 #define POINTWISE_FILTER(P, rate) \
-  { P::BM, P::BN, P::BK, P::threads, P::resident, rate, { tiled_shape<P>::shared, tiled_shape<P>::shared }, 0, \
+  { P::BM, P::BN, P::BK, P::stages, P::threads, P::resident, rate, { tiled_shape<P>::stage_bytes, tiled_shape<P>::stage_bytes }, tiled_shape<P>::tile_bytes, 0, \
     { (const void *)conv_pointwise<P, true>, (const void *)conv_pointwise<P, true> } }

@@ -29,14 +29,15 @@ typedef struct cuda_pointwise {
 } cuda_pointwise;
 
 typedef struct cuda_pointwise_kernel {
-  int32_t bm, bn, bk, threads, resident, rate, shared[2];   /* rate: multiply-adds a cycle and SM; shared: [w has rows contiguous] */
+  int32_t bm, bn, bk, stages, threads, resident, rate;      /* rate: multiply-adds a cycle and SM */
+  int32_t stage[2], tile;                 /* bytes of shared memory: [w has rows contiguous] */
   int32_t aligned_only;                   /* cannot read filters that cp.async cannot copy */
   const void *function[2];
 } cuda_pointwise_kernel;
 
-/* The compiled tiles, of pixels and of the gradient by the filters. */
-#define CUDA_POINTWISE_TILES(X) X(128, 128) X(64, 128) X(32, 128) X(64, 64) X(32, 64)
-enum { CUDA_POINTWISE_SIZES = 5 };
+/* The compiled tiles: two with stages of 64 bytes of k, for short sums, and the others, of 128. */
+#define CUDA_POINTWISE_TILES(X) X("64x128_short") X("32x128_short") X("128x128") X("64x128") X("64x64") X("32x64")
+enum { CUDA_POINTWISE_SIZES = 6 };
 
 #ifdef __cplusplus
 extern "C" {

@@ -90,7 +90,7 @@ template <class mma, int unit, int eights> __global__ void __launch_bounds__(32 
     for (int e = 0; e < 4; e++) sums[warp][r + e / 2 * 8][i * EIGHT + q * 2 + e % 2] = sum[i][e];
   __syncthreads();
   for (int i = threadIdx.x; i < ROWS * eights; i += blockDim.x) {
-    const int near_row = i % ROWS, far0 = i / ROWS * EIGHT, n = min(EIGHT, t.far.rows - far0), row1 = row0 + near_row;
+    const int near_row = i % ROWS, far0 = i / ROWS * EIGHT, n = min((int)EIGHT, t.far.rows - far0), row1 = row0 + near_row;
     if (row1 >= t.near.rows || n <= 0) continue;
     float v[8] = {};
     for (int w = 0; w < ways; w++)
