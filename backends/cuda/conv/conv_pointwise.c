@@ -84,9 +84,12 @@ static qn_status read_chain(const cuda_conv_problem *c, const qn_request *r, cud
   return QN_OK;
 }
 
-/* ---- which tile -------------------------------------------------------------------------------------------------------- */
+typedef struct state {
+  cuda_conv_kernel kernel;                /* first, as conv_kernel.c's functions take it */
+  bool early;                             /* started while the kernel before it ends */
+} state;
 
-typedef struct state { cuda_conv_kernel kernel; bool early; } state;        /* as conv_kernel.h has it; started while the kernel before it ends */
+/* ---- which tile -------------------------------------------------------------------------------------------------------- */
 
 typedef struct sums { int64_t m, n, k, groups, parts; double bytes; int units; } sums;       /* bytes: of all tensors */
 
@@ -147,7 +150,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "planes", cuda_conv_name(&c, read), "pixels side by side", "%s", "other strides");
   for (g.bytes = 16; g.bytes >= 4; g.bytes /= 2)
     if (in_units(read, &g.read, pixels, g.bytes) && (!filter || in_units(c.y, &g.dy, pixels, g.bytes))) break;
-  if (g.bytes < 4) return qn_refuse(out, "pixels in units of 4 bytes", cuda_conv_name(&c, read), "an even number of them", "%lld", (long long)pixels);
+  if (g.bytes < 4)
+    return qn_refuse(out, "pixels in units of 4 bytes", cuda_conv_name(&c, read), "an even number of them", "%lld", (long long)pixels);
   const int64_t m = data ? channels : filters, n = filter ? channels : all, k = filter ? all : data ? filters : channels;
   if (qn_max_i64(qn_max_i64(m, n), k) > INT32_MAX - 512)
     return qn_refuse(out, "rows, columns and sums that 31 bits count", "x", "fewer", "%s", "more");
@@ -164,8 +168,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
 
   const cuda_pointwise_kernel *kernels = kernels_of(r, read->dtype, filter, out);
-  const double bytes = (double)qn_elements(c.x) * (double)qn_kit_bytes(c.x->dtype) + (double)qn_elements(c.y) * (double)qn_kit_bytes(c.y->dtype) +
-                       (double)qn_elements(c.w) * (double)size;
+  const double bytes = (double)(qn_elements(c.x) * qn_kit_bytes(c.x->dtype)) + (double)(qn_elements(c.y) * qn_kit_bytes(c.y->dtype)) +
+                       (double)(qn_elements(c.w) * size);
   const bool one_order = r->demands->determinism >= QN_DET_BATCH && !filter;
   int best = -1;
   double least = 0;
@@ -173,7 +177,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int i = 0; names[i] && !(one_order && best >= 0); i++) {
     const cuda_pointwise_kernel *t = &kernels[i];
     if (!t->threads || (r->variant && strcmp(r->variant, names[i]))) continue;
-    if (shared_of(t, rows, t->stages) > (int64_t)r->device->shared_per_block || (!filter && t->aligned_only && (!g.w.bytes || one_order))) continue;
+    if (shared_of(t, rows, t->stages) > (int64_t)r->device->shared_per_block) continue;
+    if (!filter && t->aligned_only && (!g.w.bytes || one_order)) continue;
     const int64_t tiles = qn_ceil_div(m, t->bm) * qn_ceil_div(n, t->bn), room = (int64_t)r->device->units * t->resident;
     for (int half = 1; half <= (filter ? 2 : 1); half++) {  /* a gradient by the filters: as many parts as fill the device, or half of it */
       sums s = { m, n, k, c.groups, 1, bytes, (int)r->device->units };
