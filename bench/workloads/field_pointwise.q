@@ -1,3 +1,6 @@
+# Convolutions with filters of one tap over planes, and images of one pixel (squeeze and excitation), as networks of the field run them:
+# the forward rows where cuDNN led the most, and their gradients. Named dtype.channels.height.filters. For a GPU.
+
 conv_forward x=f16/8x16x112x112 w=f16/96x16x1x1 ; name=f16.16.112.96.fwd
 conv_forward x=f16/8x24x56x56 w=f16/72x24x1x1 ; name=f16.24.56.72.fwd
 conv_forward x=f32/8x96x56x56 w=f32/96x96x1x1 ; name=f32.96.56.96.fwd
