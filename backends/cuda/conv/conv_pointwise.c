@@ -91,25 +91,34 @@ typedef struct state {
 
 /* ---- which tile -------------------------------------------------------------------------------------------------------- */
 
-typedef struct sums { int64_t m, n, k, groups, parts; double bytes; int units; } sums;       /* bytes: of all tensors */
+/* bytes: of all tensors; size, unit: of an element, of a copy of pixels */
+typedef struct sums { int64_t m, n, k, groups, parts; double bytes; int size, unit, units; } sums;
 
-/* Nanoseconds, fitted to 150 times on an H200: a wave of tiles begins with one latency of memory, goes through its stages at the rate of
- * products or of that latency, and ends with its stores. */
+/* Cycles of a wave of tiles, `deep` of them on each multiprocessor: the constants are fitted to 120 times on an H200, those of the gradient
+ * by the filters to 30. A stage takes what its products and copies do, or the latency that its successors in the ring do not hide. */
+static double wave(const cuda_pointwise_kernel *t, const sums *s, bool filter, double deep)
+{
+  const double steps = (double)qn_ceil_div(qn_ceil_div(s->k, s->parts), t->bk), products = (double)t->bm * t->bn * t->bk / t->rate;
+  if (filter) {
+    const double latency = 1400, stage = products * deep > latency / (t->stages - 1) ? products * deep : latency / (t->stages - 1);
+    return latency + 2100 + (steps - 1) * stage + t->bm * t->bn / 29.0 * deep;
+  }
+  const double latency = 1750, width = (double)t->bk * s->size, copies = t->bn * width / s->unit + t->bm * width / 16;
+  const double each = products * (s->size == 2 ? 0.25 : 0.48) + copies * 0.33, least = width * 7.5 * (1 + 0.13 * (deep - 1));
+  double stage = each * deep > latency / (t->stages - 1) ? each * deep : latency / (t->stages - 1);
+  if (stage < least) stage = least;
+  const double cycles = latency + 100 + (steps - 1) * stage + each * deep + t->bm * t->bn / 8.7 * deep;
+  return cycles * (deep > 1 ? 1 : 1.16) * (s->unit > 4 ? 1 : 1.3);          /* a tile alone waits longer; copies of 4 bytes are slow */
+}
+
+/* Nanoseconds: full waves and the remainder, or the memory traffic if that takes longer. */
 static double cost(const cuda_pointwise_kernel *t, const sums *s, bool filter)
 {
-  const double latency = 1400, blocks = (double)(qn_ceil_div(s->m, t->bm) * qn_ceil_div(s->n, t->bn) * s->groups * s->parts);
-  const double steps = (double)qn_ceil_div(qn_ceil_div(s->k, s->parts), t->bk), each = (double)t->bm * t->bn * t->bk / t->rate;
-  const double room = (double)s->units * t->resident;
-  double cycles = 0;
-  for (double left = blocks; left > 0; left -= room) {      /* full waves, then the remainder */
-    const double rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
-    const double deep = left >= room ? t->resident : left > s->units ? left / s->units : 1;
-    const double stage = each * deep > latency / (t->stages - 1) ? each * deep : latency / (t->stages - 1);
-    cycles += rounds * (latency + 2100 + (steps - 1) * stage + t->bm * t->bn / 29.0 * deep);
-    left -= (rounds - 1) * room;
-  }
-  const double memory = s->bytes / ((filter ? 20 : 14.4) * s->units), ns = cycles / 1.75;
-  double total = 2490 + (ns > memory ? ns + 0.2 * memory : memory + 0.2 * ns);
+  const int64_t blocks = qn_ceil_div(s->m, t->bm) * qn_ceil_div(s->n, t->bn) * s->groups * s->parts, room = (int64_t)s->units * t->resident;
+  const double full = (double)(blocks / room), rest = (double)qn_ceil_div(blocks % room, s->units);
+  const double cycles = full * wave(t, s, filter, t->resident) + (rest > 0 ? wave(t, s, filter, rest) : 0);
+  const double memory = s->bytes / ((filter ? 20 : 12.9) * s->units), ns = cycles / 1.75;
+  double total = (filter ? 4500 : 1430) + (ns > memory ? ns + 0.2 * memory : memory + 0.2 * ns);
   if (s->parts > 1) total += 1500 + (double)(s->parts * s->m * s->n * s->groups * 4) / 2500;
   return total;
 }
@@ -181,7 +190,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (!filter && t->aligned_only && (!g.w.bytes || one_order)) continue;
     const int64_t tiles = qn_ceil_div(m, t->bm) * qn_ceil_div(n, t->bn), room = (int64_t)r->device->units * t->resident;
     for (int half = 1; half <= (filter ? 2 : 1); half++) {  /* a gradient by the filters: as many parts as fill the device, or half of it */
-      sums s = { m, n, k, c.groups, 1, bytes, (int)r->device->units };
+      sums s = { m, n, k, c.groups, 1, bytes, (int)size, g.bytes, (int)r->device->units };
       if (filter) s.parts = qn_max_i64(qn_min_i64(room / half / (tiles * c.groups), k / (2 * t->bk)), qn_ceil_div(k, block));
       if (s.parts < 1) s.parts = 1;
       if (s.parts > 65535 || (s.parts > 1 && (uint64_t)(s.parts * qn_elements(c.w) * 4) > r->demands->workspace_limit)) continue;
