@@ -236,3 +236,14 @@ conv_forward x=f32/3x72x7x9 w=f32/48x24x3x3 bias=f32/48 pad=1 groups=3 ; as=f16
 conv_forward x=f32/3x20x6x6 w=f32/50x10x1x1 bias=f32/50 groups=2 ; as=bf16
 conv_forward x=f16/1x2x7x9x10 w=f16/70x2x3x3x2 pad=1 dilation=2,1,1
 conv_forward x=f32/2x5x40 w=f32/33x5x25 pad=12 ; fill=int x.fill=special
+# one tap over planes: tiles of several images, in units of 16, 8 and 4 bytes; filters of odd rows; groups; volumes; infinity, again in f32
+conv_forward x=f32/3x20x6x6 w=f32/70x20x1x1 bias=f32/70 ; as=f16,bf16
+conv_forward x=f32/3x37x7x7 w=f32/33x37x1x1
+conv_forward x=f16/3x37x2x7 w=f16/33x37x1x1
+conv_forward x=f32/5x45x4x8 w=f32/40x9x1x1 bias=f32/40 groups=5 ; as=bf16
+conv_forward x=bf16/2x96x17x16 w=bf16/130x96x1x1 y=f32/2x130x17x16
+conv_forward x=f32/2x9x2x3x4 w=f32/8x9x1x1x1 ; as=f16
+conv_forward x=f32/2x10x4x4 w=f32/6x10x1x1 ; fill=int x.fill=special
+# images of one pixel: one product for all
+conv_forward x=f32/9x28x1x1 w=f32/70x28x1x1 bias=f32/70 ; as=f16,bf16
+conv_forward x=f16/9x48x1x1 w=f16/24x16x1x1 groups=3 bias=f16/24

@@ -193,3 +193,9 @@ conv_backward_data dy=f32/3x50x6x6 w=f32/50x10x1x1 groups=2 ; as=bf16 fill=int d
 conv_backward_data dy=f32/2x8x8x8 w=f32/8x16x1x1 pad=0:1 ; as=f16
 conv_backward_data dy=f32/2x5x8 w=f32/5x3x1 pad=0:1
 conv_backward_data dy=f32/2x4x2x2x2 w=f32/4x4x1x1x1 pad=0,0,0:1 ; as=bf16
+# one tap over planes, and images of one pixel
+conv_backward_data dy=f32/3x70x6x6 w=f32/70x20x1x1 dx=f32/3x20x6x6 ; as=f16,bf16
+conv_backward_data dy=f32/5x40x4x8 w=f32/40x9x1x1 groups=5 ; as=bf16
+conv_backward_data dy=f16/3x33x2x7 w=f16/33x37x1x1 dx=f16/3x37x2x7
+conv_backward_data dy=f32/2x6x4x4 w=f32/6x10x1x1 dx=f32/2x10x4x4 ; fill=int dy.fill=special
+conv_backward_data dy=f32/9x70x1x1 w=f32/70x28x1x1 dx=f32/9x28x1x1 ; as=f16

@@ -645,3 +645,23 @@ in w bf16/33x17
 y = matmul a=x b=w
 out z = relu x=y
 u = exp x=y
+
+# filters of one tap over planes, and images of one pixel
+in x f32/2x24x6x6
+in w f32/40x24x1x1
+in b f32/40
+in m f32/1x40x1x1
+in v f32/1x40x1x1
+in g f32/1x40x1x1
+in h f32/1x40x1x1
+y0 = conv_forward x=x w=w bias=b
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+out y = relu x=y1 ; as=f16
+
+in x f32/9x24x1x1
+in w f32/40x24x1x1
+in b f32/40
+in r f32/9x40x1x1
+y0 = conv_forward x=x w=w bias=b
+y1 = sigmoid x=y0
+out y = mul a=y1 b=r ; as=f16

@@ -236,3 +236,9 @@ matmul a=f32/1x70001 b=f32/70001x2 ; fill=const:0.1 plain=1
 matmul a=f32/3x70001 b=f32/70001x1 ; fill=const:0.1 plain=1
 matmul a=f32/1x262144 b=f32/262144x4 ; fill=const:0.1,pos plain=1
 matmul a=f32/8x262144 b=f32/262144x8 ; fill=const:0.1 plain=1
+# 32 or fewer rows or columns of 16 bits, k contiguous: loads of 16, 8, 4 and 2 bytes, k shared by warps, both ways round, in batches
+matmul a=f16/8x28 b=f16/28x70/t bias=f16/70 ; as=bf16
+matmul a=f16/37x72 b=f16/72x5/t ; as=bf16
+matmul a=f16/13x514 b=f16/514x40/t
+matmul a=bf16/2x3x27x81 b=bf16/2x3x81x50/t y=f32/2x3x27x50
+matmul a=f16/1x70001 b=f16/70001x2/t ; fill=const:0.1 plain=1

@@ -22,6 +22,7 @@ static bool look(const cuda_follow_view *w, const qn_value *v, bool whole, qn_va
     extent *= w->out[d];
     if (d == w->outer) outer = v->stride[at];
   }
+  if (w->windows == 1) step = n;          /* of one window an image: the images are the rows */
   if (w->merged && w->rows > w->windows && n != step * w->windows) return false;
   const bool many = whole || step;
   to->rank = 4;

@@ -1,6 +1,7 @@
 /* conv_kernel.c -- state and launch of a convolution that is one kernel with one parameter struct. */
 #include "conv_kernel.h"
 #include "conv_layout.h"
+#include "conv_pointwise.h"
 #include "kit/shared_memory.h"
 
 cuda_conv_kernel *cuda_conv_kernel_begin(qn_prepared *out, const void *function, const void *parameters, size_t bytes)
@@ -97,9 +98,10 @@ qn_status cuda_conv_kernel_build(const qn_request *r, qn_prepared *out)
   return k->shared > 48 << 10 ? cuda_allow_shared(k->function) : QN_OK;
 }
 
-qn_status cuda_conv_kernel_run(const qn_prepared *p, const qn_launch *launch)
+qn_status cuda_conv_kernel_run(const qn_prepared *p, const qn_launch *launch) { return cuda_conv_kernel_start(p->state, launch, false); }
+
+qn_status cuda_conv_kernel_start(const cuda_conv_kernel *k, const qn_launch *launch, bool early)
 {
-  const cuda_conv_kernel *k = p->state;
   cuda_conv_parameters bound = k->parameters;
   unsigned char *to = bound.byte;
   for (int i = 0; i < k->n_pointers; i++) memcpy(to + k->pointer[i].at, &launch->ptr[k->pointer[i].value], sizeof(void *));
@@ -112,8 +114,11 @@ qn_status cuda_conv_kernel_run(const qn_prepared *p, const qn_launch *launch)
   }
   if (k->parts) memcpy(to + k->parts_at, &launch->workspace, sizeof(void *));
   void *arguments[] = { to };
-  dim3 grid = { k->grid[0], k->grid[1], k->grid[2] }, block = { k->threads, 1, 1 };
-  qn_status s = cuda_check(cudaLaunchKernel(k->function, grid, block, arguments, k->shared, launch->stream), "a convolution's kernel");
+  cudaLaunchAttribute overlap = { .id = cudaLaunchAttributeProgrammaticStreamSerialization,
+                                  .val = { .programmaticStreamSerializationAllowed = 1 } };
+  cudaLaunchConfig_t config = { .gridDim = { k->grid[0], k->grid[1], k->grid[2] }, .blockDim = { k->threads, 1, 1 },
+                                .dynamicSmemBytes = k->shared, .stream = launch->stream, .attrs = &overlap, .numAttrs = early };
+  qn_status s = cuda_check(cudaLaunchKernelExC(&config, k->function, arguments), "a convolution's kernel");
   if (s || !k->parts) return s;
   return cuda_conv_join(launch->ptr[k->dw], k->dw_dtype, launch->workspace, (int)k->parts, k->elements, launch->stream);
 }

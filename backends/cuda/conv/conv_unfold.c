@@ -269,6 +269,12 @@ static qn_status prepare_chunks(const qn_request *r, state *st, int64_t bytes, q
   /* rows of a result that is contiguous along columns, where it was not turned (describe_product), as measured */
   if (q->mode == CUDA_CONV_FORWARD && q->p.window == 1 && q->filters > 1 && (q->named.k <= 32 || (q->dtype == QN_F32 && !q->view)))
     out->estimate += (double)qn_elements(&r->value[q->y]) * (double)qn_kit_bytes(q->dtype) / 1200;
+  /* a result whose rows are not in units of 16 bytes is stored element by element, as measured (packed for odd rows: estimated well) */
+  const qn_value *to = &r->value[q->mode == CUDA_CONV_DATA ? q->x : q->y];
+  const int64_t windows = (int64_t)q->u.out[0] * q->u.out[1] * q->u.out[2], size = qn_kit_bytes(to->dtype);
+  const bool lines = q->mode == CUDA_CONV_FORWARD ? q->p.window == 1 : q->mode == CUDA_CONV_DATA && q->view && q->u.p_step == 1;
+  if (lines && windows > 1 && windows * size % 16 && (size == 4 || windows % 2 == 0))
+    out->estimate += (double)qn_elements(to) * (double)size / (size == 2 ? 420 : 900);
   const qn_prepared *answer = r->host->part_answer(st->product[0].part);
   out->math = answer->math;
   out->class_ = answer->class_;

@@ -145,6 +145,10 @@ static qn_status choose(cuda_windows *q, const cuda_conv_problem *c, qn_prepared
   const bool disjoint = data && is_disjoint(u, false);
   const bool covered = disjoint && is_disjoint(u, true);
   q->view = (!data || covered) && is_view(u);
+  if (windows == 1) {                     /* the images are the rows of one product */
+    q->p.window = q->p.image;
+    if (q->view) u->p_step = u->n_step;
+  }
   /* a sum over images in one product, if the partial sums would be more than dy; unless dy and x are one already */
   const bool apart = !one || q->p.image != windows * q->p.window || (q->view && u->n_step != windows * u->p_step);
   if (filter && (!one || (apart && q->images > 1 && q->images * f * g * k * sum_bytes > qn_elements(c->y) * q->y_bytes))) {

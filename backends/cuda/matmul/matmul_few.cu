@@ -1,0 +1,202 @@
+/* matmul_few.cu -- 16-bit products with m or n at most 32, k contiguous: from memory into the Tensor Cores' registers, without a tile.
+ *
+ *   y = chain(alpha a b + beta c + bias)     any strides of y, any alignment
+ *
+ * The far operand is the one with few rows, the near one the other. A block takes 16 near rows; its warps share k, and their sums are
+ * added in order. Since the order of the terms is free, a lane takes eight neighbouring k of a row, in the widest loads that both
+ * operands' alignment allows: what it loads is its part of two fragments of mma.sync. The rows of squeeze-and-excitation blocks and of
+ * classifiers are such: too few to fill tiles, most of whose time would be the start and the end. */
+#include "engines.h"
+#include "kit/sm80.cuh"
+#include "matmul_problem.h"
+#include "program/steps.cuh"
+
+enum { ROWS = 16, EIGHT = 8, CHUNK = 32, WAYS = 8, MOST = 32,             /* k of a chunk: eight of each of four lanes */
+       LONGEST = 32768 };                 /* terms of a warp's running sum: Tensor Cores truncate */
+
+struct side { const void *p; int64_t row, batch[2]; int32_t rows; };
+struct few {
+  side     near, far;
+  void    *y;
+  uint32_t y_dtype;
+  int32_t  exchanged, k, share;           /* exchanged: the near operand is b, its rows are y's columns; share: k of a warp */
+  uint32_t groups, batch0;                /* groups of near rows in a batch */
+  int64_t  y_stride[4];                   /* row, column, batches */
+  cuda_steps steps;
+};
+
+/* Eight k of a row from k on, those beyond the end 0, in loads of `unit` bytes. */
+template <int unit> __device__ __forceinline__ void load_row(uint32_t (&v)[4], const uint16_t *row, int k, int end)
+{
+  const uint16_t *p = row + k;
+  if constexpr (unit == 16) {
+    const uint4 q = k < end ? *(const uint4 *)p : make_uint4(0, 0, 0, 0);
+    v[0] = q.x, v[1] = q.y, v[2] = q.z, v[3] = q.w;
+  } else if constexpr (unit == 8) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const uint2 q = k + 4 * i < end ? *(const uint2 *)(p + 4 * i) : make_uint2(0, 0);
+      v[2 * i] = q.x, v[2 * i + 1] = q.y;
+    }
+  } else if constexpr (unit == 4) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) v[i] = k + 2 * i < end ? *(const uint32_t *)(p + 2 * i) : 0;
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const uint32_t low = k + 2 * i < end ? p[2 * i] : 0, high = k + 2 * i + 1 < end ? p[2 * i + 1] : 0;
+      v[i] = low | high << 16;
+    }
+  }
+}
+
+/* Eights: of far rows. Grid: groups of near rows, of all batches. */
+template <class mma, int unit, int eights> __global__ void __launch_bounds__(32 * WAYS) matmul_few(const __grid_constant__ few t)
+{
+  __shared__ float sums[WAYS][ROWS][EIGHT * eights];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, ways = blockDim.x / 32, q = lane % 4, r = lane / 4;
+  const uint32_t batch = blockIdx.x / t.groups, row0 = (blockIdx.x - batch * t.groups) * ROWS, b1 = batch / t.batch0, b0 = batch - b1 * t.batch0;
+  const auto row_of = [&](const side &s, int row) {         /* rows beyond the operand give sums that are not stored */
+    return (const uint16_t *)s.p + b0 * s.batch[0] + b1 * s.batch[1] + min(row, s.rows - 1) * s.row;
+  };
+  const uint16_t *const near[2] = { row_of(t.near, row0 + r), row_of(t.near, row0 + r + 8) }, *far[eights];
+#pragma unroll
+  for (int i = 0; i < eights; i++) far[i] = row_of(t.far, i * EIGHT + r);
+  const int begin = warp * t.share, end = min(t.k, begin + t.share);
+  float sum[eights][4] = {};
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();        /* earlier kernels of the stream may still write the operands */
+#endif
+#pragma unroll(eights > 2 ? 2 : 4)
+  for (int k = begin; k < end; k += CHUNK) {
+    uint32_t a[2][4], b[eights][4];
+#pragma unroll
+    for (int i = 0; i < 2; i++) load_row<unit>(a[i], near[i], k + q * EIGHT, end);
+#pragma unroll
+    for (int i = 0; i < eights; i++) load_row<unit>(b[i], far[i], k + q * EIGHT, end);
+#pragma unroll
+    for (int i = 0; i < eights; i++)
+#pragma unroll
+      for (int half = 0; half < 4; half += 2) {
+        const uint32_t x[4] = { a[0][half], a[1][half], a[0][half + 1], a[1][half + 1] };
+        mma::product(sum[i], x, b[i][half], b[i][half + 1]);
+      }
+  }
+  /* the sums of all warps, then of each near row eight far ones at a time */
+#pragma unroll
+  for (int i = 0; i < eights; i++)
+#pragma unroll
+    for (int e = 0; e < 4; e++) sums[warp][r + e / 2 * 8][i * EIGHT + q * 2 + e % 2] = sum[i][e];
+  __syncthreads();
+  for (int i = threadIdx.x; i < ROWS * eights; i += blockDim.x) {
+    const int near_row = i % ROWS, far0 = i / ROWS * EIGHT, n = min((int)EIGHT, t.far.rows - far0), row1 = row0 + near_row;
+    if (row1 >= t.near.rows || n <= 0) continue;
+    float v[8] = {};
+    for (int w = 0; w < ways; w++)
+#pragma unroll
+      for (int e = 0; e < 8; e++) v[e] += sums[w][near_row][far0 + e];
+    const int row = t.exchanged ? far0 : row1, column = t.exchanged ? row1 : far0;
+    steps_apply(t.steps, v, row, column, b0, b1, t.exchanged, n);
+    store8(v, t.y, t.y_dtype, row * t.y_stride[0] + column * t.y_stride[1] + b0 * t.y_stride[2] + b1 * t.y_stride[3],
+           t.y_stride[t.exchanged ? 0 : 1], n);
+  }
+}
+
+/* ---- host -------------------------------------------------------------------------------------------------------------- */
+
+#define EIGHTS(mma, unit) { (const void *)matmul_few<mma, unit, 1>, (const void *)matmul_few<mma, unit, 2>, (const void *)matmul_few<mma, unit, 4> }
+#define UNITS(mma) { EIGHTS(mma, 2), EIGHTS(mma, 4), EIGHTS(mma, 8), EIGHTS(mma, 16) }
+static const void *const kernels[2][4][3] = { UNITS(mma_bf16), UNITS(mma_f16) };
+
+struct state { few t; cuda_chain chain; const void *function; int32_t near, far, early; uint32_t blocks, threads; };
+
+static side side_of(const cuda_matmul_side *s) { return side{ nullptr, s->row_stride, { s->batch_stride[0], s->batch_stride[1] }, (int32_t)s->rows }; }
+
+/* Log 2 of the bytes of the widest loads that a row's k are whole units of. */
+static int unit_of(const cuda_matmul_side *s, int64_t k)
+{
+  int unit = 4;
+  while (unit > 1 && (s->align % (1u << unit) || (k | s->row_stride | s->batch_stride[0] | s->batch_stride[1]) * 2 % (1 << unit))) unit--;
+  return unit;
+}
+
+static qn_status prepare(const qn_request *r, qn_prepared *out)
+{
+  cuda_matmul m;
+  if (r->device->arch_major < 8)
+    return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  qn_status status = cuda_matmul_read(r, out, &m);
+  if (status) return status;
+  if ((m.a.dtype != QN_BF16 && m.a.dtype != QN_F16) || m.b.dtype != m.a.dtype)
+    return qn_refuse(out, "dtypes", "a", "both f16 or both bf16", "%s, %s", qn_kit_name(m.a.dtype), qn_kit_name(m.b.dtype));
+  const int64_t least = qn_min_i64(m.m, m.n), batches = m.batch[0] * m.batch[1];
+  if (least > MOST) return qn_refuse(out, "rows or columns of 32 or fewer", "y", "32", "%lld", (long long)least);
+  if (m.k > 1 && (m.a.k_stride != 1 || m.b.k_stride != 1))
+    return qn_refuse(out, "k contiguous", m.a.k_stride != 1 ? "a" : "b", "a stride of 1", "%lld",
+                     (long long)(m.a.k_stride != 1 ? m.a.k_stride : m.b.k_stride));
+  if (m.k > LONGEST * WAYS) return qn_refuse(out, "a running sum of each warp", "a", "k of at most 262144", "%lld", (long long)m.k);
+  if (m.a.align < 2 || m.b.align < 2) return qn_refuse(out, "elements at their own alignment", "a", "2 bytes", "%s", "less");
+  const bool exchanged = m.n > m.m;
+  const cuda_matmul_side *near = exchanged ? &m.b : &m.a, *far = exchanged ? &m.a : &m.b;
+  const int64_t groups = qn_ceil_div(near->rows, ROWS), blocks = groups * batches;
+  if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "y", "", "%s", "more");
+
+  state s = {};
+  status = cuda_matmul_chain(r, out, &m, &s.chain);
+  if (status) return status;
+  few *t = &s.t;
+  const qn_value *y = &r->value[s.chain.out];
+  const int unit = (int)qn_min_i64(unit_of(near, m.k), unit_of(far, m.k)), eights = far->rows <= 8 ? 0 : far->rows <= 16 ? 1 : 2;
+  /* a warp's k are in whole loads of many chunks, of short sums in one */
+  int64_t ways = qn_min_i64(WAYS, qn_ceil_div(m.k, 2 * CHUNK));
+  const int64_t share = qn_round_up(qn_ceil_div(m.k, ways), CHUNK);
+  ways = qn_ceil_div(m.k, share);
+  t->near = side_of(near), t->far = side_of(far);
+  t->exchanged = exchanged, t->k = (int32_t)m.k, t->share = (int32_t)share;
+  t->groups = (uint32_t)groups, t->batch0 = (uint32_t)m.batch[0];
+  t->y_dtype = y->dtype;
+  for (int i = 0; i < 4; i++) t->y_stride[i] = cuda_stride(y, m.dims.dim_of[i]);
+  t->steps = s.chain.steps;
+  s.function = kernels[m.a.dtype == QN_F16][unit - 1][eights];
+  s.near = near->value, s.far = far->value, s.blocks = (uint32_t)blocks, s.threads = (uint32_t)ways * 32;
+  out->n_ops = s.chain.n_ops;
+  out->numerics.accumulator = QN_ACC_F32_TC;
+  /* the launch; loads of several chunks at a time; the rate at which 2.4 MB came on an H200 */
+  const double bytes = ((double)m.m * m.k + (double)m.n * m.k + (double)m.m * m.n) * batches * 2;
+  const double passes = (double)qn_ceil_div(share, CHUNK * (eights > 1 ? 2 : 4)) * (double)qn_ceil_div(blocks, 8 * (int64_t)r->device->units);
+  out->estimate = 1500 + passes * 600 * (unit < 3 ? 1.5 : 1) + bytes / (8.0 * r->device->units);
+  return cuda_keep(out, &s, sizeof s);
+}
+
+static qn_status build(const qn_request *, qn_prepared *out)
+{
+  state *s = (state *)out->state;
+  cudaFuncAttributes has;
+  qn_status status = cuda_check(cudaFuncGetAttributes(&has, s->function), "cudaFuncGetAttributes");
+  if (!status) s->early = has.ptxVersion >= 90;             /* else it would not wait for earlier kernels (griddepcontrol) */
+  return status;
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
+{
+  const state *s = (const state *)prepared->state;
+  few t = s->t;
+  t.near.p = launch->ptr[s->near];
+  t.far.p = launch->ptr[s->far];
+  t.y = launch->ptr[s->chain.out];
+  cuda_chain_bind(&t.steps, &s->chain, launch->ptr);
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(s->blocks), config.blockDim = dim3(s->threads);
+  config.stream = (cudaStream_t)launch->stream, config.attrs = &early, config.numAttrs = s->early ? 1 : 0;
+  void *args[] = { &t };
+  return cuda_check(cudaLaunchKernelExC(&config, s->function, args), "matmul_few");
+}
+
+static const qn_engine row[] = {
+  { "few", QN_OP_MATMUL, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, prepare, build, run, cuda_release },
+};
+CUDA_ENGINES(matmul_few) = { row, sizeof row / sizeof *row };
