@@ -107,7 +107,8 @@ __global__ static void __launch_bounds__(THREADS) attention_chain(const __grid_c
   if (at < 2 * c.pairs) {
     const int64_t position = c.positions.p ? number_of(c.positions, b, s) : s;
     const bool inside = position >= 0 && position < c.angles;
-    const int k = c.interleaved ? at / 2 : second ? at - c.pairs : at, angles = inside && live ? min(c.pairs - k, c.interleaved ? V / 2 : V) : 0;
+    const int k = c.interleaved ? at / 2 : second ? at - c.pairs : at;
+    const int angles = inside && live ? min(c.pairs - k, c.interleaved ? V / 2 : V) : 0;
     const int64_t from = inside ? position : 0;
     float cos[V], sin[V];
     vector_load(cos, c.cos.p, dtype3(c.cos.dtype), from * c.cos.stride[0] + k * c.cos.stride[3], c.cos.stride[3], angles);
@@ -137,7 +138,10 @@ __global__ static void __launch_bounds__(THREADS) attention_chain(const __grid_c
 struct values { int32_t x, scale, cos, sin, positions, y, slots, cache; };
 struct state { links of; values number[LINKS]; uint32_t blocks; };
 
-static bool three(const qn_value *v) { return (v->dtype == QN_F32 || v->dtype == QN_F16 || v->dtype == QN_BF16) && v->align >= qn_kit_bytes(v->dtype); }
+static bool three(const qn_value *v)
+{
+  return (v->dtype == QN_F32 || v->dtype == QN_F16 || v->dtype == QN_BF16) && v->align >= qn_kit_bytes(v->dtype);
+}
 
 static void operand_of(operand *t, const qn_value *v)
 {
@@ -235,8 +239,8 @@ static bool write_open(const qn_request *r, uint32_t at, link *c, values *number
   return true;
 }
 
-/* Reads the link that begins with op `at`, the anchor or a sibling, and adds what it takes of the request to *taken. Returns the rule that is
- * broken, or NULL. */
+/* Reads the link that begins with op `at`, the anchor or a sibling, and adds what it takes of the request to *taken. Returns the rule that
+ * is broken, or NULL. */
 static const char *link_open(const qn_request *r, uint32_t at, link *c, values *number, uint64_t *taken)
 {
   const bool normed = r->op[at].op == QN_OP_RMS_NORM;
@@ -266,13 +270,14 @@ static const char *link_open(const qn_request *r, uint32_t at, link *c, values *
   for (c->lanes = 1; c->lanes * V < d[3]; c->lanes *= 2) continue;
   const double n = (double)d[0] * (double)d[1] * (double)d[2];
   if (n * c->lanes > INT32_MAX - THREADS) return "fewer than 2^31 pieces of 8 elements";
-  c->size = (int32_t)d[3], c->n = (uint32_t)n, c->by_token = cuda_divide_by(qn_max_i64(1, d[2])), c->by_head = cuda_divide_by(qn_max_i64(1, d[1]));
+  c->size = (int32_t)d[3], c->n = (uint32_t)n;
+  c->by_token = cuda_divide_by(qn_max_i64(1, d[2])), c->by_head = cuda_divide_by(qn_max_i64(1, d[1]));
   *taken |= mine;
   return nullptr;
 }
 
 /* The links of the anchors (rms_norm or rotary) among the request's ops: the first must be one, the second may. A norm alone is taken
- * where it lies, at any strides. */
+ * where it lies, at any strides. No link overwrites what another reads: a region is cut before an op that would. */
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   state s = {};
@@ -285,7 +290,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   const bool alone = !(out->taken & (out->taken - 1));
   if (alone && r->op[0].op == QN_OP_ROTARY)
-    return qn_refuse(out, "a norm before the rotary embedding, a write in place behind it, or another of the same tensor", "x", "", "%s", "it alone");
+    return qn_refuse(out, "a norm before the rotary embedding, a write in place behind it, or another of the same tensor", "x", "", "%s",
+                     "it alone");
   double moved = 0;
   for (uint32_t k = 0; k < n; k++) {
     link *c = &s.of.of[k];
@@ -309,8 +315,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   for (int k = 0; k < LINKS && p.of[k].lanes; k++) {
     const values &of = st->number[k];
     link *c = &p.of[k];
-    c->x.p = at(of.x), c->scale.p = at(of.scale), c->cos.p = at(of.cos), c->sin.p = at(of.sin), c->y.p = at(of.y), c->cache.p = at(of.cache);
-    c->positions.p = at(of.positions), c->slots.p = at(of.slots);
+    c->x.p = at(of.x), c->scale.p = at(of.scale), c->cos.p = at(of.cos), c->sin.p = at(of.sin), c->y.p = at(of.y);
+    c->cache.p = at(of.cache), c->positions.p = at(of.positions), c->slots.p = at(of.slots);
   }
   if (!st->blocks) return QN_OK;
   attention_chain<<<st->blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(p);

@@ -139,7 +139,8 @@ template <int each> __device__ __forceinline__ void pointwise_put(void *out, uin
 }
 
 /* Stores a tile of pixels: a thread has the same `each` columns in every row that it takes. */
-template <class P, int each> __device__ __forceinline__ void pointwise_finish(const cuda_pointwise &g, const float *tile, int m0, int n0, int group)
+template <class P, int each>
+__device__ __forceinline__ void pointwise_finish(const cuda_pointwise &g, const float *tile, int m0, int n0, int group)
 {
   constexpr int pitch = tiled_shape<P>::pitch, units = P::BN / each, rows = P::threads / units, turns = P::BM / rows;
   static_assert(P::threads % units == 0 && P::BM % rows == 0, "whole rows");
@@ -185,8 +186,8 @@ template <class P, int each> __device__ __forceinline__ void pointwise_finish(co
 }
 
 /* Stores a tile of dw, or of one of its partial sums. */
-template <class P> __device__ __forceinline__ void pointwise_finish_filter(const cuda_pointwise &g, const float *tile, int m0, int n0, int group,
-                                                                           int k, int k_end)
+template <class P>
+__device__ __forceinline__ void pointwise_finish_filter(const cuda_pointwise &g, const float *tile, int m0, int n0, int group, int k, int k_end)
 {
   constexpr int pitch = tiled_shape<P>::pitch, rows = P::threads / P::BN > 0 ? P::threads / P::BN : 1;
   static_assert(P::threads % P::BN == 0 && P::BM % rows == 0, "whole rows");
@@ -214,7 +215,8 @@ __device__ __forceinline__ void pointwise_wait()
 /* ---- the kernel ------------------------------------------------------------------------------------------------------------ */
 
 /* Grid: tiles, rows fastest, so that tiles of the same pixels run at about the same time; partial sums; groups. */
-template <class P, bool filter> __global__ void __launch_bounds__(P::threads, P::resident) conv_pointwise(const __grid_constant__ cuda_pointwise g)
+template <class P, bool filter>
+__global__ void __launch_bounds__(P::threads, P::resident) conv_pointwise(const __grid_constant__ cuda_pointwise g)
 {
   typedef tiled_shape<P> shape;
   extern __shared__ __align__(16) unsigned char shared[];
@@ -249,5 +251,6 @@ template <class P, bool filter> __global__ void __launch_bounds__(P::threads, P:
     { tiled_shape<P<false>>::stage_bytes, tiled_shape<P<true>>::stage_bytes }, tiled_shape<P<false>>::tile_bytes, !P<false>::any, \
     { (const void *)conv_pointwise<P<false>, false>, (const void *)conv_pointwise<P<true>, false> } }
 #define POINTWISE_FILTER(P, rate) \
-  { P::BM, P::BN, P::BK, P::stages, P::threads, P::resident, rate, { tiled_shape<P>::stage_bytes, tiled_shape<P>::stage_bytes }, tiled_shape<P>::tile_bytes, 0, \
+  { P::BM, P::BN, P::BK, P::stages, P::threads, P::resident, rate, \
+    { tiled_shape<P>::stage_bytes, tiled_shape<P>::stage_bytes }, tiled_shape<P>::tile_bytes, 0, \
     { (const void *)conv_pointwise<P, true>, (const void *)conv_pointwise<P, true> } }

@@ -55,7 +55,8 @@ template <class mma, int unit, int eights> __global__ void __launch_bounds__(32 
 {
   __shared__ float sums[WAYS][ROWS][EIGHT * eights];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, ways = blockDim.x / 32, q = lane % 4, r = lane / 4;
-  const uint32_t batch = blockIdx.x / t.groups, row0 = (blockIdx.x - batch * t.groups) * ROWS, b1 = batch / t.batch0, b0 = batch - b1 * t.batch0;
+  const uint32_t batch = blockIdx.x / t.groups, row0 = (blockIdx.x - batch * t.groups) * ROWS;
+  const uint32_t b1 = batch / t.batch0, b0 = batch - b1 * t.batch0;
   const auto row_of = [&](const side &s, int row) {         /* rows beyond the operand give sums that are not stored */
     return (const uint16_t *)s.p + b0 * s.batch[0] + b1 * s.batch[1] + min(row, s.rows - 1) * s.row;
   };
@@ -105,13 +106,17 @@ template <class mma, int unit, int eights> __global__ void __launch_bounds__(32 
 
 /* ---- host -------------------------------------------------------------------------------------------------------------- */
 
-#define EIGHTS(mma, unit) { (const void *)matmul_few<mma, unit, 1>, (const void *)matmul_few<mma, unit, 2>, (const void *)matmul_few<mma, unit, 4> }
+#define EIGHTS(mma, unit) \
+  { (const void *)matmul_few<mma, unit, 1>, (const void *)matmul_few<mma, unit, 2>, (const void *)matmul_few<mma, unit, 4> }
 #define UNITS(mma) { EIGHTS(mma, 2), EIGHTS(mma, 4), EIGHTS(mma, 8), EIGHTS(mma, 16) }
 static const void *const kernels[2][4][3] = { UNITS(mma_bf16), UNITS(mma_f16) };
 
 struct state { few t; cuda_chain chain; const void *function; int32_t near, far, early; uint32_t blocks, threads; };
 
-static side side_of(const cuda_matmul_side *s) { return side{ nullptr, s->row_stride, { s->batch_stride[0], s->batch_stride[1] }, (int32_t)s->rows }; }
+static side side_of(const cuda_matmul_side *s)
+{
+  return side{ nullptr, s->row_stride, { s->batch_stride[0], s->batch_stride[1] }, (int32_t)s->rows };
+}
 
 /* Log 2 of the bytes of the widest loads that a row's k are whole units of. */
 static int unit_of(const cuda_matmul_side *s, int64_t k)
@@ -164,7 +169,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->numerics.accumulator = QN_ACC_F32_TC;
   /* the launch; loads of several chunks at a time; the rate at which 2.4 MB came on an H200 */
   const double bytes = ((double)m.m * m.k + (double)m.n * m.k + (double)m.m * m.n) * batches * 2;
-  const double passes = (double)qn_ceil_div(share, CHUNK * (eights > 1 ? 2 : 4)) * (double)qn_ceil_div(blocks, 8 * (int64_t)r->device->units);
+  const double waves = (double)qn_ceil_div(blocks, 8 * (int64_t)r->device->units);
+  const double passes = (double)qn_ceil_div(share, CHUNK * (eights > 1 ? 2 : 4)) * waves;
   out->estimate = 1500 + passes * 600 * (unit < 3 ? 1.5 : 1) + bytes / (8.0 * r->device->units);
   return cuda_keep(out, &s, sizeof s);
 }
@@ -197,6 +203,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 }
 
 static const qn_engine row[] = {
-  { "few", QN_OP_MATMUL, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, prepare, build, run, cuda_release },
+  { "few", QN_OP_MATMUL, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr,
+    prepare, build, run, cuda_release },
 };
 CUDA_ENGINES(matmul_few) = { row, sizeof row / sizeof *row };
