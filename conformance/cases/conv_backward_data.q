@@ -193,3 +193,7 @@ conv_backward_data dy=f32/3x50x6x6 w=f32/50x10x1x1 groups=2 ; as=bf16 fill=int d
 conv_backward_data dy=f32/2x8x8x8 w=f32/8x16x1x1 pad=0:1 ; as=f16
 conv_backward_data dy=f32/2x5x8 w=f32/5x3x1 pad=0:1
 conv_backward_data dy=f32/2x4x2x2x2 w=f32/4x4x1x1x1 pad=0,0,0:1 ; as=bf16
+# depthwise by loads from L1: odd channels; f32 planes gathered in shared memory: several chunks, classes with other taps
+conv_backward_data dy=f16/2x45x9x11/nhwc w=f16/45x1x5x5 dx=f16/2x45x9x11/nhwc pad=2 groups=45 ; as=bf16,f32
+conv_backward_data dy=f32/1x6x9x10 w=f32/6x1x3x3 dx=f32/1x6x9x10 pad=1 groups=6 ; fill=signed w.fill=special as=f16
+conv_backward_data dy=f32/2x80x6x8 w=f32/80x20x3x3 dx=f32/2x40x12x16 pad=1 stride=2 groups=2
