@@ -549,10 +549,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     for (int d = 0; d < to->rank - 1; d++) p.side_by_side &= to->dim[d] == 1 || to->stride[d] % 2 == 0;
     p.units = to->dim[0] * down * across * channels;
     blocks = qn_ceil_div(p.units, STRIP_THREADS);
+    /* as measured, in the scale of conv_depthwise_planes.cu's: the smaller a plane, the more sectors a warp's loads meet */
     const double loads = (double)((NEAR_H - 1) * near->stride + near->size) * ((NEAR_W - 1) * near->stride + near->size),
-                 each = loads * 3.5 + NEAR_H * NEAR_W * (6 + taps) * near->many;
-    const double moved = bytes / 2500, added = (double)p.units * each / (r->device->units * 128 * 0.8);
-    out->estimate = 2500 + (moved > added ? moved : added);
+                 each = (loads * 3.5 + NEAR_H * NEAR_W * (14 + taps) * near->many) * (p.channels_fastest ? 1.2 : 1.05 + 5.0 / (p.out[1] + 2));
+    const double moved = bytes / (p.dtype == QN_F32 ? 1350 : 2500), added = (double)p.units * each / (r->device->units * 128 * 1.4);
+    out->estimate = 2300 + (moved > added ? moved : added);
   } else {
     p.channels_fastest = to->stride[1] == 1;
     p.units = (int64_t)outputs;
