@@ -26,7 +26,10 @@ static __device__ __forceinline__ float rounded_tf32(float x)
 }
 
 /* The same for 16 bits, which need no rounding. */
-static __device__ __forceinline__ float scaled(uint16_t v, uint32_t dtype) { return (dtype == QN_BF16 ? bf16_to_float(v) : f16_to_float(v)) * 0x1p24f; }
+static __device__ __forceinline__ float scaled(uint16_t v, uint32_t dtype)
+{
+  return (dtype == QN_BF16 ? bf16_to_float(v) : f16_to_float(v)) * 0x1p24f;
+}
 
 /* Copies windows of 16-bit elements, `vector` at once, several in flight. */
 template <int vector> static __device__ __forceinline__ void copy_halves(const simt_block &b, uint32_t windows, const int *offsets, int first,
