@@ -552,8 +552,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     /* as measured, in the scale of conv_depthwise_planes.cu's: the smaller a plane, the more sectors a warp's loads meet */
     const double loads = (double)((NEAR_H - 1) * near->stride + near->size) * ((NEAR_W - 1) * near->stride + near->size),
                  each = (loads * 3.5 + NEAR_H * NEAR_W * (14 + taps) * near->many) * (p.channels_fastest ? 1.2 : 1.05 + 5.0 / (p.out[1] + 2));
-    const double moved = bytes / (p.dtype == QN_F32 ? 1350 : 2500), added = (double)p.units * each / (r->device->units * 128 * 1.4);
-    out->estimate = 2300 + (moved > added ? moved : added);
+    const double moved = bytes / (p.dtype == QN_F32 ? 1350 : 2000), added = (double)p.units * each / (r->device->units * 128 * 1.4);
+    const double more = p.channels_fastest || added < 3500 ? added : 2 * added - 3500;          /* large planes go in wider loads */
+    out->estimate = 2300 + (moved > more ? moved : more);
   } else {
     p.channels_fastest = to->stride[1] == 1;
     p.units = (int64_t)outputs;

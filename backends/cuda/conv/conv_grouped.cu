@@ -35,7 +35,7 @@ template <int GROUPS, int NT, bool merged>
 static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *filters, int steps, int first, const cuda_conv_span &down,
                                                     const cuda_conv_span &across)
 {
-  enum { MINE = GROUPS * NT * 64 / GROUPED_THREADS, BATCH = 6 };
+  enum { MINE = GROUPS * NT * 64 / GROUPED_THREADS, BATCH = NT == 1 ? 4 : 6 };         /* held to the registers */
   static_assert(MINE * GROUPED_THREADS == GROUPS * NT * 64, "a thread's words are of the same chunks");
   const grouped_shape &f = p.f;
   const int64_t up = p.turned ? f.w_stride[0] : f.w_stride[1];            /* between elements of a chunk */
@@ -64,11 +64,12 @@ static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *
 #pragma unroll
       for (int m = 0; m < MINE; m++) {
         const uint16_t *e = w[m] + at;
-        const int c = chunk * 8 + from - low[m];
         word[b][m] = 0;
         if (!tap || !there[m]) continue;
-        if (merged) word[b][m] = ((uint32_t)c < (uint32_t)each ? e[0] : 0u) | ((uint32_t)(c + 1) < (uint32_t)each ? (uint32_t)e[up] << 16 : 0u);
-        else word[b][m] = p.words ? *(const uint32_t *)e : e[0] | (uint32_t)e[up] << 16;
+        if constexpr (merged) {
+          const uint32_t c = chunk * 8 + from - low[m];
+          word[b][m] = (c < (uint32_t)each ? e[0] : 0u) | (c + 1 < (uint32_t)each ? (uint32_t)e[up] << 16 : 0u);
+        } else word[b][m] = p.words ? *(const uint32_t *)e : e[0] | (uint32_t)e[up] << 16;
       }
       for (chunk += 2; chunk >= f.chunks && r < down.taps; chunk -= f.chunks)
         if (++s == across.taps) s = 0, r++;

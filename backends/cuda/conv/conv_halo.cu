@@ -1,5 +1,5 @@
-/* conv_halo.cu -- convolution and its gradient by x as tf32 products, gathered in shared memory: for groups of few channels, few filters,
- * short sums, in any layout. f32, f16 and bf16, which tf32 holds; one to three spatial dims, in f32 of two bias, fold and relu fused.
+/* conv_halo.cu -- f32 convolution and its gradient by x as tf32 products, gathered in shared memory: for groups of few channels, few filters,
+ * short sums, in any layout. One to three spatial dims; of two, bias, fold and relu are fused.
  *
  *   y[n, k, p] = sum over channels c of k's group and taps r of x[n, c, p stride + r dilation - pad] w[k, c, r]
  *
@@ -11,7 +11,7 @@
  * Elements are multiplied by 2^24, so that subnormals keep their digits. Sums that are not finite are made again in plain f32, of what
  * exists.
  *
- * Refused: f32 with math below tf32; sums over more than 4096 terms, which would need a second level. */
+ * Refused: math below tf32; sums over more than 4096 terms, which would need a second level. */
 #include "conv_simt.cuh"
 #include "engines.h"
 #include <math.h>
@@ -23,41 +23,6 @@ static __device__ __forceinline__ float rounded_tf32(float x)
   uint32_t bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x * 0x1p24f));
   return __uint_as_float(bits);
-}
-
-/* The same for 16 bits, which need no rounding. */
-static __device__ __forceinline__ float scaled(uint16_t v, uint32_t dtype)
-{
-  return (dtype == QN_BF16 ? bf16_to_float(v) : f16_to_float(v)) * 0x1p24f;
-}
-
-/* Copies windows of 16-bit elements, `vector` at once, several in flight. */
-template <int vector> static __device__ __forceinline__ void copy_halves(const simt_block &b, uint32_t windows, const int *offsets, int first,
-                                                                           int here)
-{
-  enum { FLIGHT = 4 };
-  struct alignas(2 * vector) raw { uint16_t v[vector]; };
-  const simt &p = b.p;
-  const int all = b.vectors();
-  b.each_image(windows, first, here, [&](int64_t from, uint32_t to, bool there) {
-    const uint16_t *x = (const uint16_t *)p.x + from;
-    for (int begin = threadIdx.x % 32; begin < all; begin += 32 * FLIGHT) {
-      raw v[FLIGHT];
-#pragma unroll
-      for (int i = 0; i < FLIGHT; i++) {
-        const int at = there && begin + i * 32 < all ? offsets[begin + i * 32] : SIMT_NONE;
-        v[i] = {};
-        if (at != SIMT_NONE) v[i] = *(const raw *)(x + at);
-      }
-#pragma unroll
-      for (int i = 0; i < FLIGHT; i++) {
-        if (begin + i * 32 >= all) continue;
-#pragma unroll
-        for (int k = 0; k < vector; k++)
-          shared_store(to + ((begin + i * 32) * vector + k) * 4, __float_as_uint(scaled(v[i].v[k], p.dtype)));
-      }
-    }
-  });
 }
 
 /* Pixel q of filter k in plain f32, added of what exists. */
@@ -79,14 +44,13 @@ static __device__ __noinline__ float sum_again(const simt &p, const simt_block &
                         tap = b.group * p.w_group + (b.k0 + k) * p.w_stride[0] + c * p.w_stride[1] +
                               (down.tap + r * down.tap_step) * p.w_stride[2] + (across.tap + s * across.tap_step) * p.w_stride[3] +
                               (deep.tap + a * deep.tap_step) * p.w_stride[4];
-          sum = fmaf(element_load<float>(p.x, x, dtype3(p.dtype)), element_load<float>(p.w, tap, dtype3(p.dtype)), sum);
+          sum = fmaf(p.x[x], p.w[tap], sum);
         }
   return sum;
 }
 
 /* A warp has MT times 16 pixels, a block NT times 8 filters. */
-template <int MT, int NT, bool half>
-__global__ void __launch_bounds__(SIMT_THREADS, MT * NT > 8 ? 3 : 4) conv_halo(const __grid_constant__ simt p)
+template <int MT, int NT> __global__ void __launch_bounds__(SIMT_THREADS, MT * NT > 8 ? 3 : 4) conv_halo(const __grid_constant__ simt p)
 {
   static_assert(sizeof(simt) <= CUDA_CONV_PARAMETERS, "room for them in the state");
   extern __shared__ float4 shared[];
@@ -116,7 +80,7 @@ __global__ void __launch_bounds__(SIMT_THREADS, MT * NT > 8 ? 3 : 4) conv_halo(c
   for (int first = 0; first < planes && taps; first += p.chunk) {
     const int here = min(p.chunk, planes - first), terms = here * taps, padded = (terms + 7) & ~7;
     __syncthreads();
-    if constexpr (!half) b.copy_windows(shared_address(windows), offsets, first, here);
+    b.copy_windows(shared_address(windows), offsets, first, here);
     if (first == 0 || deep.taps > 1)      /* otherwise they repeat, `first` channels on */
       for (int i = threadIdx.x; i < p.terms; i += SIMT_THREADS) {
         const int k = i / taps, tap = i - k * taps, r = tap / across.taps, s = tap - r * across.taps,
@@ -133,15 +97,8 @@ __global__ void __launch_bounds__(SIMT_THREADS, MT * NT > 8 ? 3 : 4) conv_halo(c
 #pragma unroll 4
       for (int i = lane; i < padded; i += 32) {
         const bool real = k < b.block_k && i < terms;
-        const int64_t tap = real ? from + k * p.w_stride[0] + at[i].y : 0;
-        if constexpr (half) filters[k * pitch + i] = real ? scaled(((const uint16_t *)p.w)[tap], p.dtype) : 0;
-        else copy_async<4>(shared_address(filters + k * pitch + i), (const float *)p.w + tap, real ? 4 : 0);
+        copy_async<4>(shared_address(filters + k * pitch + i), p.w + (real ? from + k * p.w_stride[0] + at[i].y : 0), real ? 4 : 0);
       }
-    if constexpr (half) {
-      if (p.vector == 4) copy_halves<4>(b, shared_address(windows), offsets, first, here);
-      else if (p.vector == 2) copy_halves<2>(b, shared_address(windows), offsets, first, here);
-      else copy_halves<1>(b, shared_address(windows), offsets, first, here);
-    }
     copy_async_commit();
     copy_async_wait<0>();
     __syncthreads();
@@ -151,10 +108,8 @@ __global__ void __launch_bounds__(SIMT_THREADS, MT * NT > 8 ? 3 : 4) conv_halo(c
         *to = make_float4(rounded_tf32(four.x), rounded_tf32(four.y), rounded_tf32(four.z), rounded_tf32(four.w));
       }
     };
-    if constexpr (!half) {
-      round(filters, NT * EIGHT * pitch), round(windows, here * p.plane);
-      __syncthreads();
-    }
+    round(filters, NT * EIGHT * pitch), round(windows, here * p.plane);
+    __syncthreads();
     const uint32_t *of = (const uint32_t *)filters + row * pitch + column, *seen = (const uint32_t *)windows;
     for (int k = 0; k < padded; k += EIGHT) {
       const int lo = at[k + column].x, hi = at[k + column + 4].x;
@@ -198,18 +153,15 @@ __global__ void __launch_bounds__(SIMT_THREADS, MT * NT > 8 ? 3 : 4) conv_halo(c
     }
     if (p.factor >= 0) v = folded(v, fold_of(p.steps, p.factor, channel));
     if (p.relu) v = v < 0 ? 0 : v;                          /* keeps NaN */
-    const int64_t place = to + channel * p.y_stride[1];
-    if constexpr (half) ((uint16_t *)p.y)[place] = p.dtype == QN_BF16 ? float_to_bf16(v) : float_to_f16(v);
-    else ((float *)p.y)[place] = v;
+    p.y[to + channel * p.y_stride[1]] = v;
   }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-#define KERNELS(MT, half) \
-  { (const void *)conv_halo<MT, 1, half>, (const void *)conv_halo<MT, 2, half>, (const void *)conv_halo<MT, 3, half>, \
-    (const void *)conv_halo<MT, 4, half> }
-static const void *const kernels[2][2][4] = { { KERNELS(2, false), KERNELS(4, false) }, { KERNELS(2, true), KERNELS(4, true) } };
+#define KERNELS(MT) \
+  { (const void *)conv_halo<MT, 1>, (const void *)conv_halo<MT, 2>, (const void *)conv_halo<MT, 3>, (const void *)conv_halo<MT, 4> }
+static const void *const kernels[2][4] = { KERNELS(2), KERNELS(4) };
 
 /* Lays out the tile for warps of `sixteens` times 16 pixels, and estimates its time; 0: it does not fit. */
 static double lay(simt *p, const cuda_conv_problem *c, const qn_device *device, int sixteens, bool one_image, int64_t *shared)
@@ -233,10 +185,12 @@ static double lay(simt *p, const cuda_conv_problem *c, const qn_device *device, 
   /* cycles of the SM with the most blocks; each also waits for its copies, chunk by chunk */
   const int most = (int)qn_min_i64(sixteens * nt > 8 ? 3 : 4, (227 << 10) / (*shared + 1024));
   const double at_once = ceil(blocks / (double)device->units), rounds = ceil(at_once / most), deep = at_once < most ? at_once : most;
-  const double alone = 3 * steps + 2500 + 2000 * ceil(planes / p->chunk), busy = deep * work > alone ? deep * work : alone;
+  const double chunks = ceil(planes / p->chunk), alone = 3 * steps + 2500 + 2000 * chunks, busy = deep * work > alone ? deep * work : alone;
   const double left = at_once - (rounds - 1) * most, end = left * work > alone ? left * work : alone;
-  const double ns = ((rounds - 1) * busy + end) / 1.7;
-  const double memory = (double)qn_kit_bytes(p->dtype) * ((double)qn_elements(c->x) + (double)qn_elements(c->y)) / 3000;
+  /* as measured: chunks wait for each other; windows of small images are mostly edges; a single tap leaves a copy unused */
+  const double slow = (1 + 0.14 * (chunks - 1)) * (p->together > 1 ? 1.6 : 1) * (taps == 1 ? 2 : 1);
+  const double ns = slow * ((rounds - 1) * busy + end) / 1.7;
+  const double memory = 4 * ((double)qn_elements(c->x) + (double)qn_elements(c->y)) / 3000;
   return 3000 + (ns > memory ? ns + 0.2 * memory : memory + 0.2 * ns);
 }
 
@@ -247,8 +201,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_chain chain;
   qn_status status = simt_read(&p, &c, &chain, r, out);
   if (status) return status;
-  const bool half = p.dtype != QN_F32;
-  if (!half && r->demands->math < QN_MATH_TF32) return qn_refuse(out, "math of tf32", "", "tf32", "%s", "more exact");
+  if (r->demands->math < QN_MATH_TF32) return qn_refuse(out, "math of tf32", "", "tf32", "%s", "more exact");
   const bool one_order = r->demands->determinism >= QN_DET_BATCH;           /* what a tile sees at once orders its sums */
   int64_t shared = 0, room = 0;
   double least = 0;
@@ -266,15 +219,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                 classes = (int64_t)p.apart[0] * p.apart[1] * p.apart[2];
   if (tiles > INT32_MAX || blocks_k > 65535 || classes > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer groups", "%s", "more");
   const bool data = c.mode == CUDA_CONV_DATA;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, kernels[half][found / 4][(p.block_k + EIGHT - 1) / EIGHT - 1], &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, kernels[found / 4][(p.block_k + EIGHT - 1) / EIGHT - 1], &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)tiles, k->grid[1] = (uint32_t)blocks_k, k->grid[2] = (uint32_t)classes;
   k->threads = SIMT_THREADS, k->shared = (uint32_t)shared;
   cuda_conv_kernel_pointer(k, data ? c.y_at : c.x_at, offsetof(simt, x));
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(simt, w));
   cuda_conv_kernel_steps(k, out, &chain, offsetof(simt, steps), offsetof(simt, y));
-  out->math = half ? QN_MATH_STRICT : QN_MATH_TF32;
-  out->numerics.accumulator = half ? QN_ACC_F32_TC : QN_ACC_TF32;
+  out->math = QN_MATH_TF32;
+  out->numerics.accumulator = QN_ACC_TF32;
   if (one_order) out->traits |= QN_TRAIT_BATCH_INVARIANT;
   out->estimate = least;
   return QN_OK;

@@ -44,13 +44,13 @@ template <int PX, int KB> __global__ void __launch_bounds__(SIMT_THREADS) conv_s
     b.copy_windows(shared_address(windows), offsets, first, here);
     for (int i = 0; i < here; i++) {
       int plane = first + i, c = plane / deep.taps, d = plane - c * deep.taps;
-      const float *from = (const float *)p.w + b.group * p.w_group + b.k0 * p.w_stride[0] + c * p.w_stride[1] + (deep.tap + d * deep.tap_step) * p.w_stride[4];
+      const float *from = p.w + b.group * p.w_group + b.k0 * p.w_stride[0] + c * p.w_stride[1] + (deep.tap + d * deep.tap_step) * p.w_stride[4];
       uint32_t to = shared_address(filters + i * taps * padded_k);
       if (i == 0 && first == 0) __syncthreads();            /* tap_at */
       for (int e = threadIdx.x; e < taps * padded_k; e += SIMT_THREADS) {
         uint32_t k, tap = cuda_quotient(e, p.by_k, &k);
         bool real = (int)k < b.block_k;
-        copy_async<4>(to + e * 4, real ? from + k * p.w_stride[0] + tap_at[tap] : (const float *)p.w, real ? 4 : 0);
+        copy_async<4>(to + e * 4, real ? from + k * p.w_stride[0] + tap_at[tap] : p.w, real ? 4 : 0);
       }
     }
     copy_async_commit();
@@ -93,7 +93,7 @@ template <int PX, int KB> __global__ void __launch_bounds__(SIMT_THREADS) conv_s
     for (int i = 0; i < PX; i++) {
       float v = folded(sum[i][j] + bias, fold);
       if (p.relu) v = v < 0 ? 0 : v;                        /* keeps NaN */
-      if (to[i] >= 0) ((float *)p.y)[to[i] + channel * p.y_stride[1]] = v;
+      if (to[i] >= 0) p.y[to[i] + channel * p.y_stride[1]] = v;
     }
   }
 }
@@ -106,7 +106,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   simt p = {};
   cuda_chain chain;
   qn_status status = simt_read(&p, &c, &chain, r, out);
-  if (status || (status = cuda_conv_wants_f32(&c, out))) return status;
+  if (status) return status;
   const int64_t channels = p.channels, classes = (int64_t)p.apart[0] * p.apart[1] * p.apart[2];
   const bool data = c.mode == CUDA_CONV_DATA;
   const bool narrow = p.block_k <= 4;

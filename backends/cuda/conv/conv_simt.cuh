@@ -1,4 +1,4 @@
-/* conv_simt.cuh -- shared by the engines that have windows as f32 planes in shared memory (conv_simt.cu on FP32 cores, conv_halo.cu on
+/* conv_simt.cuh -- shared by the f32 engines that have windows as planes in shared memory (conv_simt.cu on FP32 cores, conv_halo.cu on
  * Tensor Cores): the problem, what a block has of it, the copy of windows, the choice of a tile.
  *
  * A block has some filters of a group and a tile of pixels, which may span small images. The inputs that the tile sees are copied once,
@@ -13,9 +13,8 @@
 enum { SIMT_THREADS = 128, SIMT_WARPS = SIMT_THREADS / 32, SIMT_TERMS = 4096, SIMT_FILTERS = 32, SIMT_NONE = INT32_MIN };
 
 struct simt {
-  const void *x, *w;
-  void    *y;
-  uint32_t dtype;
+  const float *x, *w;
+  float   *y;
   int32_t  channels, filters;             /* summed over and written, of a group */
   int32_t  block_k, blocks_k;             /* filters of a block; blocks of a group */
   int32_t  in[3], extent[3];              /* of x and y: H, W, D */
@@ -93,12 +92,12 @@ struct simt_block {
   {
     const int all = vectors();
     each_image(windows, first, here, [&](int64_t from, uint32_t to, bool there) {
-      const float *x = (const float *)p.x + from;
+      const float *x = p.x + from;
 #pragma unroll 2
       for (int e = threadIdx.x % 32; e < all; e += 32) {
         const int at = offsets[e];
         const bool real = there && at != SIMT_NONE;
-        copy_async<4 * vector>(to + e * 4 * vector, real ? x + at : (const float *)p.x, real ? 4 * vector : 0);
+        copy_async<4 * vector>(to + e * 4 * vector, real ? x + at : p.x, real ? 4 * vector : 0);
       }
     });
   }
@@ -166,7 +165,7 @@ static inline int64_t simt_tile(simt *p, int pixels, int64_t most, int64_t room,
 static inline qn_status simt_read(simt *p, cuda_conv_problem *c, cuda_chain *chain, const qn_request *r, qn_prepared *out)
 {
   qn_status status = cuda_conv_problem_read_volume(c, r, out);
-  if (status || (status = cuda_conv_wants_ampere(r, out))) return status;
+  if (status || (status = cuda_conv_wants_ampere(r, out)) || (status = cuda_conv_wants_f32(c, out))) return status;
   const bool data = c->mode == CUDA_CONV_DATA;
   const int64_t channels = (data ? c->filters : c->channels) / c->groups, filters = (data ? c->channels : c->filters) / c->groups;
   if (channels * c->size[0] * c->size[1] * c->size[2] > SIMT_TERMS)
@@ -185,8 +184,7 @@ static inline qn_status simt_read(simt *p, cuda_conv_problem *c, cuda_chain *cha
   if (c->x->rank != 4) alone.n_ops = 1;                     /* followers are addressed in two spatial dims */
   if ((status = cuda_conv_problem_bias_relu(c, &alone, chain, &p->column, &p->factor, &p->relu, out))) return status;
   const qn_value *x = data ? c->y : c->x, *y = &r->value[chain->out];
-  if (y->dtype != x->dtype) return qn_refuse(out, "dtypes", "y", "that of x", "%s", qn_kit_name(y->dtype));
-  p->dtype = x->dtype;
+  if (y->dtype != QN_F32) return qn_refuse(out, "dtypes", "y", "f32", "%s", qn_kit_name(y->dtype));
   p->channels = (int32_t)channels, p->filters = (int32_t)filters;
   p->blocks_k = (int32_t)qn_ceil_div(filters, SIMT_FILTERS);
   p->block_k = (int32_t)qn_ceil_div(filters, p->blocks_k);
@@ -203,7 +201,7 @@ static inline qn_status simt_read(simt *p, cuda_conv_problem *c, cuda_chain *cha
   p->steps = chain->steps;
   p->vector = 1;
   while (p->vector < 4 && p->x_stride[3] == 1 && p->in[1] % (2 * p->vector) == 0 &&
-         x->align >= 2 * (uint32_t)p->vector * (uint32_t)qn_kit_bytes(x->dtype)) {
+         x->align >= 8 * (uint32_t)p->vector) {
     bool whole = true;
     for (int d = 0; d < x->rank - 1; d++) whole = whole && (x->dim[d] == 1 || x->stride[d] % (2 * p->vector) == 0);
     if (!whole) break;
