@@ -96,3 +96,6 @@ conv_backward_filter x=f16/32x45x30x30/nhwc dy=f16/32x45x30x30/nhwc dw=f16/45x1x
 conv_forward x=f16/32x64x56x56 w=f16/128x1x3x3 pad=1 groups=64 ; name=multiplier.2.f16.forward
 conv_backward_data dy=f16/32x128x56x56 w=f16/128x1x3x3 dx=f16/32x64x56x56 pad=1 groups=64 ; name=multiplier.2.f16.data
 conv_backward_filter x=f16/32x64x56x56 dy=f16/32x128x56x56 dw=f16/128x1x3x3 pad=1 groups=64 ; name=multiplier.2.f16.filter
+conv_forward x=f16/32x58x28x28/nhwc w=f16/58x1x3x3 pad=1 groups=58 ; name=shufflenet2.58.f16.nhwc.forward
+conv_backward_data dy=f16/32x58x28x28/nhwc w=f16/58x1x3x3 dx=f16/32x58x28x28/nhwc pad=1 groups=58 ; name=shufflenet2.58.f16.nhwc.data
+conv_backward_filter x=f16/32x58x28x28/nhwc dy=f16/32x58x28x28/nhwc dw=f16/58x1x3x3 pad=1 groups=58 ; name=shufflenet2.58.f16.nhwc.filter

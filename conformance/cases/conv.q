@@ -247,3 +247,12 @@ conv_forward x=f32/2x10x4x4 w=f32/6x10x1x1 ; fill=int x.fill=special
 # images of one pixel: one product for all
 conv_forward x=f32/9x28x1x1 w=f32/70x28x1x1 bias=f32/70 ; as=f16,bf16
 conv_forward x=f16/9x48x1x1 w=f16/24x16x1x1 groups=3 bias=f16/24
+# depthwise by loads from L1: odd channels, pairs of channels, edges that are no whole tile, a tap alone, infinity beside padding
+conv_forward x=f32/2x45x9x11/nhwc w=f32/45x1x3x3 pad=1 groups=45 bias=f32/45 ; as=f16,bf16
+conv_forward x=f32/2x30x9x6/nhwc w=f32/30x1x5x5 stride=2 pad=2:1,1:2 groups=30 bias=f32/30 ; as=f16,bf16
+conv_forward x=f32/2x5x7x6 w=f32/5x1x1x1 groups=5 ; as=f16
+conv_forward x=f32/1x6x9x10 w=f32/6x1x3x3 pad=1 groups=6 ; fill=signed w.fill=special as=bf16
+# f32 planes gathered in shared memory: several chunks of channels, rows of whole vectors that padding shifts, infinity beside padding
+conv_forward x=f32/3x100x10x12 w=f32/40x50x3x3 pad=1:0,2:1 groups=2 bias=f32/40
+conv_forward x=f32/1x48x5x6x10 w=f32/27x48x1x3x3 pad=0,1,1 dilation=1,1,2
+conv_forward x=f32/1x8x9x10 w=f32/8x4x3x3 pad=1 groups=2 ; fill=signed w.fill=special

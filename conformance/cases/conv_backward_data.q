@@ -199,3 +199,7 @@ conv_backward_data dy=f32/5x40x4x8 w=f32/40x9x1x1 groups=5 ; as=bf16
 conv_backward_data dy=f16/3x33x2x7 w=f16/33x37x1x1 dx=f16/3x37x2x7
 conv_backward_data dy=f32/2x6x4x4 w=f32/6x10x1x1 dx=f32/2x10x4x4 ; fill=int dy.fill=special
 conv_backward_data dy=f32/9x70x1x1 w=f32/70x28x1x1 dx=f32/9x28x1x1 ; as=f16
+# depthwise by loads from L1: odd channels; f32 planes gathered in shared memory: several chunks, classes with other taps
+conv_backward_data dy=f16/2x45x9x11/nhwc w=f16/45x1x5x5 dx=f16/2x45x9x11/nhwc pad=2 groups=45 ; as=bf16,f32
+conv_backward_data dy=f32/1x6x9x10 w=f32/6x1x3x3 dx=f32/1x6x9x10 pad=1 groups=6 ; fill=signed w.fill=special as=f16
+conv_backward_data dy=f32/2x80x6x8 w=f32/80x20x3x3 dx=f32/2x40x12x16 pad=1 stride=2 groups=2

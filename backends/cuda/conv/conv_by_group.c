@@ -43,7 +43,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "a tuned engine for one group", "x", "what one takes", "%lld groups", (long long)groups);
   }
   out->traits = answer->traits & (QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES);
-  out->estimate = (answer->estimate * 1.2 + 2000) * (double)groups;   /* each is small, and waits for the one before */
+  out->estimate = (answer->estimate * 1.08 + 2000) * (double)groups;  /* each waits for the one before */
   return QN_OK;
 }
 

@@ -6,6 +6,9 @@
  *            registers
  *   window   5x5 or 7x7, or stride 2: the input tile of a block is copied to shared memory (cp.async, double buffered); a thread
  *            has a pair of channels of a tile of outputs, walks the rows, and adds each to all outputs that see it
+ *   near     square windows to 5, any strides of the tensors, any number of channels: a thread has 2x4 outputs of one channel, or of two
+ *            neighbours, and loads all that they see at once, from L1 where others have loaded it: one wait, which is what counts in
+ *            small problems
  *   any      everything else, any strides: an output a thread
  *
  * Backward data is the same sum over dy with the filter reversed; with a forward stride only every stride-th tap falls on a dy.
@@ -14,8 +17,9 @@
 #include "conv_kernel.h"
 #include "conv_store.cuh"
 #include "engines.h"
+#include "kit/divisor.h"
 
-enum { THREADS = 256, SHARED = 72 << 10, STRIP = 7, STRIP_THREADS = 128 };
+enum { THREADS = 256, SHARED = 72 << 10, STRIP = 7, STRIP_THREADS = 128, NEAR_H = 2, NEAR_W = 4 };
 enum { STEPS, BIAS, FOLD };               /* epilogue of a strip: any steps; bias and relu; bias, fold and relu */
 
 struct depthwise {
@@ -31,8 +35,10 @@ struct depthwise {
   int32_t  pairs, chunks, side;           /* window: pairs of channels of a block; 16-byte chunks of those; rows copied at once */
   /* thread tiles in a block; input tile in pixels; blocks of an image; all tiles */
   int32_t  lanes_h, lanes_w, tile_h, tile_w, blocks_h, blocks_w, tiles;
-  int64_t  units;                         /* any: outputs; strip: tiles times channel pairs */
+  int64_t  units;                         /* any: outputs; strip: tiles times channel pairs; near: times channels or pairs */
   int32_t  channels_fastest, factor;
+  cuda_divisor by_c, by_h, by_w;          /* near: channels or pairs, tiles down, tiles across */
+  int32_t  side_by_side;                  /* near: y's columns are stored in twos */
   int64_t  x_stride[4], y_stride[4], w_stride[3];           /* N, C, H, W; K, R, S */
   cuda_steps steps;
 };
@@ -219,6 +225,147 @@ __global__ void __launch_bounds__(STRIP_THREADS, then == BIAS && dtype != QN_F32
   else strip_sum<dtype, then, false>(p, w, bias, n, y0, x0, channel);
 }
 
+/* One output, added of what exists; any strides of the tensors, several filters a channel. */
+static __device__ __noinline__ float sum_of(const depthwise &p, int64_t n, int c, int h, int w)
+{
+  float sum = 0;
+  int many = p.data ? p.per_group : 1, from = p.data ? c * p.per_group : c / p.per_group, filter = p.data ? from : c;
+  for (int j = 0; j < many; j++) {
+    int64_t x = n * p.x_stride[0] + (from + j) * p.x_stride[1], tap = (filter + j) * p.w_stride[0];
+    for (int r = 0; r < p.size[0]; r++) {
+      int up = h * p.mul[0] + r * p.step[0] + p.off[0], i = up / p.div[0];
+      if (up < 0 || i * p.div[0] != up || i >= p.in[0]) continue;
+      for (int s = 0; s < p.size[1]; s++) {
+        int across = w * p.mul[1] + s * p.step[1] + p.off[1], k = across / p.div[1];
+        if (across < 0 || k * p.div[1] != across || k >= p.in[1]) continue;
+        sum = fmaf(element_load<float>(p.x.p, x + i * p.x_stride[2] + k * p.x_stride[3], dtype3(p.dtype)),
+                   element_load<float>(p.w, tap + r * p.w_stride[1] + s * p.w_stride[2], dtype3(p.dtype)), sum);
+      }
+    }
+  }
+  return sum;
+}
+
+template <int dtype> struct near_raw { typedef uint16_t type; };
+template <> struct near_raw<QN_F32> { typedef float type; };
+
+/* What a thread of `near` has of a pixel: V channels, as stored and as numbers. */
+template <int dtype, int V> struct near_of {
+  typedef typename pair_of<dtype>::type raw;
+  typedef float2 number;
+  static __device__ __forceinline__ float2 numbers(raw v) { return pair_floats<dtype>(v); }
+  static __device__ __forceinline__ raw rounded(float2 v) { return pair_raw<dtype>(v); }
+  static __device__ __forceinline__ float2 of(float lo, float hi) { return make_float2(lo, hi); }
+  static __device__ __forceinline__ float &part(float2 &v, int i) { return i ? v.y : v.x; }
+  static __device__ __forceinline__ void add(float2 &sum, float2 a, float2 b) { pair_add(sum, a, b); }
+};
+template <int dtype> struct near_of<dtype, 1> {
+  typedef typename near_raw<dtype>::type raw;
+  typedef float number;
+  static __device__ __forceinline__ float numbers(raw v)
+  {
+    if constexpr (dtype == QN_F32) return v;
+    else return dtype == QN_BF16 ? bf16_to_float(v) : f16_to_float(v);
+  }
+  static __device__ __forceinline__ raw rounded(float v)
+  {
+    if constexpr (dtype == QN_F32) return v;
+    else return dtype == QN_BF16 ? float_to_bf16(v) : float_to_f16(v);
+  }
+  static __device__ __forceinline__ float of(float lo, float) { return lo; }
+  static __device__ __forceinline__ float &part(float &v, int) { return v; }
+  static __device__ __forceinline__ void add(float &sum, float a, float b) { sum = fmaf(a, b, sum); }
+};
+
+/* Grid: units; channels fastest if they are contiguous, otherwise columns. Missing inputs count as 0; a sum that is not finite is
+ * therefore added again, of what exists. */
+template <int dtype, int S, int stride, int V>
+__global__ void __launch_bounds__(STRIP_THREADS, 4) depthwise_near(const __grid_constant__ depthwise p)
+{
+  constexpr int ROWS = (NEAR_H - 1) * stride + S, COLUMNS = (NEAR_W - 1) * stride + S;
+  typedef near_of<dtype, V> many;
+  typedef typename near_raw<dtype>::type element;
+  typedef typename many::raw raw;
+  const uint32_t unit = blockIdx.x * STRIP_THREADS + threadIdx.x;
+  if (unit >= (uint32_t)p.units) return;
+  uint32_t c, i, j, n, rest;
+  if (p.channels_fastest) rest = cuda_quotient(unit, p.by_c, &c), rest = cuda_quotient(rest, p.by_w, &j), n = cuda_quotient(rest, p.by_h, &i);
+  else rest = cuda_quotient(unit, p.by_w, &j), rest = cuda_quotient(rest, p.by_h, &i), n = cuda_quotient(rest, p.by_c, &c);
+  const int channel = c * V, y0 = i * NEAR_H, x0 = j * NEAR_W, back = p.flip ? S - 1 : 0, top = y0 * stride + p.off[0] - back,
+            left = x0 * stride + p.off[1] - back;
+
+  raw v[ROWS][COLUMNS];
+  const int at = (int)n * (int)p.x_stride[0] + channel * (int)p.x_stride[1] + top * (int)p.x_stride[2] + left * (int)p.x_stride[3];
+#pragma unroll
+  for (int r = 0; r < ROWS; r++)
+#pragma unroll
+    for (int q = 0; q < COLUMNS; q++) {
+      const bool there = (uint32_t)(top + r) < (uint32_t)p.in[0] && (uint32_t)(left + q) < (uint32_t)p.in[1];
+      v[r][q] = there ? *(const raw *)((const element *)p.x.p + (at + r * (int)p.x_stride[2] + q * (int)p.x_stride[3])) : raw();
+    }
+  typename many::number w[S][S], sum[NEAR_H][NEAR_W] = {};
+#pragma unroll
+  for (int r = 0; r < S; r++)
+#pragma unroll
+    for (int s = 0; s < S; s++) {
+      const element *tap = (const element *)p.w + channel * p.w_stride[0] + (p.flip ? S - 1 - r : r) * p.w_stride[1] +
+                           (p.flip ? S - 1 - s : s) * p.w_stride[2];
+      w[r][s] = many::of(near_of<dtype, 1>::numbers(*tap), V == 1 ? 0.f : near_of<dtype, 1>::numbers(tap[p.w_stride[0]]));
+    }
+#pragma unroll
+  for (int r = 0; r < ROWS; r++)
+#pragma unroll
+    for (int q = 0; q < COLUMNS; q++) {
+      const typename many::number x = many::numbers(v[r][q]);
+#pragma unroll
+      for (int t = 0; t < NEAR_H; t++)
+#pragma unroll
+        for (int u = 0; u < NEAR_W; u++)
+          if (r - t * stride >= 0 && r - t * stride < S && q - u * stride >= 0 && q - u * stride < S)
+            many::add(sum[t][u], x, w[r - t * stride][q - u * stride]);
+    }
+
+  const int to = (int)n * (int)p.y_stride[0] + channel * (int)p.y_stride[1] + y0 * (int)p.y_stride[2] + x0 * (int)p.y_stride[3];
+  float bias[V] = {};
+  column_fold fold[V];
+#pragma unroll
+  for (int k = 0; k < V; k++) {
+    if (p.column >= 0) {
+      const cuda_operand &o = p.steps.operand[p.column];
+      bias[k] = element_load<float>(o.p, (channel + k) * o.stride[1], dtype3(o.dtype));
+    }
+    fold[k] = fold_of(p.steps, p.factor, channel + k);
+  }
+#pragma unroll
+  for (int t = 0; t < NEAR_H; t++) {
+    raw out[NEAR_W];
+#pragma unroll
+    for (int u = 0; u < NEAR_W; u++) {
+#pragma unroll
+      for (int k = 0; k < V; k++) {
+        float &one = many::part(sum[t][u], k);
+        if (!isfinite(one) && y0 + t < p.out[0] && x0 + u < p.out[1]) one = sum_of(p, n, channel + k, y0 + t, x0 + u);
+        one = folded(one + bias[k], fold[k]);
+        if (p.relu) one = fn_max(one, 0.f);
+      }
+      out[u] = many::rounded(sum[t][u]);
+    }
+    if (y0 + t >= p.out[0]) continue;
+    element *line = (element *)p.y + (to + t * (int)p.y_stride[2]);
+    if constexpr (V == 1 && NEAR_W % 2 == 0)
+      if (p.side_by_side) {
+        struct alignas(2 * sizeof(raw)) two { raw lo, hi; };
+#pragma unroll
+        for (int u = 0; u < NEAR_W; u += 2)
+          if (x0 + u < p.out[1]) *(two *)(line + u) = { out[u], out[u + 1] };
+        continue;
+      }
+#pragma unroll
+    for (int u = 0; u < NEAR_W; u++)
+      if (x0 + u < p.out[1]) *(raw *)(line + u * (int)p.y_stride[3]) = out[u];
+  }
+}
+
 __global__ void __launch_bounds__(THREADS) depthwise_any(const __grid_constant__ depthwise p)
 {
   int64_t unit = blockIdx.x * (int64_t)THREADS + threadIdx.x;
@@ -228,22 +375,8 @@ __global__ void __launch_bounds__(THREADS) depthwise_any(const __grid_constant__
   auto next = [&](int extent) { q = rest / extent; int i = (int)(rest - q * extent); rest = q; return i; };
   if (p.channels_fastest) c = next(p.channels), o[1] = next(p.out[1]), o[0] = next(p.out[0]);
   else o[1] = next(p.out[1]), o[0] = next(p.out[0]), c = next(p.channels);
-  int64_t n = rest;
-  float sum = 0;
-  int many = p.data ? p.per_group : 1, from = p.data ? c * p.per_group : c / p.per_group, filter = p.data ? from : c;
-  for (int j = 0; j < many; j++) {
-    int64_t x = n * p.x_stride[0] + (from + j) * p.x_stride[1], w = (filter + j) * p.w_stride[0];
-    for (int r = 0; r < p.size[0]; r++) {
-      int up = o[0] * p.mul[0] + r * p.step[0] + p.off[0], i = up / p.div[0];
-      if (up < 0 || i * p.div[0] != up || i >= p.in[0]) continue;
-      for (int s = 0; s < p.size[1]; s++) {
-        int across = o[1] * p.mul[1] + s * p.step[1] + p.off[1], k = across / p.div[1];
-        if (across < 0 || k * p.div[1] != across || k >= p.in[1]) continue;
-        sum = fmaf(element_load<float>(p.x.p, x + i * p.x_stride[2] + k * p.x_stride[3], p.dtype),
-                   element_load<float>(p.w, w + r * p.w_stride[1] + s * p.w_stride[2], p.dtype), sum);
-      }
-    }
-  }
+  const int64_t n = rest;
+  float sum = sum_of(p, n, c, o[0], o[1]);
   if (p.steps.n) {
     float u[8] = {sum};
     steps_apply(p.steps, u, (int)((n * p.out[0] + o[0]) * p.out[1] + o[1]), c, 0, 0, 0, 1);
@@ -262,6 +395,37 @@ struct kernel { const void *function; int32_t size, stride, th, tw, pitch; uint3
   STRIPS(dtype, BIAS) STRIPS(dtype, FOLD) STRIPS(dtype, STEPS) \
   KERNEL(dtype, 3, 2, 2, 7) KERNEL(dtype, 5, 1, 2, 7) KERNEL(dtype, 5, 2, 1, 7) KERNEL(dtype, 7, 1, 2, 7)
 static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) };
+
+enum { TILES, NEAR, ANY };
+static const char *const names[] = { "tiles", "near", "any", nullptr };
+
+struct near_kernel { const void *function; uint32_t dtype; int32_t size, stride, many; };
+#define NEAR_KERNELS(dtype, many) \
+  { (const void *)depthwise_near<dtype, 1, 1, many>, dtype, 1, 1, many }, { (const void *)depthwise_near<dtype, 3, 1, many>, dtype, 3, 1, many }, \
+  { (const void *)depthwise_near<dtype, 3, 2, many>, dtype, 3, 2, many }, { (const void *)depthwise_near<dtype, 5, 1, many>, dtype, 5, 1, many }, \
+  { (const void *)depthwise_near<dtype, 5, 2, many>, dtype, 5, 2, many },
+static const near_kernel near_kernels[] = { NEAR_KERNELS(QN_BF16, 1) NEAR_KERNELS(QN_BF16, 2) NEAR_KERNELS(QN_F16, 1)
+                                            NEAR_KERNELS(QN_F16, 2) NEAR_KERNELS(QN_F32, 1) };
+
+/* Can two neighbouring channels be loaded at once? */
+static bool in_pairs(const qn_value *v)
+{
+  bool fits = v->dtype != QN_F32 && v->stride[1] == 1 && v->dim[1] % 2 == 0 && v->align >= 2 * (uint32_t)qn_kit_bytes(v->dtype);
+  for (int d = 0; d < v->rank; d++) fits = fits && (d == 1 || v->dim[d] == 1 || v->stride[d] % 2 == 0);
+  return fits;
+}
+
+/* The kernel that loads from L1, or NULL. */
+static const near_kernel *find_near(const cuda_conv_problem *c, const depthwise *p, const qn_value *in, const qn_value *out)
+{
+  if (c->filters != c->channels || !p->plain || p->div[0] != 1 || p->div[1] != 1 || p->mul[0] != p->mul[1] || c->size[0] != c->size[1] ||
+      c->dilation[0] != 1 || c->dilation[1] != 1 || qn_extent(in) > INT32_MAX / 2 || qn_extent(out) > INT32_MAX / 2)
+    return nullptr;
+  const int many = in_pairs(in) && in_pairs(out) ? 2 : 1;
+  for (const near_kernel &k : near_kernels)
+    if (k.dtype == p->dtype && k.size == c->size[0] && k.stride == p->mul[0] && k.many == many) return &k;
+  return nullptr;
+}
 
 /* The kernel for this kind of window, or NULL. */
 static const kernel *find(const cuda_conv_problem *c, const depthwise *p, const qn_value *in, const qn_value *out)
@@ -343,13 +507,23 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!p.plain) p.column = p.factor = -1;
 
   const kernel *window = find(&c, &p, in, to);
+  const near_kernel *near = find_near(&c, &p, in, to);
   double bytes = (outputs + (double)qn_elements(in)) * (double)qn_kit_bytes(p.dtype), sums = outputs * taps * (data ? p.per_group : 1);
   int threads = THREADS, slabs = 1, shared = 0;
   int64_t blocks;
+  const auto wanted = [&](int i) { return !r->variant || !strcmp(r->variant, names[i]); };
+  if (!wanted(TILES)) window = nullptr;
+  if (!wanted(NEAR)) near = nullptr;
+  if (!window && !near && !wanted(ANY))
+    return qn_refuse(out, "a kernel of that variant", "x", "square windows without dilation, 1 to 7", "%s", r->variant);
+  const int64_t strips = to->dim[0] * qn_ceil_div(p.out[0], STRIP) * qn_ceil_div(p.out[1], STRIP) * (p.channels / 2);
+  if (window && !window->pitch && near && strips < 128 * (int64_t)r->device->units && r->demands->determinism < QN_DET_BATCH)
+    window = nullptr;                     /* most lanes would be idle */
+  p.flip = data;
+  out->variant = names[window ? TILES : near ? NEAR : ANY];
   if (window) {
     if (data)                             /* the filter reversed, in ascending steps */
       for (int d = 0; d < 2; d++) p.off[d] -= p.size[d] - 1, p.step[d] = 1;
-    p.flip = data;
     p.x.h = p.in[0], p.x.w = p.in[1], p.x.channels = p.channels;
     double moved = bytes / 3800, added = sums / (r->device->units * 128 * (window->pitch ? 0.62 : 1.1));
     out->estimate = 3000 + (moved > added ? moved : added);
@@ -366,16 +540,32 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p.pairs = p.channels / 2, p.blocks_h = (int32_t)qn_ceil_div(p.out[0], STRIP), p.blocks_w = (int32_t)qn_ceil_div(p.out[1], STRIP);
     p.units = to->dim[0] * p.blocks_h * p.blocks_w * p.pairs;
     blocks = qn_ceil_div(p.units, STRIP_THREADS);
+  } else if (near) {
+    const int64_t down = qn_ceil_div(p.out[0], NEAR_H), across = qn_ceil_div(p.out[1], NEAR_W), channels = p.channels / near->many;
+    threads = STRIP_THREADS;
+    p.channels_fastest = to->stride[1] == 1 && p.channels > 1;
+    p.by_c = cuda_divide_by(channels), p.by_h = cuda_divide_by(down), p.by_w = cuda_divide_by(across);
+    p.side_by_side = to->stride[to->rank - 1] == 1 && to->dim[to->rank - 1] % 2 == 0 && to->align >= 2 * (uint32_t)qn_kit_bytes(to->dtype);
+    for (int d = 0; d < to->rank - 1; d++) p.side_by_side &= to->dim[d] == 1 || to->stride[d] % 2 == 0;
+    p.units = to->dim[0] * down * across * channels;
+    blocks = qn_ceil_div(p.units, STRIP_THREADS);
+    /* as measured, in the scale of conv_depthwise_planes.cu's: the smaller a plane, the more sectors a warp's loads meet */
+    const double loads = (double)((NEAR_H - 1) * near->stride + near->size) * ((NEAR_W - 1) * near->stride + near->size),
+                 each = (loads * 3.5 + NEAR_H * NEAR_W * (14 + taps) * near->many) * (p.channels_fastest ? 1.2 : 1.05 + 5.0 / (p.out[1] + 2));
+    const double moved = bytes / (p.dtype == QN_F32 ? 1350 : 2000), added = (double)p.units * each / (r->device->units * 128 * 1.4);
+    const double more = p.channels_fastest || added < 3500 ? added : 2 * added - 3500;          /* large planes go in wider loads */
+    out->estimate = 2300 + (moved > more ? moved : more);
   } else {
     p.channels_fastest = to->stride[1] == 1;
     p.units = (int64_t)outputs;
     blocks = qn_ceil_div(p.units, THREADS);
     out->estimate = 3000 + bytes / 2000 + sums / (r->device->units * 8);
   }
-  if (blocks * (window ? threads : 1) > INT32_MAX || slabs > 65535)
+  if (blocks * (window || near ? threads : 1) > INT32_MAX || slabs > 65535)
     return qn_refuse(out, "a grid of blocks", "y", "fewer elements", "%s", "more");
 
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, window ? window->function : (const void *)depthwise_any, &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, window ? window->function : near ? near->function : (const void *)depthwise_any,
+                                              &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)blocks, k->grid[1] = (uint32_t)slabs;
   k->threads = (uint32_t)threads, k->shared = (uint32_t)shared;
@@ -386,6 +576,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 #define ROW(op, pattern) { "depthwise", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
-                        nullptr, pattern, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
+                        names, pattern, prepare, cuda_conv_kernel_build, cuda_conv_kernel_run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_CONV_FORWARD, &cuda_chain_pattern), ROW(QN_OP_CONV_BACKWARD_DATA, nullptr) };
 CUDA_ENGINES(conv_depthwise) = { row, sizeof row / sizeof *row };

@@ -25,41 +25,62 @@ struct grouped {
   /* plain: the epilogue is only column (bias), factor (fold, -1: none) and relu, and y has x's dtype */
   int32_t  column, factor, relu, plain;
   int32_t  buffer;                        /* bytes between tiles of x */
+  int32_t  words;                         /* two elements of a chunk of a filter are a word */
   cuda_steps steps;
 };
 
 /* Loads the slab's filters in fragment order: [GROUPS][steps][NT][32 lanes][2 chunks], two elements of a chunk each. A thread
- * steps from one pair of chunks to the next. */
+ * steps from one pair of chunks to the next, and has BATCH of them in flight: a block computes nothing before its filters are there. */
 template <int GROUPS, int NT, bool merged>
 static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *filters, int steps, int first, const cuda_conv_span &down,
                                                     const cuda_conv_span &across)
 {
+  enum { MINE = GROUPS * NT * 64 / GROUPED_THREADS, BATCH = NT == 1 ? 4 : 6 };         /* held to the registers */
+  static_assert(MINE * GROUPED_THREADS == GROUPS * NT * 64, "a thread's words are of the same chunks");
   const grouped_shape &f = p.f;
+  const int64_t up = p.turned ? f.w_stride[0] : f.w_stride[1];            /* between elements of a chunk */
+  const int from = threadIdx.x / 2 % 4 * 2, each = merged ? p.under / f.merged : 0;
+  const uint16_t *w[MINE];
+  bool there[MINE];
+  int low[MINE];                          /* first element of the own group */
 #pragma unroll
-  for (int i = threadIdx.x; i < GROUPS * NT * 64; i += GROUPED_THREADS) {
-    int half = i % 2, l = i / 2 % 32, j = i / 64 % NT, at = i / (64 * NT), from = l % 4 * 2, to = j * 8 + l / 4;
-    bool there = first + at < f.groups && to < p.written;
-    int64_t up = p.turned ? f.w_stride[0] : f.w_stride[1];              /* between elements of a chunk */
-    int own = merged ? to / (p.written / f.merged) : 0, each = merged ? p.under / f.merged : 0, low = own * each;     /* to's own group */
-    const uint16_t *w = p.w + (int64_t)(first + at) * f.filters * f.w_stride[0] + to * (p.turned ? f.w_stride[1] : f.w_stride[0]) +
-                        from * up - (merged ? (int64_t)own * (f.channels / f.merged) * f.w_stride[1] : 0);
-    int r = 0, s = 0, chunk = half;
-    for (; chunk >= f.chunks && r < down.taps; chunk -= f.chunks)
-      if (++s == across.taps) s = 0, r++;
-#pragma unroll 4
-    for (int step = 0; step < steps; step++) {
-      uint32_t word = 0;
-      if (there && r < down.taps && across.taps) {
-        const uint16_t *e = w + (down.tap + r * down.tap_step) * f.w_stride[2] + (across.tap + s * across.tap_step) * f.w_stride[3] +
-                            chunk * 8 * up;
-        int c = chunk * 8 + from - low;
-        if (!merged) word = e[0] | (uint32_t)e[up] << 16;
-        else word = ((uint32_t)c < (uint32_t)each ? e[0] : 0u) | ((uint32_t)(c + 1) < (uint32_t)each ? (uint32_t)e[up] << 16 : 0u);
+  for (int m = 0; m < MINE; m++) {
+    const int i = m * GROUPED_THREADS + threadIdx.x, j = i / 64 % NT, at = i / (64 * NT), to = j * 8 + i / 8 % 8,
+              own = merged ? to / (p.written / f.merged) : 0;
+    there[m] = first + at < f.groups && to < p.written;
+    low[m] = own * each;
+    w[m] = p.w + (int64_t)(first + at) * f.filters * f.w_stride[0] + to * (p.turned ? f.w_stride[1] : f.w_stride[0]) + from * up -
+           (merged ? (int64_t)own * (f.channels / f.merged) * f.w_stride[1] : 0);
+  }
+  int r = 0, s = 0, chunk = threadIdx.x % 2;
+  for (; chunk >= f.chunks && r < down.taps; chunk -= f.chunks)
+    if (++s == across.taps) s = 0, r++;
+  for (int begin = 0; begin < steps; begin += BATCH) {
+    uint32_t word[BATCH][MINE];
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      const bool tap = begin + b < steps && r < down.taps && across.taps;
+      const int64_t at = (down.tap + r * down.tap_step) * f.w_stride[2] + (across.tap + s * across.tap_step) * f.w_stride[3] + chunk * 8 * up;
+#pragma unroll
+      for (int m = 0; m < MINE; m++) {
+        const uint16_t *e = w[m] + at;
+        word[b][m] = 0;
+        if (!tap || !there[m]) continue;
+        if constexpr (merged) {
+          const uint32_t c = chunk * 8 + from - low[m];
+          word[b][m] = (c < (uint32_t)each ? e[0] : 0u) | (c + 1 < (uint32_t)each ? (uint32_t)e[up] << 16 : 0u);
+        } else word[b][m] = p.words ? *(const uint32_t *)e : e[0] | (uint32_t)e[up] << 16;
       }
-      filters[(at * steps + step) * (NT * 64) + i % (64 * NT)] = word;
       for (chunk += 2; chunk >= f.chunks && r < down.taps; chunk -= f.chunks)
         if (++s == across.taps) s = 0, r++;
     }
+#pragma unroll
+    for (int b = 0; b < BATCH; b++)
+#pragma unroll
+      for (int m = 0; m < MINE; m++) {
+        const int i = m * GROUPED_THREADS + threadIdx.x;
+        if (begin + b < steps) filters[(i / (64 * NT) * steps + begin + b) * (NT * 64) + i % (64 * NT)] = word[b][m];
+      }
   }
 }
 
@@ -308,6 +329,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.steps = chain.steps;
   p.plain = cuda_chain_column_relu(&chain, &p.column, &p.factor, &p.relu) && to->dtype == in->dtype && to->align >= 16;
   if (!p.plain) p.column = p.factor = -1;
+  p.words = f->w_stride[p.turned ? 0 : 1] == 1 && c.w->align >= 4;
+  for (int d = 0; d < 4; d++) p.words &= d == (p.turned ? 0 : 1) || f->w_stride[d] % 2 == 0;
   int64_t classes = p.apart[0] * p.apart[1];
   int kind = grouped_in_columns(f) && classes == 1 ? 4
            : f->beside == 8                        ? 0

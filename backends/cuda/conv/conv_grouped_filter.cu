@@ -187,9 +187,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_pointer(k, c.y_at, offsetof(grouped_filter, dy.p));
   cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(grouped_filter, parts));
   double bytes = (double)(qn_elements(c.x) + qn_elements(c.y)) * 2 * (double)deep;
-  double product = (double)f->tiles * GROUPED_PIXELS * (double)(slabs * deep) * WARPS * MS * 16 * (64.0 / f->beside) /
-                   (r->device->units * 1024 * 1.0);
-  out->estimate = 7000 + product + bytes / 3500 + (double)(parts * elements) * 8 / 2500;
+  const double pixels = (double)f->tiles * (double)qn_round_up(f->tile_h * f->tile_w, 16);
+  double product = pixels * (double)(slabs * deep) * WARPS * MS * 16 * (64.0 / f->beside) / (r->device->units * 1024 * 1.0);
+  out->estimate = 7000 + product + bytes / 3500 + (double)(parts * elements) * 8 / 4000;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }

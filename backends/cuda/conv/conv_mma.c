@@ -13,6 +13,7 @@
 #include "conv_kernel.h"
 #include "conv_mma.h"
 #include "engines.h"
+#include <math.h>
 
 #define NAME(bm, bn) #bm "x" #bn,
 static const char *const names[] = { CUDA_CONV_MMA_TILES(NAME) NULL };
@@ -20,14 +21,14 @@ static const char *const names[] = { CUDA_CONV_MMA_TILES(NAME) NULL };
 
 /* ---- which tile ------------------------------------------------------------------------------------ */
 
-/* Nanoseconds of `tiles` tiles of `steps` stages each: an SM is bound by multiply-adds, copies or (alone) latency. */
+/* Nanoseconds of `tiles` tiles of `steps` stages each: an SM is bound by multiply-adds, copies or (alone) latency. The SM with the most
+ * tiles ends last. */
 static double cost(const cuda_conv_mma_kernel *k, double tiles, double steps, double bytes, int multiprocessors)
 {
   double product = (double)k->bm * k->bn * k->bk / k->rate, copy = (k->bm + k->bn) * 64 / 32.0;      /* a stage has 64 bytes of each row */
   double work = product > copy ? product : copy, room = (double)multiprocessors * k->resident, cycles = 0;
   for (double left = tiles; left > 0; left -= room) {       /* full waves, then the remainder */
-    double at_once = left < room ? left / multiprocessors : k->resident, rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
-    if (at_once < 1) at_once = 1;
+    double at_once = left < room ? ceil(left / multiprocessors) : k->resident, rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
     cycles += rounds * (steps * (at_once * work > 400 ? at_once * work : 400) + 2000.0 * k->bm * k->bn / 8 / k->threads);
     left -= (rounds - 1) * room;
   }

@@ -1,0 +1,211 @@
+/* conv_simt.cuh -- shared by the f32 engines that have windows as planes in shared memory (conv_simt.cu on FP32 cores, conv_halo.cu on
+ * Tensor Cores): the problem, what a block has of it, the copy of windows, the choice of a tile.
+ *
+ * A block has some filters of a group and a tile of pixels, which may span small images. The inputs that the tile sees are copied once,
+ * each plane with its halo. An image here is a plane of H by W: taps along D count as channels. In backward data with a stride the
+ * pixels of dx fall into residue classes, each a convolution of stride 1 (conv_problem.h). */
+#pragma once
+#include "conv_kernel.h"
+#include "conv_store.cuh"
+#include "kit/divisor.h"
+#include "kit/sm80.cuh"
+
+enum { SIMT_THREADS = 128, SIMT_WARPS = SIMT_THREADS / 32, SIMT_TERMS = 4096, SIMT_FILTERS = 32, SIMT_NONE = INT32_MIN };
+
+struct simt {
+  const float *x, *w;
+  float   *y;
+  int32_t  channels, filters;             /* summed over and written, of a group */
+  int32_t  block_k, blocks_k;             /* filters of a block; blocks of a group */
+  int32_t  in[3], extent[3];              /* of x and y: H, W, D */
+  int32_t  apart[3], pace[3], step[3];    /* of y's pixels of a class; of windows in x; of taps */
+  cuda_conv_span spans[3][CUDA_CONV_APART];
+  int32_t  images, planes;                /* N; planes of y of the largest class */
+  int32_t  together, tile_h, tile_w, tiles_h, tiles_w;      /* a tile: images, rows, columns */
+  int32_t  x_h, pitch, plane;             /* of its windows in shared memory */
+  int32_t  vector;                        /* elements of a row copied at once: such rows begin at whole vectors, and end there */
+  cuda_divisor by_tile, by_row, by_vectors, by_together, by_k;           /* pixels of a tile's image, of its row; vectors of a row; padded filters */
+  int32_t  chunk;                         /* planes (channel, tap along D) at a time */
+  int32_t  terms;                         /* halo: taps of that many planes, in eights */
+  int32_t  column, factor, relu;          /* operands of bias and fold (-1: none) */
+  int64_t  x_stride[5], w_stride[5], y_stride[5];           /* N, C, H, W, D; w: written, summed over, taps */
+  int64_t  w_group;                       /* from one group's filters to the next's */
+  cuda_steps steps;
+};
+
+/* What a block computes; !exists: nothing, its class is smaller than others. */
+struct simt_block {
+  int residue[3], planes_y;               /* planes_y: of y, of the class */
+  int group, k0, block_k;                 /* its filters, from the group's first */
+  int image0, h0, w0, lead;               /* its tile; lead: elements of a row of windows before the first that is seen */
+  bool exists;
+  const simt &p;
+
+  __device__ __forceinline__ simt_block(const simt &p) : p(p)
+  {
+    int rest = blockIdx.z;
+    residue[1] = rest % p.apart[1], rest /= p.apart[1];
+    residue[0] = rest % p.apart[0], residue[2] = rest / p.apart[0];
+    planes_y = p.images * deep().out;
+    exists = planes_y && down().out && across().out;
+    group = blockIdx.y / p.blocks_k, k0 = (blockIdx.y - group * p.blocks_k) * p.block_k, block_k = min(p.block_k, p.filters - k0);
+    const int tiles = p.tiles_h * p.tiles_w, tile = blockIdx.x % tiles;
+    image0 = blockIdx.x / tiles * p.together, h0 = tile / p.tiles_w * p.tile_h, w0 = tile % p.tiles_w * p.tile_w;
+    lead = (w0 * p.pace[1] - across().before) & (p.vector - 1);
+  }
+  __device__ __forceinline__ const cuda_conv_span &down() const { return p.spans[0][residue[0]]; }
+  __device__ __forceinline__ const cuda_conv_span &across() const { return p.spans[1][residue[1]]; }
+  __device__ __forceinline__ const cuda_conv_span &deep() const { return p.spans[2][residue[2]]; }
+
+  /* Vectors of an image's windows. */
+  __device__ __forceinline__ int vectors() const { return p.x_h * (p.pitch / p.vector); }
+  /* Lays out where each vector of an image's windows lies in x, from the first's place on: the same for all planes and images. */
+  __device__ __forceinline__ void find_windows(int *offsets) const
+  {
+    const int top = h0 * p.pace[0] - down().before, left = w0 * p.pace[1] - across().before - lead;
+    for (int e = threadIdx.x; e < vectors(); e += SIMT_THREADS) {
+      uint32_t w, h = cuda_quotient(e, p.by_vectors, &w);
+      w *= p.vector;
+      const bool inside = (unsigned)(top + (int)h) < (unsigned)p.in[0] && (unsigned)(left + (int)w) < (unsigned)p.in[1];
+      offsets[e] = inside ? (int)h * (int)p.x_stride[2] + (int)w * (int)p.x_stride[3] : SIMT_NONE;
+    }
+  }
+  /* Calls run(from, to, there) for the windows of each image in planes `first` to first + here - 1, which lie in `windows` as
+   * [plane][image][row][column]: place in x, in shared memory, whether the plane exists. A warp has an image's windows. */
+  template <class F> __device__ __forceinline__ void each_image(uint32_t windows, int first, int here, F run) const
+  {
+    const int64_t corner = (h0 * p.pace[0] - down().before) * p.x_stride[2] + (w0 * p.pace[1] - across().before - lead) * p.x_stride[3];
+    for (int job = threadIdx.x / 32; job < here * p.together; job += SIMT_WARPS) {
+      uint32_t image, i = cuda_quotient(job, p.by_together, &image);
+      int c = first + i, r = 0, n = image0 + image, d = 0;
+      const bool there = n < planes_y;
+      if (deep().taps > 1) c /= deep().taps, r = first + i - c * deep().taps;         /* no divisions for images */
+      if (deep().out > 1) n /= deep().out, d = image0 + image - n * deep().out;
+      const int depth = d * p.pace[2] + r * p.step[2] - deep().before;
+      run(n * p.x_stride[0] + (group * p.channels + c) * p.x_stride[1] + depth * p.x_stride[4] + corner,
+          windows + (i * p.plane + image * p.x_h * p.pitch) * 4, there && (unsigned)depth < (unsigned)p.in[2]);
+    }
+  }
+
+  /* Begins to copy them. */
+  template <int vector> __device__ __forceinline__ void copy_windows(uint32_t windows, const int *offsets, int first, int here) const
+  {
+    const int all = vectors();
+    each_image(windows, first, here, [&](int64_t from, uint32_t to, bool there) {
+      const float *x = p.x + from;
+#pragma unroll 2
+      for (int e = threadIdx.x % 32; e < all; e += 32) {
+        const int at = offsets[e];
+        const bool real = there && at != SIMT_NONE;
+        copy_async<4 * vector>(to + e * 4 * vector, real ? x + at : p.x, real ? 4 * vector : 0);
+      }
+    });
+  }
+  __device__ __forceinline__ void copy_windows(uint32_t windows, const int *offsets, int first, int here) const
+  {
+    if (p.vector == 4) copy_windows<4>(windows, offsets, first, here);
+    else if (p.vector == 2) copy_windows<2>(windows, offsets, first, here);
+    else copy_windows<1>(windows, offsets, first, here);
+  }
+
+  /* Where pixel q of the tile lies in y, but for its channel; -1: it does not exist. */
+  __device__ __forceinline__ int64_t place(int q) const
+  {
+    uint32_t at, w, image = cuda_quotient(q, p.by_tile, &at), h = cuda_quotient(at, p.by_row, &w);
+    int plane = image0 + image, n = plane, d = 0;
+    if (deep().out > 1) n /= deep().out, d = plane - n * deep().out;
+    h += h0, w += w0;
+    if ((int)image >= p.together || plane >= planes_y || (int)h >= down().out || (int)w >= across().out) return -1;
+    return n * p.y_stride[0] + (h * p.apart[0] + residue[0]) * p.y_stride[2] + (w * p.apart[1] + residue[1]) * p.y_stride[3] +
+           (d * p.apart[2] + residue[2]) * p.y_stride[4];
+  }
+};
+
+/* ---- host ------------------------------------------------------------------------------------------------- */
+
+/* Taps of the class with the most, along dim d. */
+static inline int simt_taps(const simt *p, int d)
+{
+  int most = 0;
+  for (int i = 0; i < p->apart[d]; i++) most = p->spans[d][i].taps > most ? p->spans[d][i].taps : most;
+  return most;
+}
+
+/* The tile of at most `pixels`, of `most` images, with the fewest tiles, whose windows, their offsets, and `fixed` + by_tap bytes for each tap
+ * of a plane fit into `room`; returns their bytes, 0: none. */
+static inline int64_t simt_tile(simt *p, int pixels, int64_t most, int64_t room, int64_t fixed, int64_t by_tap)
+{
+  const int out_h = p->spans[0][0].out, out_w = p->spans[1][0].out, taps_h = simt_taps(p, 0), taps_w = simt_taps(p, 1);
+  const int64_t taps = (int64_t)taps_h * taps_w, planes = p->channels * qn_max_i64(1, p->spans[2][0].taps);
+  p->together = 1;
+  p->tile_w = out_w < pixels ? out_w : (int)qn_ceil_div(out_w, qn_ceil_div(out_w, pixels));
+  for (int rows = (int)qn_min_i64(out_h, pixels / p->tile_w); rows > 0; rows = rows / 2) {
+    p->tile_h = (int)qn_ceil_div(out_h, qn_ceil_div(out_h, rows));
+    if (p->tile_h == out_h && p->tile_w == out_w) p->together = (int)qn_min_i64(qn_min_i64(pixels / (out_h * out_w), p->planes), most);
+    for (; p->together > 0; p->together /= 2) {
+      p->x_h = (p->tile_h - 1) * p->pace[0] + (taps_h > 0 ? taps_h - 1 : 0) * p->step[0] + 1;
+      p->pitch = (p->tile_w - 1) * p->pace[1] + (taps_w > 0 ? taps_w - 1 : 0) * p->step[1] + 1;
+      p->pitch = (int)qn_round_up(p->pitch + p->vector - 1, p->vector);
+      p->plane = p->together * p->x_h * p->pitch;
+      const int64_t each = p->plane * 4 + taps * by_tap, others = fixed + (int64_t)p->x_h * (p->pitch / p->vector) * 4;
+      p->chunk = (int)qn_min_i64((room - others) / each, planes);
+      if (p->chunk > 0) {
+        p->by_tile = cuda_divide_by(p->tile_h * p->tile_w), p->by_row = cuda_divide_by(p->tile_w);
+        p->by_vectors = cuda_divide_by(p->pitch / p->vector), p->by_together = cuda_divide_by(p->together);
+        p->tiles_h = (int)qn_ceil_div(out_h, p->tile_h), p->tiles_w = (int)qn_ceil_div(out_w, p->tile_w);
+        return others + p->chunk * each;
+      }
+    }
+    p->together = 1;
+  }
+  return 0;
+}
+
+/* Common refusals; fills everything but the tile and the filters of a block. */
+static inline qn_status simt_read(simt *p, cuda_conv_problem *c, cuda_chain *chain, const qn_request *r, qn_prepared *out)
+{
+  qn_status status = cuda_conv_problem_read_volume(c, r, out);
+  if (status || (status = cuda_conv_wants_ampere(r, out)) || (status = cuda_conv_wants_f32(c, out))) return status;
+  const bool data = c->mode == CUDA_CONV_DATA;
+  const int64_t channels = (data ? c->filters : c->channels) / c->groups, filters = (data ? c->channels : c->filters) / c->groups;
+  if (channels * c->size[0] * c->size[1] * c->size[2] > SIMT_TERMS)
+    return qn_refuse(out, "at most 4096 terms in a sum", "w", "4096", "%lld", (long long)(channels * c->size[0] * c->size[1] * c->size[2]));
+  for (int d = 0; d < 3; d++) {
+    if (data && c->stride[d] > CUDA_CONV_APART)
+      return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)c->stride[d]);
+    p->in[d] = (int32_t)(data ? c->out[d] : c->in[d]);
+    p->extent[d] = (int32_t)(data ? c->in[d] : c->out[d]);
+    p->apart[d] = data ? (int32_t)c->stride[d] : 1;
+    p->pace[d] = data ? 1 : (int32_t)c->stride[d];
+    p->step[d] = (int32_t)(data ? c->dilation[d] * cuda_conv_every(c, d) / c->stride[d] : c->dilation[d]);
+    for (int i = 0; i < p->apart[d]; i++) p->spans[d][i] = cuda_conv_span_of(c, d, i);
+  }
+  qn_request alone = *r;
+  if (c->x->rank != 4) alone.n_ops = 1;                     /* followers are addressed in two spatial dims */
+  if ((status = cuda_conv_problem_bias_relu(c, &alone, chain, &p->column, &p->factor, &p->relu, out))) return status;
+  const qn_value *x = data ? c->y : c->x, *y = &r->value[chain->out];
+  if (y->dtype != QN_F32) return qn_refuse(out, "dtypes", "y", "f32", "%s", qn_kit_name(y->dtype));
+  p->channels = (int32_t)channels, p->filters = (int32_t)filters;
+  p->blocks_k = (int32_t)qn_ceil_div(filters, SIMT_FILTERS);
+  p->block_k = (int32_t)qn_ceil_div(filters, p->blocks_k);
+  p->images = (int32_t)c->x->dim[0], p->planes = p->images * p->spans[2][0].out;
+  cuda_conv_strides(p->x_stride, x);
+  cuda_conv_strides(p->y_stride, y);
+  cuda_conv_strides(p->w_stride, c->w);
+  const int64_t reach = (p->in[0] - 1) * p->x_stride[2] + (p->in[1] - 1) * p->x_stride[3];
+  if (reach > INT32_MAX) return qn_refuse(out, "a plane of fewer than 2^31 elements", "x", "", "%lld", (long long)reach);
+  if (qn_extent(c->w) > INT32_MAX)
+    return qn_refuse(out, "a filter of fewer than 2^31 elements", "w", "", "%lld", (long long)qn_extent(c->w));
+  p->w_group = (data ? channels : filters) * c->w->stride[0];
+  if (data) p->w_stride[0] = c->w->stride[1], p->w_stride[1] = c->w->stride[0];
+  p->steps = chain->steps;
+  p->vector = 1;
+  while (p->vector < 4 && p->x_stride[3] == 1 && p->in[1] % (2 * p->vector) == 0 &&
+         x->align >= 8 * (uint32_t)p->vector) {
+    bool whole = true;
+    for (int d = 0; d < x->rank - 1; d++) whole = whole && (x->dim[d] == 1 || x->stride[d] % (2 * p->vector) == 0);
+    if (!whole) break;
+    p->vector *= 2;
+  }
+  return QN_OK;
+}
