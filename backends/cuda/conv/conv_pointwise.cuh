@@ -187,7 +187,8 @@ __device__ __forceinline__ void pointwise_finish(const cuda_pointwise &g, const 
 
 /* Stores a tile of dw, or of one of its partial sums. */
 template <class P>
-__device__ __forceinline__ void pointwise_finish_filter(const cuda_pointwise &g, const float *tile, int m0, int n0, int group, int k, int k_end)
+__device__ __forceinline__ void pointwise_finish_filter(const cuda_pointwise &g, const float *tile, int m0, int n0, int group, int k,
+                                                        int k_end)
 {
   constexpr int pitch = tiled_shape<P>::pitch, rows = P::threads / P::BN > 0 ? P::threads / P::BN : 1;
   static_assert(P::threads % P::BN == 0 && P::BM % rows == 0, "whole rows");
