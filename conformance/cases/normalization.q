@@ -454,3 +454,21 @@ in r f16/1x2x12x9000
 n = layer_norm x=x scale=g axis=2,3
 s = add a=n b=r
 out y = silu x=s ; plain=1
+
+# huge elements beside small ones that a large scale brings back: in the unit of squares that do not overflow those would lose their digits
+rms_norm x=f32/2x4 scale=f32/1x4 ; x.is=3e19,1.1e-18,-2.3e-18,3.3e-18 scale.is=1,1e30,1.7e30,-1e30 plain=1 as=bf16
+rms_norm x=f32/3x1024 scale=f32/1x1024 rstd=? ; x.is=3e20,1.1e-17,-2.3e-17,3.3e-17 scale.is=1,1e30,1.7e30,-1e30 plain=1 as=bf16
+
+# rows that are no whole 16-byte words, or lie otherwise than at one step: by units of 8, 4 and 2 bytes
+layer_norm x=f16/5x300 scale=f16/1x300 shift=f16/1x300 mean=? rstd=? ; as=f32,bf16 plain=1
+layer_norm x=bf16/9x1030 scale=f32/1x1030 shift=bf16/1x1030 mean=? rstd=? ; as=f32 plain=1
+rms_norm x=f16/3x5001 scale=f16/1x5001 rstd=? ; as=f32 plain=1
+layer_norm x=bf16/2x20010 scale=f32/1x20010 shift=f32/1x20010 ; plain=1
+rms_norm x=bf16/3x4x64/640:128:1 axis=2 scale=bf16/1x1x64 rstd=? y=bf16/3x4x64/1024:200:1 ; as=f32 plain=1
+layer_norm x=f32/7x12/14:1@8 y=f32/7x12/13:1@4 mean=? rstd=? ; plain=1
+layer_norm_backward dy=f16/70x300 x=f16/70x300 scale=f16/1x300 mean=f32/70x1 rstd=f32/70x1 dscale=? dshift=? ; as=f32,bf16 plain=1
+layer_norm_backward dy=bf16/9x1030 x=bf16/9x1030 scale=f32/1x1030 mean=f32/9x1 rstd=f32/9x1 dscale=? dshift=f32/1x1030 ; as=f32 plain=1
+layer_norm_backward dy=bf16/5x3001 x=bf16/5x3001 mean=f32/5x1 rstd=f32/5x1 dshift=? ; as=f32 plain=1
+rms_norm_backward dy=bf16/3x4x64/640:128:1 x=bf16/3x4x64/640:128:1 axis=2 scale=bf16/1x1x64 rstd=f32/3x4x1 dscale=? dx=bf16/3x4x64/1024:200:1 ; as=f32 plain=1
+rms_norm_backward dy=f16/3x9001 x=f16/3x9001 scale=f32/1x9001 rstd=f32/3x1 dscale=? ; as=f32 plain=1
+layer_norm_backward dy=bf16/2x12288 x=bf16/2x12288 scale=bf16/1x12288 mean=f32/2x1 rstd=f32/2x1 dscale=? dshift=? ; as=f32 plain=1

@@ -14,7 +14,6 @@
  * that one band is loaded while the last is written, and no barrier guards the buffer.
  * Refused: bands that do not fit, other layouts; stream: groups below a word, parameters that vary along a run. */
 #include "norm_bands.cuh"
-#include "norm_parameters.cuh"
 
 enum { THREADS = 512 };
 template <bool stream> constexpr int chunks_of = stream ? 4 : 2;         /* commit groups of a thread's copies */
@@ -132,8 +131,8 @@ __global__ void __launch_bounds__(THREADS, one || !stream ? 2 : 1) norm_bands(co
     copy_async_commit();
   }
   const auto parameters = [&](int i) {
-    return make_float4(a.parameter(SCALE, a.place(m.item, SCALE), stream ? i * a.run : i, 1),
-                       a.parameter(SHIFT, a.place(m.item, SHIFT), stream ? i * a.run : i, 0), 0, 0);
+    const int at = stream ? i * a.run : i;
+    return make_float4(a.parameter_at(SCALE, m.item, at, 1), a.parameter_at(SHIFT, m.item, at, 0), 0, 0);
   };
   if constexpr (!stream) for (int i = t; i < b.entries; i += blockDim.x) b.given[i] = parameters(i);
 #pragma unroll 1
@@ -174,9 +173,9 @@ __global__ void __launch_bounds__(THREADS, one || !stream ? 2 : 1) norm_bands(co
                             ? gather<E>(a, b.partial, b.count, here)
                             : lanes_join_all(width, a.parts, [&](int i) { return moments::unpack(b.received[i * a.groups + here]); });
       if ((t & (width - 1)) || g >= a.groups) continue;
-      const far_statistics of = a.statistics(m.item, g, all);
+      const norm_statistics of = a.statistics(m.item, g, all);
       b.known[g] = make_float2(of.mean, of.rstd);
-      if (m.rank == 0) a.leave(m.item, g, of);
+      if (m.rank == 0 && a.leaves) leave_statistics(a, of, [&](int t) { return a.of_group(t, m.item, g); });
     }
     __syncthreads();
 
@@ -244,9 +243,8 @@ __global__ void __launch_bounds__(THREADS, one && !stream ? 2 : 1) norm_bands_gr
   };
   const auto look_up = [&](int item, int i) {
     const int g = stream ? i : (int)cuda_quotient(i, a.by_run);
-    const float scale = a.parameter(SCALE, a.place(item, SCALE), stream ? i * a.run : i, 1);
-    /* with an infinite scale g - mean g is NaN, so dx is */
-    return make_float4(a.centred ? a.get(MEAN, item, g) : 0, a.get(RSTD, item, g), fabsf(scale) < INFINITY ? scale : NAN, 0);
+    const float mean = a.centred ? a.statistic(MEAN, a.of_group(MEAN, item, g)) : 0, rstd = a.statistic(RSTD, a.of_group(RSTD, item, g));
+    return make_float4(mean, rstd, finite_or_nan(a.parameter_at(SCALE, item, stream ? i * a.run : i, 1)), 0);
   };
 #pragma unroll 1
   for (int c = 0; c < CHUNKS; c++) {
@@ -301,8 +299,8 @@ __global__ void __launch_bounds__(THREADS, one && !stream ? 2 : 1) norm_bands_gr
     const int warp_first = of_warp >> a.join_bits;    /* warps stay converged: shuffles follow */
     const auto finish = [&](int g, float sum, float along) {
       if (!a.each && m.rank == 0 && lane == 0) {
-        if (a.p[DSCALE]) element_store(a.p[DSCALE], a.place(m.item, DSCALE) + g * a.group_step[DSCALE], dtype3(a.dtype[DSCALE]), along);
-        if (a.p[DSHIFT]) element_store(a.p[DSHIFT], a.place(m.item, DSHIFT) + g * a.group_step[DSHIFT], dtype3(a.dtype[DSHIFT]), sum);
+        if (a.p[DSCALE]) element_store(a.p[DSCALE], a.of_group(DSCALE, m.item, g), dtype3(a.dtype[DSCALE]), along);
+        if (a.p[DSHIFT]) element_store(a.p[DSHIFT], a.of_group(DSHIFT, m.item, g), dtype3(a.dtype[DSHIFT]), sum);
       }
       /* applied last: a subnormal scale times inverse would lose its digits */
       const float w = a.spread ? 1 : given[stream ? g : g * a.run].z;
@@ -396,10 +394,10 @@ static const form bands_gradient[] = {
 };
 static const form stream_any[] = { { 512, 128, 256, 4, 1 }, { 512, 128, 512, 2, 1 }, { 512, 128, 256, 2, 1 }, { 512, 128, 512, 1, 1 } };
 
-static const form *choose(bands_state *s, const qn_device *device, bool stream, const form *forms, size_t n)
+template <size_t n> static const form *choose(bands_state *s, const qn_device *device, bool stream, const form (&forms)[n])
 {
   const bool gradient = s->of.backward;
-  for (const form *f = forms; f < forms + n; f++)
+  for (const form *f = forms + (stream && (gradient || s->a.folds > 1) ? 2 : 0); f < forms + n; f++)
     for (int64_t least = f->wide; least >= f->least; least /= 2)
       for (int64_t parts = 1; parts <= (cuda_has_clusters(device) ? f->parts : 1); parts += parts < 4 ? 1 : 2) {
         const int64_t groups = bands_groups(s, least);
@@ -430,18 +428,17 @@ template <bool stream> static qn_status prepare(const qn_request *r, qn_prepared
   if (status) return status;
   if (stream && (a.folds > 2 || a.spread || (p.backward && a.each)))
     return qn_refuse(out, "planes of a word or more, each with its own parameters, one of each", "x", "", "%s", "others");
-  const size_t skipped = p.backward || a.folds > 1 ? 2 : 0;
-  const form *f = stream       ? choose(&s, r->device, true, stream_any + skipped, sizeof stream_any / sizeof *stream_any - skipped)
-                  : p.backward ? choose(&s, r->device, false, bands_gradient, sizeof bands_gradient / sizeof *bands_gradient)
-                               : choose(&s, r->device, false, bands_forward, sizeof bands_forward / sizeof *bands_forward);
+  const form *f = stream       ? choose(&s, r->device, true, stream_any)
+                  : p.backward ? choose(&s, r->device, false, bands_gradient)
+                               : choose(&s, r->device, false, bands_forward);
   if (!f) return qn_refuse(out, "a band must fit into the shared memory of a block, or of a cluster's", "x", "", "%d lines", a.lines);
-  if (a.each && (p.number[DSCALE] >= 0 || p.number[DSHIFT] >= 0))
-    out->workspace = (uint64_t)s.items * a.parts * a.lanes * (16 / p.bytes) * sizeof(float2);
+  const int64_t sides = a.items.by[0].by; /* bands of a line */
+  if (a.each) s.sum_items(s.items / sides, sides, a.parts, a.groups * a.run, out);
   s.kernel = kernel_of<stream>(p, a.folds == 1);
   a.count = (int32_t)s.items;
   for (int t = X; t <= Y; t++) a.step[t] = a.rows * a.line_step[t] * p.bytes;
   const int64_t places = r->device->units * f->resident;
-  s.blocks = (uint32_t)(stream ? qn_min_i64(s.items, places) : s.items * a.parts);
+  s.blocks = (uint32_t)(stream ? qn_min_i64(s.items, places) : s.items * a.parts), s.cluster = (uint32_t)a.parts;
   if (stream) {
     const double band = (double)a.lines * a.lanes * (p.backward ? 48 : 32);
     out->estimate = 3500 + (double)qn_ceil_div(s.items, places) * (double)places * band / 3700;
@@ -454,25 +451,18 @@ template <bool stream> static qn_status prepare(const qn_request *r, qn_prepared
   return cuda_keep(out, &s, sizeof s);
 }
 
-static qn_status build(const qn_request *, qn_prepared *p) { return cuda_allow_shared(((const bands_state *)p->state)->kernel); }
-
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const bands_state *s = (const bands_state *)p->state;
   bands a = s->a;
-  norm_pointers(a.p, s->of.number, launch);
-  if (a.each && (a.p[DSCALE] || a.p[DSHIFT])) a.sums = (float2 *)launch->workspace;
+  s->point(&a, launch);
+  a.sums = s->sums_in(launch);
   void *arguments[] = { &a };
-  const qn_status status = cuda_launch_clusters(s->kernel, s->blocks, (unsigned)a.parts, s->threads, s->shared, arguments, launch,
-                                                "norm_bands");
-  if (status || !a.sums) return status;
-  const int64_t sides = a.items.by[0].by; /* bands of a line */
-  return item_sums_add({ a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] }, s->items / sides, sides, a.parts,
-                         a.groups * a.run }, launch);
+  return s->launch_with(arguments, a, launch, "norm_bands");
 }
 
 #define ROW(name, stream, op, traits) { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, \
-                                        prepare<stream>, build, run, cuda_release }
+                                        prepare<stream>, norm_build, run, cuda_release }
 static const qn_engine row[] = {
   ROW("stream", true, QN_OP_BATCH_NORM, 0),
   ROW("stream", true, QN_OP_BATCH_NORM_BACKWARD, 0),

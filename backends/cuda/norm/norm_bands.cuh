@@ -4,13 +4,12 @@
 #include "norm_layout.cuh"
 #include "norm_follow.cuh"
 #include "norm_moments.cuh"
+#include "norm_parameters.cuh"
 #include "kit/sm90.cuh"
 
 enum { MOST_PARTS = 8 };
 
-struct bands {
-  void    *p[TENSORS];
-  uint32_t dtype[TENSORS];
+struct bands : norm_args {
   norm_items items;
   /* strides between lines of x, y; between groups; between elements of a run, of the parameters */
   int64_t  line_step[2], group_step[TENSORS], run_step[PARAMETERS_END];
@@ -23,42 +22,25 @@ struct bands {
   int32_t  join_bits;                     /* 2^join_bits threads merge the statistics of a group */
   int32_t  folds;                         /* statistics per word: 1 or 2, for so many groups that it may meet; E: one per element */
   /* joins: lanes divides 32, so a warp first adds up its lines by shuffles; leaves: mean, rstd or running statistics are written */
-  bool     joins, centred, leaves;
-  float    eps, inverse, momentum, unbiased;      /* inverse: 1 / group length n; unbiased: 1 / (n - 1) */
+  bool     joins, leaves;
   norm_activation act;
   bool     each;                          /* parameters are shared by items: dscale and dshift are sums over those, by element of a line */
   bool     spread;                        /* parameters vary along a run */
   float2  *sums;                          /* if `each`, of dy and dy h: [items, parts, elements of a line]; NULL: not wanted */
 
   __device__ __forceinline__ int64_t place(int item, int t) const { return items.place(item, t); }
-  /* The parameter of element i of a line; base: place(item, t). */
-  __device__ __forceinline__ float parameter(int t, int64_t base, int i, float none) const
+  /* The parameter of element i of a line, of `item`. */
+  __device__ __forceinline__ float parameter_at(int t, int item, int i, float none) const
   {
     const int g = cuda_quotient(i, by_run), j = i - g * run;
-    return p[t] ? element_load<float>(p[t], base + g * group_step[t] + j * run_step[t], dtype3(dtype[t])) : none;
+    return parameter(t, place(item, t) + g * group_step[t] + j * run_step[t], none);
   }
-  /* f32 statistics of the item's group g. */
-  __device__ __forceinline__ void put(int t, int item, int g, float v) const
+  /* The item's group g in tensor t. */
+  __device__ __forceinline__ int64_t of_group(int t, int item, int g) const { return place(item, t) + g * group_step[t]; }
+  /* The statistics of that group from its moments; one thread. */
+  __device__ __forceinline__ norm_statistics statistics(int item, int g, const moments &all) const
   {
-    if (p[t]) ((float *)p[t])[place(item, t) + g * group_step[t]] = v;
-  }
-  __device__ __forceinline__ float get(int t, int item, int g) const
-  {
-    return p[t] ? ((const float *)p[t])[place(item, t) + g * group_step[t]] : 0;
-  }
-  /* Writes the statistics that a forward pass outputs. */
-  __device__ __forceinline__ void leave(int item, int g, const far_statistics &of) const
-  {
-    if (leaves)
-      norm_leave(momentum, of.mean, of.rstd, of.unbiased, [&](int t) { return get(t, item, g); },
-                 [&](int t, float v) { put(t, item, g, v); });
-  }
-  /* The statistics of the item's group g from its moments; one thread. */
-  __device__ __forceinline__ far_statistics statistics(int item, int g, const moments &all) const
-  {
-    if (far_out(all.squares) && dtype[X] != QN_F16)
-      return far_measure({ p[X], dtype[X], lines, line_step[X], run }, place(item, X) + (int64_t)g * run, centred, eps, 1);
-    return { all.mean, 1 / sqrtf(all.squares * inverse + eps), all.squares * unbiased };
+    return statistics_of(*this, dtype[X], all, place(item, X) + (int64_t)g * run, lines, line_step[X], run, 1);
   }
   __device__ __forceinline__ int joined() const { return joins ? lanes : 32; }
   /* Sources of partial statistics in a block: rows of threads or, after shuffles, warps. */
@@ -153,12 +135,9 @@ template <int E> __device__ __forceinline__ moments gather(const bands &a, const
 
 /* ---- host ------------------------------------------------------------------------------------------------------------- */
 
-struct bands_state {
+struct bands_state : norm_plan {
   bands    a;
-  norm_problem of;
   int64_t  items;
-  const void *kernel;
-  uint32_t blocks, threads, shared;
 };
 
 /* Reads the op, its tensors and their layout: lines consist of contiguous runs, one per group; the last outer dim numbers them. */
@@ -166,7 +145,7 @@ static qn_status bands_read(const qn_request *r, bands_state *s, qn_prepared *ou
 {
   norm_problem &p = s->of;
   bands &a = s->a;
-  const qn_status status = norm_open(r, 8, &p, out);
+  const qn_status status = norm_open(r, 8, &p, &a, out);
   if (status) return status;
   const qn_nest &in = p.in, &outer = p.outer;
   const int64_t E = 16 / p.bytes;
@@ -192,14 +171,11 @@ static qn_status bands_read(const qn_request *r, bands_state *s, qn_prepared *ou
     rule = "fewer than 2^30 elements in such lines, and 2^27 groups";
   if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
   if (!p.backward) p.number[Y] = norm_activation_behind(r, p.number[Y], &a.act, out);
-  memcpy(a.dtype, p.dtype, sizeof a.dtype);
   for (int t = X; t <= Y; t++) a.line_step[t] = in.stride[t][0];
   for (int t = 0; t < TENSORS; t++) a.group_step[t] = outer.stride[t][g];
   a.lines = (int32_t)in.dim[0], a.run = (int32_t)run, a.by_run = cuda_divide_by(run);
   a.folds = run % E == 0 ? 1 : run >= E - 1 || 2 * run == E ? 2 : (int32_t)E;
-  a.inverse = 1 / (float)p.length, a.unbiased = 1 / (float)qn_max_i64(1, p.length - 1);
   a.leaves = !p.backward && (p.number[MEAN] >= 0 || p.number[RSTD] >= 0 || p.number[NEW_MEAN] >= 0 || p.number[NEW_VAR] >= 0);
-  a.eps = p.eps, a.momentum = p.momentum, a.centred = p.centred;
   return QN_OK;
 }
 

@@ -154,11 +154,6 @@ __global__ static void __launch_bounds__(THREADS) norm_parameter_direct(const __
 
 /* ---- host ------------------------------------------------------------------------------------------- */
 
-static tensor part(const kept *k, const qn_launch *launch, int role)
-{
-  return role < 0 ? tensor{} : direct_tensor(k, launch, (uint32_t)role, 0);
-}
-
 static void walk(problem *a, uint64_t mask)
 {
   a->mask = mask;
@@ -171,7 +166,7 @@ static problem problem_of(const kept *k, const qn_launch *launch)
   const qn_norm *attr = (const qn_norm *)k->attr;
   const norm_roles roles = norm_roles_of(k->op);
   problem a = {};
-  for (int t = 0; t < TENSORS; t++) a.t[t] = part(k, launch, roles.of[t]);
+  for (int t = 0; t < TENSORS; t++) a.t[t] = roles.of[t] < 0 ? tensor{} : direct_tensor(k, launch, (uint32_t)roles.of[t], 0);
   a.eps = attr->eps;
   a.momentum = attr->momentum;
   a.centred = k->op != QN_OP_RMS_NORM && k->op != QN_OP_RMS_NORM_BACKWARD;

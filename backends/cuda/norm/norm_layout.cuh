@@ -1,9 +1,10 @@
-/* norm_layout.cuh -- what the normalizations' host halves share: tensors numbered alike, an op read (roles, dtypes, the nests of the dims
- * within a group and of the others), the layouts that kernels are made for, and the offset of a group in each tensor. */
+/* norm_layout.cuh -- what the normalizations share: tensors numbered alike, the arguments of every kernel, an op read (roles, dtypes, the
+ * nests of the dims within a group and of the others), the layouts that kernels are made for, and the offset of a group in each tensor. */
 #pragma once
 #include "cuda_backend.h"
 #include "engines.h"
 #include "kit/divisor.h"
+#include "kit/element.cuh"
 #include "kit/shared_memory.h"
 
 /* Y is dx for a gradient. The first PARAMETERS_END have x's dims within a group, or 1; the others have one element for each group. */
@@ -19,9 +20,24 @@ struct norm_problem {
   qn_nest  in, outer;                     /* dims within a group; the others; merged where possible */
   int64_t  length, groups;                /* elements of a group; number of groups */
   int64_t  bytes;                         /* of an element of x */
-  float    eps, momentum;
   bool     centred, backward, batch;      /* batch: batch_norm or its gradient */
   double   moved;                         /* bytes read and written, if x (and dy) are read once */
+};
+
+/* What every kernel is given; its other arguments follow. */
+struct norm_args {
+  void    *p[TENSORS];                    /* NULL: absent */
+  uint32_t dtype[TENSORS];
+  float    eps, momentum, inverse, unbiased;      /* inverse: 1 / group length n; unbiased: 1 / (n - 1) */
+  bool     centred;
+
+  /* Element `at` of a parameter; of the statistics, which are f32. */
+  __device__ __forceinline__ float parameter(int t, int64_t at, float absent) const
+  {
+    return p[t] ? element_load<float>(p[t], at, dtype3(dtype[t])) : absent;
+  }
+  __device__ __forceinline__ float statistic(int t, int64_t at) const { return p[t] ? ((const float *)p[t])[at] : 0; }
+  __device__ __forceinline__ void put(int t, int64_t at, float v) const { if (p[t]) ((float *)p[t])[at] = v; }
 };
 
 struct norm_roles { int8_t of[TENSORS]; };                /* -1: the op has no such tensor */
@@ -33,7 +49,7 @@ static inline norm_roles norm_roles_of(uint32_t op)
 }
 
 /* Refuses devices below `major` (9: without clusters), and tensors of dtypes other than f16, bf16 and f32. */
-static inline qn_status norm_open(const qn_request *r, int32_t major, norm_problem *p, qn_prepared *out)
+static inline qn_status norm_open(const qn_request *r, int32_t major, norm_problem *p, norm_args *a, qn_prepared *out)
 {
   const uint32_t op = r->op[0].op;
   const norm_roles roles = norm_roles_of(op);
@@ -66,8 +82,10 @@ static inline qn_status norm_open(const qn_request *r, int32_t major, norm_probl
   qn_nest_simplify(&p->in);
   qn_nest_simplify(&p->outer);
   p->bytes = qn_kit_bytes(x->dtype);
-  p->eps = (float)norm->eps, p->momentum = (float)norm->momentum;
-  p->centred = op != QN_OP_RMS_NORM && op != QN_OP_RMS_NORM_BACKWARD;
+  memcpy(a->dtype, p->dtype, sizeof a->dtype);
+  a->eps = (float)norm->eps, a->momentum = (float)norm->momentum;
+  a->inverse = 1 / (float)p->length, a->unbiased = 1 / (float)qn_max_i64(1, p->length - 1);
+  a->centred = p->centred = op != QN_OP_RMS_NORM && op != QN_OP_RMS_NORM_BACKWARD;
   p->backward = p->number[DY] >= 0, p->batch = op == QN_OP_BATCH_NORM || op == QN_OP_BATCH_NORM_BACKWARD;
   p->moved = (double)p->groups * (double)p->length * (double)p->bytes * (p->backward ? 3 : 2);
   return QN_OK;
@@ -125,6 +143,21 @@ static inline bool norm_word_rows(const qn_request *r, const norm_problem *p, in
   }
   *wide &= !alike;
   return whole && (alike || *wide);
+}
+/* Other rows: the bytes, at most 16, of which all rows of x, y and dy are multiples and begin at multiples; 0: not of one dtype. */
+static inline int32_t norm_row_unit(const qn_request *r, const norm_problem *p)
+{
+  int64_t unit = 16;
+  const auto divide = [&](int64_t bytes) { while (bytes % unit) unit /= 2; };
+  divide(p->length * p->bytes);
+  for (int t = X; t <= DY; t++) {
+    if (p->number[t] < 0) continue;
+    const qn_value *v = &r->value[p->number[t]];
+    if (v->dtype != p->dtype[X]) return 0;
+    divide(v->align);
+    for (int d = 0; d < p->outer.rank; d++) divide(p->outer.stride[t][d] * p->bytes);
+  }
+  return (int32_t)unit;
 }
 
 /* Channels: in contiguous groups each parameter serves a group, or one of its channels, of *repeat consecutive elements, at least `least`;
@@ -196,21 +229,6 @@ static inline bool norm_number(const qn_nest &nest, int64_t together, norm_items
   return true;
 }
 
-/* Writes the statistics that a forward pass outputs. get(t, absent), put(t, v): the group's element of tensor t. */
-template <class G, class P> __device__ __forceinline__ void norm_leave(float momentum, float mean, float rstd, float unbiased, G get, P put)
-{
-  put(MEAN, mean);
-  put(RSTD, rstd);
-  put(NEW_MEAN, (1 - momentum) * get(RUNNING_MEAN) + momentum * mean);
-  put(NEW_VAR, (1 - momentum) * get(RUNNING_VAR) + momentum * unbiased);
-}
-
-/* ---- launching ------------------------------------------------------------------------------------------------------------- */
-
-static inline void norm_pointers(void *(&p)[TENSORS], const int32_t (&number)[TENSORS], const qn_launch *launch)
-{
-  for (int t = 0; t < TENSORS; t++) p[t] = number[t] < 0 ? nullptr : launch->ptr[number[t]];
-}
 /* The kernel for x's dtype. */
 template <class K> static inline K norm_of_dtype(uint32_t dtype, K f32, K bf16, K f16)
 {

@@ -1,7 +1,7 @@
 /* norm_moments.cuh -- mean and sum of squared distances from it: of a thread's elements, merged from parts (Chan, Golub, LeVeque), across
  * lanes, warps, blocks; and the statistics of groups whose squares overflow. */
 #pragma once
-#include "kit/element.cuh"
+#include "norm_layout.cuh"
 #include "kit/sums.cuh"
 #include "kit/vector.cuh"
 
@@ -19,22 +19,6 @@ struct moments {                          /* mean of the elements seen, and the 
     squares += b.squares + (count == 0 ? 0 : d * d * count * share);
     count = all;
   }
-  /* Adds n elements. Distances are taken from the mean so far, at first from one of three elements. */
-  template <int N> __device__ __forceinline__ void add(const float (&v)[N], int n, bool centred)
-  {
-    if (centred && count == 0) mean = n > 2 ? middle(v[0], v[1], v[2]) : v[0];
-    const float from = fabsf(mean) < INFINITY ? mean : 0;
-    float s1 = 0, s2 = 0;
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      const float d = i < n ? v[i] - from : 0;
-      s1 += d;
-      s2 += d * d;
-    }
-    count += (float)n;
-    squares += centred ? s2 - s1 * s1 / count : s2;
-    if (centred) mean += s1 / count;
-  }
   __device__ float4 pack() const { return make_float4(mean, squares, count, 0); }
   __device__ static moments unpack(float4 v) { return { v.x, v.y, v.z }; }
 };
@@ -47,6 +31,8 @@ __device__ __forceinline__ moments moments_about(float from, float s1, float s2,
   return { centred ? from + s1 * share : 0, centred ? s2 - s1 * s1 * share : s2, n };
 }
 __device__ __forceinline__ float finite_or_0(float x) { return fabsf(x) < INFINITY ? x : 0; }
+/* Of a gradient's scale: with an infinite one g - mean g is inf - inf, so dx is NaN. */
+__device__ __forceinline__ float finite_or_nan(float x) { return fabsf(x) < INFINITY ? x : NAN; }
 /* Adds a 16-byte word's elements to sums of distances from `from` and of their squares. N: one sum, or one for each element. */
 template <int dtype, bool centred, int N>
 __device__ __forceinline__ void add_word(const uint4 &word, const float (&from)[N], float (&s1)[N], float (&s2)[N])
@@ -87,11 +73,6 @@ template <int N> __device__ __forceinline__ void sum_lines(float (&s)[N], int la
     for (int e = 0; e < N; e++) s[e] += __shfl_xor_sync(~0u, s[e], o);
 }
 
-template <class S> __device__ __forceinline__ S from_below(const S &mine, int o)
-{
-  float4 v = mine.pack();
-  return S::unpack(make_float4(__shfl_down_sync(~0u, v.x, o), __shfl_down_sync(~0u, v.y, o), __shfl_down_sync(~0u, v.z, o), 0));
-}
 /* Merges the lanes' moments, `all` elements in total; all lanes get the result. Relative to the first lane's mean, so the sums
  * need one pass. */
 __device__ __forceinline__ moments warp_join_lanes(const moments &mine, float all)
@@ -114,11 +95,13 @@ template <class F> __device__ __forceinline__ moments lanes_join_all(int width, 
   }
   return moments_about(about, lanes_sum(s1, width), lanes_sum(s2, width), lanes_sum(count, width), true);
 }
-template <class F> __device__ __forceinline__ moments warp_join_all(int n, F of) { return lanes_join_all(32, n, of); }
 /* Merges lanes that are `apart` from one another by a tree; the first ones get the result. */
 template <class S> __device__ __forceinline__ void warp_join(S &mine, int apart)
 {
-  for (int o = apart; o < 32; o *= 2) mine.join(from_below(mine, o));
+  for (int o = apart; o < 32; o *= 2) {
+    const float4 v = mine.pack();
+    mine.join(S::unpack(make_float4(__shfl_down_sync(~0u, v.x, o), __shfl_down_sync(~0u, v.y, o), __shfl_down_sync(~0u, v.z, o), 0)));
+  }
 }
 
 /* ---- far out: the sum of squares overflows in float though mean and deviation do not. So far are only groups beyond about 1e15, and such
@@ -148,30 +131,25 @@ __device__ __forceinline__ float far_unit(float &mean, float &rstd)
 }
 __device__ __forceinline__ float far_normalized(float x, float unit, float mean, float rstd) { return fmaf(x, unit, mean) * rstd; }
 
-struct far_group {                        /* `run` neighbouring elements in each of `lines` lines */
-  const void *x;
-  uint32_t dtype;
-  int64_t  lines, line_step, run;
-};
-struct far_statistics { float mean, rstd, unbiased; };    /* unbiased: the variance with n - 1 for n */
+struct norm_statistics { float mean, rstd, unbiased; };   /* unbiased: the variance with n - 1 for n */
 
-/* The statistics of the group at offset `at`, by `width` neighbouring lanes of a converged warp, or (width 1) by any thread. Inlined:
- * a call, though never made, cost kernels 5%. */
-__device__ __forceinline__ far_statistics far_measure(const far_group &g, int64_t at, bool centred, float eps, int width)
+/* The statistics of a group of `run` neighbouring elements of x from `at` on in each of `lines` lines, by `width` neighbouring lanes of a
+ * converged warp, or (width 1) by any thread. Inlined: a call, though never made, cost kernels 5%. */
+__device__ __forceinline__ norm_statistics far_measure(const norm_args &a, uint32_t dtype, int64_t at, int64_t lines, int64_t line_step,
+                                                       int64_t run, int width)
 {
   const int lane = threadIdx.x & (width - 1);
-  const bool rows = g.lines == 1;         /* the lanes share a run, else the lines */
-  const double n = (double)g.lines * (double)g.run;
+  const bool rows = lines == 1;           /* the lanes share a run, else the lines */
+  const double n = (double)lines * (double)run;
   double mean = 0, squares = 0;
 #pragma unroll 1
-  for (int pass = centred ? 0 : 1; pass < 2; pass++) {
+  for (int pass = a.centred ? 0 : 1; pass < 2; pass++) {
     double sum = 0;
 #pragma unroll 1
-    for (int64_t line = rows ? 0 : lane; line < g.lines; line += rows ? 1 : width)
+    for (int64_t line = rows ? 0 : lane; line < lines; line += rows ? 1 : width)
 #pragma unroll 1
-      for (int64_t i = rows ? lane : 0; i < g.run; i += rows ? width : 1) {
-        const int64_t from = at + line * g.line_step + i;
-        const float v = element_load<float>(g.x, from, dtype3(g.dtype));
+      for (int64_t i = rows ? lane : 0; i < run; i += rows ? width : 1) {
+        const float v = element_load<float>(a.p[X], at + line * line_step + i, dtype3(dtype));
         sum += pass ? (v - mean) * (v - mean) : v;
         if (sum != sum) break;            /* so it stays */
       }
@@ -179,5 +157,21 @@ __device__ __forceinline__ far_statistics far_measure(const far_group &g, int64_
     (pass ? squares : mean) = sum;
     if (!pass) mean /= n;
   }
-  return { (float)mean, (float)(1 / sqrt(squares / n + eps)), (float)(squares / (n > 1 ? n - 1 : 1)) };
+  return { (float)mean, (float)(1 / sqrt(squares / n + a.eps)), (float)(squares / (n > 1 ? n - 1 : 1)) };
+}
+/* The same from the group's moments, unless it is far out. */
+__device__ __forceinline__ norm_statistics statistics_of(const norm_args &a, uint32_t dtype, const moments &all, int64_t at, int64_t lines,
+                                                         int64_t line_step, int64_t run, int width)
+{
+  if (dtype != QN_F16 && far_out(all.squares)) return far_measure(a, dtype, at, lines, line_step, run, width);
+  return { all.mean, 1 / sqrtf(all.squares * a.inverse + a.eps), all.squares * a.unbiased };
+}
+/* Writes the statistics that a forward pass outputs; at(t): the offset of the group in tensor t. */
+template <class F> __device__ __forceinline__ void leave_statistics(const norm_args &a, const norm_statistics &of, F at)
+{
+  const auto moved = [&](int t, float to) { return (1 - a.momentum) * a.statistic(t, at(t)) + a.momentum * to; };
+  a.put(MEAN, at(MEAN), of.mean);
+  a.put(RSTD, at(RSTD), of.rstd);
+  a.put(NEW_MEAN, at(NEW_MEAN), moved(RUNNING_MEAN, of.mean));
+  a.put(NEW_VAR, at(NEW_VAR), moved(RUNNING_VAR, of.unbiased));
 }

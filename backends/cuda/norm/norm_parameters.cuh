@@ -1,5 +1,6 @@
-/* norm_parameters.cuh -- a block's slice of a row's parameters, kept in registers across rows as raw 16-byte words; and the second pass of
- * dscale and dshift, which adds up the partial sums of the blocks that shared the rows (add_parts) or of items (add_items). */
+/* norm_parameters.cuh -- a block's slice of a row's parameters, kept in registers across rows as raw 16-byte words; the second pass of
+ * dscale and dshift, which adds up the partial sums of the blocks that shared the rows (add_parts) or of items (add_items); and the launch
+ * of a kernel, with the latter behind it. */
 #pragma once
 #include "norm_layout.cuh"
 #include "kit/element.cuh"
@@ -32,12 +33,12 @@ template <int N> __device__ __forceinline__ void parameter_stay(uint4 (&w)[N])
 /* ---- sums over blocks that share the rows ---- */
 
 struct column_parts {
-  const float *part;                      /* [jobs, n, length] */
+  const float *part;                      /* [jobs, n, pitch], of which `length` count */
   void    *to[2];
   uint32_t dtype[2];
   int32_t  n, jobs;
   bool     early;                         /* launched early (programmatic dependent launch); it then waits for the producers */
-  int64_t  length;
+  int64_t  length, pitch;
 };
 
 /* 32 x 32 threads add 32 columns. All loads of a thread (up to 160 blocks) are in flight at once; the order of the sum is fixed. */
@@ -46,7 +47,7 @@ __global__ static void __launch_bounds__(1024) add_parts(const __grid_constant__
   constexpr int U = 5;
   __shared__ float shared[32][33];
   const int x = threadIdx.x % 32, y = threadIdx.x / 32;
-  const int64_t columns = a.n * a.length, from = blockIdx.x * (int64_t)32;
+  const int64_t columns = a.n * a.pitch, from = blockIdx.x * (int64_t)32;
   float sum = 0;
 #if __CUDA_ARCH__ >= 900
   grid_dependency_wait();
@@ -63,41 +64,18 @@ __global__ static void __launch_bounds__(1024) add_parts(const __grid_constant__
   __syncthreads();
   sum = warp_sum(shared[x][y]);
   const int64_t j = from + y;
-  if (x || j >= columns) return;
-  const int which = j >= a.length;
-  element_store(a.to[which], j - which * a.length, dtype3(a.dtype[which]), sum);
+  const int which = j >= a.pitch;
+  if (x || j >= columns || j - which * a.pitch >= a.length) return;
+  element_store(a.to[which], j - which * a.pitch, dtype3(a.dtype[which]), sum);
 }
 
-static inline column_parts column_parts_of(const qn_request *r, const norm_problem &p, int32_t jobs)
-{
-  column_parts a = {};
-  for (int t = DSCALE; t <= DSHIFT; t++)
-    if (p.number[t] >= 0) a.dtype[a.n++] = p.dtype[t];
-  a.jobs = jobs, a.length = p.length;
-  a.early = r->device->arch_major >= 9;
-  return a;
-}
-/* Where the first job writes its sums in the workspace, of DSCALE and DSHIFT; they are a.n * a.length from job to job. */
-static inline void column_parts_place(column_parts *a, void *const (&p)[TENSORS], const qn_launch *launch, float *(&place)[2])
-{
-  a->part = (float *)launch->workspace;
-  for (int i = 0, n = 0; i < 2; i++) {
-    place[i] = p[DSCALE + i] ? (float *)launch->workspace + n * a->length : nullptr;
-    if (place[i]) a->to[n++] = p[DSCALE + i];
-  }
-}
 static inline qn_status column_parts_add(const column_parts &a, cudaStream_t stream)
 {
   if (!a.n) return QN_OK;
   cudaLaunchAttribute early = {};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3((unsigned)qn_ceil_div(a.n * a.length, 32));
-  config.blockDim = dim3(1024);
-  config.stream = stream;
-  config.attrs = &early;
-  config.numAttrs = a.early;
+  const cudaLaunchConfig_t config = { dim3((unsigned)qn_ceil_div(a.n * a.pitch, 32)), dim3(1024), 0, stream, &early, a.early };
   void *arguments[] = { (void *)&a };
   return cuda_check(cudaLaunchKernelExC(&config, (const void *)add_parts, arguments), "add_parts");
 }
@@ -147,3 +125,35 @@ static inline qn_status item_sums_add(const item_sums &a, const qn_launch *launc
   add_items<<<(unsigned)qn_ceil_div(a.sides * a.channels, ADDED), ADDERS, 0, (cudaStream_t)launch->stream>>>(a);
   return cuda_check(cudaGetLastError(), "add_items");
 }
+
+/* ---- an engine's launch ---- */
+
+/* What every engine's state begins with. */
+struct norm_plan {
+  norm_problem of;
+  const void *kernel;
+  uint32_t blocks, cluster, threads, shared;      /* cluster: blocks of one, or CUDA_TOGETHER; shared: bytes of a block */
+  item_sums sums;                         /* no channels: none */
+
+  void point(norm_args *a, const qn_launch *launch) const
+  {
+    for (int t = 0; t < TENSORS; t++) a->p[t] = of.number[t] < 0 ? nullptr : launch->ptr[of.number[t]];
+  }
+  /* Makes a workspace for partial sums of dscale and dshift, if they are wanted. */
+  void sum_items(int64_t copies, int64_t sides, int32_t parts, int32_t channels, qn_prepared *out)
+  {
+    if (of.number[DSCALE] < 0 && of.number[DSHIFT] < 0) return;
+    sums = { nullptr, nullptr, nullptr, { of.dtype[DSCALE], of.dtype[DSHIFT] }, copies, sides, parts, channels };
+    out->workspace = (uint64_t)(copies * sides * parts * channels) * sizeof(float2);
+  }
+  float2 *sums_in(const qn_launch *launch) const { return sums.channels ? (float2 *)launch->workspace : nullptr; }
+  qn_status launch_with(void **arguments, const norm_args &a, const qn_launch *launch, const char *name) const
+  {
+    const qn_status status = cuda_launch_clusters(kernel, blocks, cluster, threads, shared, arguments, launch, name);
+    if (status || !sums.channels) return status;
+    item_sums last = sums;
+    last.sums = sums_in(launch), last.dscale = a.p[DSCALE], last.dshift = a.p[DSHIFT];
+    return item_sums_add(last, launch);
+  }
+};
+static inline qn_status norm_build(const qn_request *, qn_prepared *p) { return cuda_allow_shared(((const norm_plan *)p->state)->kernel); }

@@ -13,12 +13,8 @@
  * Refused: runs other than 1, 2, 4 .. 32 elements, lines not in aligned words, shares that do not fit, a batch_norm of more
  * bands than teams. */
 #include "norm_pipeline.cuh"
-#include "norm_parameters.cuh"
 
 /* ---- the warps that measure and that publish ------------------------------------------------------------------------------ */
-
-/* With an infinite scale g - mean g is inf - inf, so dx is NaN. */
-__device__ __forceinline__ float finite_or_nan(float x) { return fabsf(x) < INFINITY ? x : NAN; }
 
 /* The pair of the group of each element of a word; N: 1 if a word lies within a group, else one pair per element. */
 template <int N, int E>
@@ -310,14 +306,11 @@ norm_pipeline(const __grid_constant__ pipeline a, const __grid_constant__ CUtens
 
 /* ---- prepare -------------------------------------------------------------------------------------------------------------- */
 
-struct state {
+struct state : norm_plan {
   pipeline    a;
   CUtensorMap x_map, dy_map;              /* aligned to 64 bytes, as the state is */
   const cuda_driver *driver;
-  norm_problem of;
   int64_t  images, channels;
-  const void *kernel;
-  uint32_t shared;
 };
 
 /* Reads the layout; returns the rule that it breaks, or NULL. */
@@ -345,7 +338,6 @@ static const char *read_layout(const qn_request *r, state *s)
   s->images = g > 0 ? outer.dim[0] : 1, s->channels = run * outer.dim[g];
   for (int t = MEAN; t < TENSORS; t++)
     a.means_step[t - MEAN][0] = g > 0 ? outer.stride[t][0] : 0, a.means_step[t - MEAN][1] = outer.stride[t][g];
-  a.inverse = 1 / (float)p.length, a.unbiased = 1 / (float)qn_max_i64(1, p.length - 1);
   return nullptr;
 }
 
@@ -404,7 +396,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   state s = {};
   pipeline &a = s.a;
   norm_problem &p = s.of;
-  const qn_status status = norm_open(r, 9, &p, out);
+  const qn_status status = norm_open(r, 9, &p, &a, out);
   if (status) return status;
   const char *rule = read_layout(r, &s);
   if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
@@ -412,11 +404,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!choose(&s, r->device, E, p.batch))
     return qn_refuse(out, "lines in whole bands, shares of which fit into a block's shared memory", "x", "", "%d lines", a.lines);
   if (!p.backward) p.number[Y] = norm_activation_behind(r, p.number[Y], &a.act, out);
-  memcpy(a.dtype, p.dtype, sizeof a.dtype);
-  if (p.number[DSCALE] >= 0 || p.number[DSHIFT] >= 0)
-    out->workspace = (uint64_t)(a.steady ? a.team.teams : a.items) * a.team.parts * a.lanes * E * sizeof(float2);
+  s.sum_items(a.steady ? a.team.teams / a.bands : s.images, a.bands, a.team.parts, a.groups * a.run, out);
   out->counters = (uint64_t)cuda_team_counters(&a.team);
-  a.centred = p.centred, a.eps = p.eps, a.momentum = p.momentum;
+  s.blocks = (uint32_t)(a.team.teams * a.team.parts), s.cluster = a.team.parts > 1 ? CUDA_TOGETHER : 1, s.threads = THREADS;
   s.kernel = p.backward ? norm_of_dtype(p.dtype[X], kernel_of<QN_F32, true>, kernel_of<QN_BF16, true>, kernel_of<QN_F16, true>)(a.run)
                         : norm_of_dtype(p.dtype[X], kernel_of<QN_F32, false>, kernel_of<QN_BF16, false>, kernel_of<QN_F16, false>)(a.run);
   /* bytes of a block per item, its rate in bytes per ns, ns per item */
@@ -454,18 +444,13 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const state *s = (const state *)p->state;
   pipeline a = s->a;
   CUtensorMap x = s->x_map, dy = s->dy_map;
-  norm_pointers(a.p, s->of.number, launch);
+  s->point(&a, launch);
   s->driver->tensor_map_address(&x, a.p[X]);
   if (a.p[DY]) s->driver->tensor_map_address(&dy, a.p[DY]);
   a.team.published = launch->counters;
-  a.sums = a.p[DSCALE] || a.p[DSHIFT] ? (float2 *)launch->workspace : nullptr;
+  a.sums = s->sums_in(launch);
   void *arguments[] = { &a, &x, &dy };
-  const unsigned cluster = a.team.parts > 1 ? CUDA_TOGETHER : 1;
-  const qn_status status = cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), cluster, THREADS, s->shared,
-                                                arguments, launch, "norm_pipeline");
-  if (status || !a.sums) return status;
-  return item_sums_add({ a.sums, a.p[DSCALE], a.p[DSHIFT], { a.dtype[DSCALE], a.dtype[DSHIFT] },
-                         a.steady ? a.team.teams / a.bands : s->images, a.bands, a.team.parts, a.groups * a.run }, launch);
+  return s->launch_with(arguments, a, launch, "norm_pipeline");
 }
 
 #define ROW(op, traits) { "pipeline", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, \

@@ -4,6 +4,7 @@
 #include "norm_layout.cuh"
 #include "norm_follow.cuh"
 #include "norm_moments.cuh"
+#include "norm_parameters.cuh"
 #include "kit/team.cuh"
 
 /* WORKERS threads measure and as many write; one warp loads, one publishes, RECEIVERS warps receive */
@@ -11,9 +12,7 @@ enum { WORKERS = 256, WARPS = WORKERS / 32, RECEIVERS = 2, THREADS = 2 * WORKERS
 /* upper limits; LANES, LINE: words and elements of a band's line */
 enum { SLOTS = 8, SEGMENTS = 16, LANES = 8, LINE = 8 * LANES, MOST_PARTS = 64 };
 
-struct pipeline {
-  void    *p[TENSORS];
-  uint32_t dtype[TENSORS];
+struct pipeline : norm_args {
   int64_t  line_step, image_step, x_step[2];      /* of y; of x, between lines, between images; in elements */
   int64_t  means_step[TENSORS - MEAN][2]; /* tensors with an element per group: between images, between groups */
   int32_t  items, bands;                  /* items of the launch; bands of an image */
@@ -22,8 +21,6 @@ struct pipeline {
   int32_t  box, boxes, slots;             /* lines of a TMA box; boxes of a share; shares in shared memory */
   int32_t  segments, segment;             /* of a share, each with its own mbarriers; words of a segment (whole boxes) */
   cuda_team team;
-  float    eps, inverse, momentum, unbiased;      /* inverse: 1 / group length n; unbiased: 1 / (n - 1) */
-  bool     centred;
   norm_activation act;
   bool     steady;                        /* all items of a team are of the same band, of different images */
   int32_t  received;                      /* groups a block combines: all, or (team.totals) those whose totals it publishes */
@@ -125,14 +122,9 @@ __device__ __forceinline__ float2 of_sums(const block &b, float2 sum)
 __device__ __forceinline__ float2 of_moments(const block &b, const turn &now, int g, const moments &all, bool leaves)
 {
   const pipeline &a = b.a;
-  far_statistics of = { all.mean, 1 / sqrtf(all.squares * a.inverse + a.eps), all.squares * a.unbiased };
-  if (far_out(all.squares) && a.dtype[X] != QN_F16)
-    of = far_measure({ a.p[X], a.dtype[X], a.lines, a.x_step[0], a.run },
-                     b.image(now.i) * a.x_step[1] + (int64_t)(b.band(now.i) * a.groups + g) * a.run, a.centred, a.eps, 1);
-  if (leaves)
-    norm_leave(a.momentum, of.mean, of.rstd, of.unbiased,
-               [&](int t) { return a.p[t] ? ((const float *)a.p[t])[b.of_means(t, now.i, g)] : 0; },
-               [&](int t, float v) { if (a.p[t]) ((float *)a.p[t])[b.of_means(t, now.i, g)] = v; });
+  const int64_t x = b.image(now.i) * a.x_step[1] + (int64_t)(b.band(now.i) * a.groups + g) * a.run;
+  const norm_statistics of = statistics_of(a, a.dtype[X], all, x, a.lines, a.x_step[0], a.run, 1);
+  if (leaves) leave_statistics(a, of, [&](int t) { return b.of_means(t, now.i, g); });
   return make_float2(of.mean, of.rstd);
 }
 

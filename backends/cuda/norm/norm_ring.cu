@@ -16,13 +16,11 @@ enum { WORDS = 4, WORKERS = 512, WARPS = WORKERS / 32, RECEIVERS = 2, STAGES = 6
 enum { SLICE = WORDS * WORKERS, THREADS = WORKERS + 32 + 32 * RECEIVERS, MAX_PARTS = 160 };
 static_assert(TURNS > AHEAD, "what is measured is not written over before all have read it");
 
-struct rings {
-  void    *p[TENSORS];
+struct rings : norm_args {
   int64_t  step[TENSORS];                 /* from row to row: x and y in words, mean and rstd in elements */
   int32_t  rows, words, share;            /* words: 16-byte words of a row; share: of a block's slice */
   int32_t  receivers;                     /* warps that collect; no more than needed, because polling costs memory bandwidth */
   cuda_team team;
-  float    eps, inverse;                  /* inverse: 1 / row length */
 };
 
 /* Passed between a block's warps; TURNS rows in rotation. Aligned so that what follows starts at bank 0. */
@@ -155,18 +153,12 @@ __device__ __forceinline__ void receive_rows(const rings &a, mailbox &n, const t
     }
     s1 = warp_sum(s1), s2 = warp_sum(s2);
     const int64_t row = team.team + (int64_t)i * a.team.teams;
-    const float squares = s2 - s1 * s1 * a.inverse;
-    float mean = about + s1 * a.inverse, rstd = 1 / sqrtf(squares * a.inverse + a.eps);
-    if (dtype != QN_F16 && far_out(squares)) {
-      const far_statistics far = far_measure({ a.p[X], dtype, 1, 0, (int64_t)a.words * E }, row * a.step[X] * E, centred, a.eps,
-                                             32);
-      mean = far.mean, rstd = far.rstd;
-    }
+    const moments all = { about + s1 * a.inverse, s2 - s1 * s1 * a.inverse, 0 };
+    const norm_statistics is = statistics_of(a, dtype, all, row * a.step[X] * E, 1, 0, (int64_t)a.words * E, 32);
     if (threadIdx.x % 32) continue;
-    n.statistic[i % TURNS] = make_float2(mean, rstd);
+    n.statistic[i % TURNS] = make_float2(is.mean, is.rstd);
     barrier_arrive(turn_barrier(n.known, i));
-    if (team.rank == 0 && a.p[MEAN]) ((float *)a.p[MEAN])[row * a.step[MEAN]] = mean;
-    if (team.rank == 0 && a.p[RSTD]) ((float *)a.p[RSTD])[row * a.step[RSTD]] = rstd;
+    if (team.rank == 0) a.put(MEAN, row * a.step[MEAN], is.mean), a.put(RSTD, row * a.step[RSTD], is.rstd);
   }
 }
 
@@ -191,9 +183,9 @@ template <int dtype, bool centred> __global__ void __launch_bounds__(THREADS, 1)
   team.leave();
 }
 
-/* ---- prepare, build, run ---------------------------------------------------------------------------------------------------- */
+/* ---- prepare, run ---------------------------------------------------------------------------------------------------- */
 
-struct state { rings a; int32_t number[TENSORS]; const void *kernel; };
+struct state : norm_plan { rings a; };
 enum { SHARED = STAGES * SLICE * 16 };
 
 #define KERNELS(centred) \
@@ -202,10 +194,10 @@ static const void *const kernels[2][3] = { KERNELS(false), KERNELS(true) };
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  norm_problem p;
   state s = {};
   rings &a = s.a;
-  const qn_status status = norm_open(r, 9, &p, out);
+  const norm_problem &p = s.of;
+  const qn_status status = norm_open(r, 9, &s.of, &a, out);
   if (status) return status;
   bool wide;
   if (!norm_word_rows(r, &p, a.step, &wide) || wide)
@@ -218,34 +210,30 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (SHARED + 8192 > (int64_t)r->device->shared_per_block)
     return qn_refuse(out, "shared memory of a block", "", "200 KB", "%lld bytes", (long long)r->device->shared_per_block);
 
-  memcpy(s.number, p.number, sizeof s.number);
   a.rows = (int32_t)p.groups, a.words = (int32_t)words;
   a.share = (int32_t)qn_round_up(qn_ceil_div(words, slices), 8);            /* multiples of a 128-byte cache line */
   a.team.parts = (int32_t)qn_ceil_div(words, a.share);
   a.team.teams = (int32_t)qn_min_i64(p.groups, r->device->units / a.team.parts);
   a.receivers = a.team.parts <= 64 ? 1 : RECEIVERS;
   a.team.each = 1, a.team.turns = 2 * TURNS;
-  a.eps = p.eps, a.inverse = 1 / (float)p.length;
+  s.blocks = (uint32_t)(a.team.teams * a.team.parts), s.cluster = CUDA_TOGETHER, s.threads = THREADS, s.shared = SHARED;
   s.kernel = kernels[p.centred][norm_of_dtype(p.dtype[X], 0, 1, 2)];
   out->counters = (uint64_t)cuda_team_counters(&a.team);
   out->estimate = 9000 + p.moved / 4130;
   return cuda_keep(out, &s, sizeof s);
 }
 
-static qn_status build(const qn_request *, qn_prepared *p) { return cuda_allow_shared(((const state *)p->state)->kernel); }
-
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *s = (const state *)p->state;
   rings a = s->a;
-  norm_pointers(a.p, s->number, launch);
+  s->point(&a, launch);
   a.team.published = launch->counters;
   void *arguments[] = { &a };
-  return cuda_launch_clusters(s->kernel, (unsigned)(a.team.teams * a.team.parts), CUDA_TOGETHER, THREADS, SHARED, arguments, launch,
-                              "norm_ring");
+  return s->launch_with(arguments, a, launch, "norm_ring");
 }
 
 #define ROW(op) { "ring", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
-                  nullptr, nullptr, prepare, build, run, cuda_release }
+                  nullptr, nullptr, prepare, norm_build, run, cuda_release }
 static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
 CUDA_ENGINES(norm_ring) = { row, sizeof row / sizeof *row };

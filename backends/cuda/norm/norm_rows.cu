@@ -1,80 +1,144 @@
-/* norm_rows.cu -- layer_norm and rms_norm by rows, forward. Contiguous rows that the registers of a warp or block hold are loaded, reduced
- * and stored; a second tensor may be added, to x (the sum is also written if it has other users) or to y.
+/* norm_rows.cu -- layer_norm and rms_norm, and their gradients, by contiguous rows, f16, bf16 and f32, that the registers of a warp, a
+ * block or (gradients on sm_90) a cluster hold: each element is read once and written once.
  *
- *   y = (x - mean) rstd scale + shift + second        rms_norm: mean is 0
+ *   y = (x - mean) rstd scale + shift + second       rms_norm: mean is 0
+ *   with h = (x - mean) rstd, g = dy scale:  dx = rstd (g - mean g - h mean(g h))        rms_norm: without mean g
+ *   dscale = sum dy h, dshift = sum dy:      per block in registers, then added up over the blocks (norm_parameters.cuh)
  *
- * Beside memory bandwidth the limit is instructions per element, so nothing general is here: rows at one stride in whole 16-byte
- * words, up to 32768 elements (f32: 16384), parameters of one dtype shared by all rows and loaded while the row is reduced. */
+ * Forward, a second tensor may be added, to x (the sum is also written if it has other users) or to y. Beside memory bandwidth the limit is
+ * instructions per element, so nothing general is done for rows at one step in whole 16-byte words, with parameters of x's dtype or (WIDE)
+ * of f32. Other rows (ODD) are loaded in smaller units, their parameters by element. Gradients have persistent blocks, one per SM, so that
+ * a thread has the same columns of all its rows; of rows that are too long for that (TWICE) the elements are read again, from the caches.
+ * Refused: rows that are longer, or not contiguous; tensors of several dtypes; parameters that vary from row to row. */
 #include <quern/program.h>
-#include "program/chain.h"
+#include "norm_follow.cuh"
 #include "norm_layout.cuh"
 #include "norm_moments.cuh"
+#include "norm_parameters.cuh"
 
-/* Where the second tensor is added: none, to x, to y. WIDE: none, and parameters of f32 beside x of 16 bits. */
-enum { ALONE, BEFORE, BEHIND, WIDE };
-enum { K = 4, MOST = 1024 };              /* words of a thread, threads for a row, at most */
+/* Kinds of kernels: whole words with no second tensor, one added to x, one added to y; and those of the head. */
+enum { ALONE, BEFORE, BEHIND, WIDE, ODD, TWICE };
+/* Forward: words of a thread, threads for a row, at most. Gradient: threads of a block, elements of a thread, blocks of a row */
+enum { K = 4, MOST = 1024, BLOCK = 512, EACH = 16, MAX_PARTS = 8 };
 
-/* ---- rows in registers ------------------------------------------------------------------------------------------------------ */
+/* ---- words at any alignment --------------------------------------------------------------------------------------------------- */
 
-struct rows_forward {
-  void    *p[TENSORS], *second, *sum;     /* sum: NULL if it has no other user */
-  int64_t  step[TENSORS], second_step;    /* from row to row: words of x, y, second; elements */
-  int32_t  rows, words;                   /* words: of a row */
-  float    eps, inverse;                  /* inverse: 1 / row length */
-  bool     centred;
+/* Copies `bytes` bytes of a word, all of it if there are more, by pieces of `unit` bytes, of which they and the addresses are multiples. */
+template <class T> __device__ __forceinline__ void copy_pieces(uint4 *to, const uint4 *from, int bytes)
+{
+#pragma unroll
+  for (int i = 0; i < 16 / (int)sizeof(T); i++)
+    if (i * (int)sizeof(T) < bytes) ((T *)to)[i] = ((const T *)from)[i];
+}
+__device__ __forceinline__ void odd_copy(uint4 *to, const uint4 *from, int unit, int bytes)
+{
+  if (unit == 16) copy_pieces<uint4>(to, from, bytes);
+  else if (unit == 8) copy_pieces<uint2>(to, from, bytes);
+  else if (unit == 4) copy_pieces<uint32_t>(to, from, bytes);
+  else copy_pieces<uint16_t>(to, from, bytes);
+}
+__device__ __forceinline__ uint4 odd_load(const uint4 *from, int unit, int bytes)
+{
+  uint4 word = make_uint4(0, 0, 0, 0);
+  odd_copy(&word, from, unit, bytes);
+  return word;
+}
+/* n elements of a parameter, from element `at` on. */
+template <int E> __device__ __forceinline__ void odd_parameter(float (&w)[E], const norm_args &a, int t, int at, int n)
+{
+  const eight q = eight_load(a.p[t], a.dtype[t], at, n);
+#pragma unroll
+  for (int e = 0; e < E; e++) w[e] = q.v[e];
+}
+
+/* How rows lie: at one step, in words of x, dy and y (elements of others); or, ODD, as numbered by up to 4 dims. */
+struct rows : norm_args {
+  int64_t  step[TENSORS];
+  int32_t  rows, words, length;           /* words: of a row, 16 bytes each */
+};
+template <class A> struct odd : A {
+  norm_items outer;
+  int32_t  unit;
 };
 
+/* The row in tensor t: its offset (in elements); its first word. */
+template <class A> __device__ __forceinline__ int64_t row_place(const A &a, int row, int t) { return row * a.step[t]; }
+template <class A> __device__ __forceinline__ int64_t row_place(const odd<A> &a, int row, int t) { return a.outer.place(row, t); }
+template <int dtype, class A> __device__ __forceinline__ uint4 *row_words(const A &a, int row, int t)
+{
+  return (uint4 *)a.p[t] + row_place(a, row, t);
+}
+template <int dtype, class A> __device__ __forceinline__ uint4 *row_words(const odd<A> &a, int row, int t)
+{
+  return (uint4 *)vector_place<dtype>(a.p[t], row_place(a, row, t));
+}
+
+/* ---- forward ------------------------------------------------------------------------------------------------------------------ */
+
+struct rows_forward : rows {
+  const void *second;
+  void    *sum;                           /* NULL if it has no other user */
+  int64_t  second_step;                   /* in words */
+};
+template <int kind> using forward_of = typename std::conditional<kind == ODD, odd<rows_forward>, rows_forward>::type;
 template <int threads> constexpr int block_of = threads < 128 ? 128 : threads;
 
-/* Moments of a thread's n elements, relative to the mean of its first word. */
-template <int dtype, bool centred, int threads, int K>
-__device__ __forceinline__ moments measure(const uint4 (&x)[K], int mine, float n, float share)
+/* Moments of a thread's n elements, relative to the mean of its first word. left: elements of the row from the thread's first one on, if
+ * it may end within a word. */
+template <int dtype, bool centred, bool odd_rows, int threads, int K>
+__device__ __forceinline__ moments measure(const uint4 (&x)[K], int mine, float n, float share, int left)
 {
   constexpr int E = vector_per_16<dtype>;
-  float from[1] = {}, s1[1] = {}, s2[1] = {};
+  float from[1] = {}, s1[1] = {}, s2[1] = {}, v[E];
   if (centred) {
-    float v[E];
     vector_open<dtype>(v, 0, x[0]);
 #pragma unroll
     for (int e = 0; e < E; e++) from[0] += v[e];
-    from[0] = finite_or_0(from[0] * (1.f / E));
+    from[0] = finite_or_0(odd_rows ? from[0] / (float)min(E, left) : from[0] * (1.f / E));
   }
 #pragma unroll
   for (int k = 0; k < K; k++) {
     if (k * threads >= mine) break;
-    add_word<dtype, centred>(x[k], from, s1, s2);
+    if constexpr (!odd_rows) {
+      add_word<dtype, centred>(x[k], from, s1, s2);
+    } else {
+      vector_open<dtype>(v, 0, x[k]);
+#pragma unroll
+      for (int e = 0; e < E; e++) {
+        const float d = e < left - k * threads * E ? v[e] - from[0] : 0;
+        s1[0] += d;
+        s2[0] = fmaf(d, d, s2[0]);
+      }
+    }
   }
   return { centred ? from[0] + s1[0] * share : 0, centred ? s2[0] - s1[0] * s1[0] * share : s2[0], n };
 }
 
-template <int threads, int K, int dtype, int second>
-__global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) in_registers(const __grid_constant__ rows_forward a)
+template <int threads, int K, int dtype, int kind>
+__global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) in_registers(const __grid_constant__ forward_of<kind> a)
 {
   constexpr int E = vector_per_16<dtype>, warps = threads / 32, together = block_of<threads> / threads;
-  constexpr bool two = second == BEFORE || second == BEHIND;
-  constexpr bool early = second == ALONE && dtype != QN_F16;         /* load parameters early; otherwise registers do not suffice */
+  constexpr bool two = kind == BEFORE || kind == BEHIND;
+  constexpr bool early = kind == ALONE && dtype != QN_F16;           /* load parameters early; otherwise registers do not suffice */
   __shared__ float4 of_warp[warps];
-  /* the thread has words 0, threads, ... below `mine` */
+  /* the thread has words 0, threads, ... below `mine`; `left` elements from its first on */
   const int t = threadIdx.x % threads, row = blockIdx.x * together + threadIdx.x / threads, mine = a.words - t;
+  const int left = kind == ODD ? a.length - t * E : mine * E;
   if (row >= a.rows) return;              /* whole warps leave, and whole blocks where a row takes a block */
-  const uint4 *from = (const uint4 *)a.p[X] + row * a.step[X] + t, *other = (const uint4 *)a.second + row * a.second_step + t;
+  const uint4 *const other = (const uint4 *)a.second + row * a.second_step + t;
   const uint4 *const scales = (const uint4 *)a.p[SCALE], *const shifts = (const uint4 *)a.p[SHIFT];
-  uint4 x[K], u[K], scale[K], shift[K];
+  const auto bytes = [&](int k) { return (left - k * threads * E) * (16 / E); };            /* of word k, or more */
+  uint4 x[K], u[K], scale[K], shift[K], *const sum = (uint4 *)a.sum + row * a.step[X] + t;
+  const auto load = [&](const uint4 *from) {
 #pragma unroll
-  for (int k = 0; k < K; k++) {
-    x[k] = k * threads < mine ? from[k * threads] : make_uint4(0, 0, 0, 0);
-    if (two && k * threads < mine) u[k] = other[k * threads];
-  }
-#pragma unroll
-  for (int k = 0; k < K && early; k++) {
-    if (k * threads < mine && scales) scale[k] = scales[t + k * threads];
-    if (k * threads < mine && shifts) shift[k] = shifts[t + k * threads];
-  }
-  const int count = max(0, min((int)K, (mine + threads - 1) / threads));
-  const float n = (float)(count * E), share = count ? 1 / n : 0;
-  const float all = threads > 32 ? warp_sum(n) : (float)(a.words * E);
-  if (second == BEFORE) {
-    uint4 *sum = (uint4 *)a.sum + row * a.step[X] + t;
+    for (int k = 0; k < K; k++) {
+      x[k] = make_uint4(0, 0, 0, 0);
+      if constexpr (kind == ODD) x[k] = odd_load(from + k * threads, a.unit, bytes(k));
+      else if (k * threads < mine) x[k] = from[k * threads];
+      if (two && k * threads < mine) u[k] = other[k * threads];
+    }
+  };
+  const auto add = [&] {                  /* rounded first: what is normalized is what is written */
 #pragma unroll
     for (int k = 0; k < K; k++) {
       if (k * threads >= mine) break;
@@ -83,16 +147,27 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
       vector_open<dtype>(w, 0, u[k]);
 #pragma unroll
       for (int e = 0; e < E; e++) v[e] += w[e];
-      x[k] = vector_close<dtype>(v, 0);   /* rounded first: what is normalized is what is written */
+      x[k] = vector_close<dtype>(v, 0);
       if (a.sum) sum[k * threads] = x[k];
     }
+  };
+  load(row_words<dtype>(a, row, X) + t);
+#pragma unroll
+  for (int k = 0; k < K && early; k++) {
+    if (k * threads < mine && scales) scale[k] = scales[t + k * threads];
+    if (k * threads < mine && shifts) shift[k] = shifts[t + k * threads];
   }
+  const int count = max(0, min((int)K, (mine + threads - 1) / threads));
+  const float n = (float)(kind == ODD ? max(0, min(count * E, left - (count - 1) * (threads - 1) * E)) : count * E);
+  const float share = count ? 1 / n : 0, all = threads > 32 || kind == ODD ? warp_sum(n) : (float)(a.words * E);
+  if (kind == BEFORE) add();
 
   moments m;
   float unit = 1;                         /* of x; less than 1 where squares overflow otherwise */
 #pragma unroll 1
   for (;;) {
-    m = a.centred ? measure<dtype, true, threads>(x, mine, n, share) : measure<dtype, false, threads>(x, mine, n, share);
+    m = a.centred ? measure<dtype, true, kind == ODD, threads>(x, mine, n, share, left)
+                  : measure<dtype, false, kind == ODD, threads>(x, mine, n, share, left);
     m = warp_join_lanes(m, all);
     if (threads > 32) {
       if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = m.pack();
@@ -120,129 +195,406 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
     }
     if (threads > 32) __syncthreads();    /* of_warp has been read */
   }
-  const float rstd = 1 / sqrtf(m.squares * a.inverse + a.eps * unit * unit);
-  const auto parameter = [&](float (&w)[E], const uint4 *p, const uint4 &loaded, int k) {
-    if constexpr (second == WIDE) vector_load_whole<QN_F32>(w, p, (t + k * threads) * E);
-    else vector_open<dtype>(w, 0, early ? loaded : p[t + k * threads]);
+  if (dtype != QN_F16 && unit < 1) {      /* x as it is: in the unit of squares its small elements have lost their digits */
+    load(kind == BEFORE && a.sum ? sum : row_words<dtype>(a, row, X) + t);
+    if (kind == BEFORE && !a.sum) add();
+  }
+  float mean = m.mean * (unit < 1 ? 1 / FAR_UNIT : 1), rstd = 1 / sqrtf(m.squares * a.inverse + a.eps * unit * unit) * unit;
+  if (t == 0) a.put(MEAN, row_place(a, row, MEAN), mean), a.put(RSTD, row_place(a, row, RSTD), rstd);
+  unit = dtype != QN_F16 ? far_unit(mean, rstd) : 1;
+  const auto parameter = [&](float (&w)[E], int p, const uint4 &loaded, int k) {
+    if constexpr (kind == WIDE) vector_load_whole<QN_F32>(w, a.p[p], (t + k * threads) * E);
+    else if constexpr (kind == ODD) odd_parameter(w, a, p, (t + k * threads) * E, min(E, left - k * threads * E));
+    else vector_open<dtype>(w, 0, early ? loaded : ((const uint4 *)a.p[p])[t + k * threads]);
   };
-  uint4 *to = (uint4 *)a.p[Y] + row * a.step[Y] + t;
+  uint4 *to = row_words<dtype>(a, row, Y) + t;
 #pragma unroll
   for (int k = 0; k < K; k++) {
     if (k * threads >= mine) break;
     float v[E], w[E];
     vector_open<dtype>(v, 0, x[k]);
 #pragma unroll
-    for (int e = 0; e < E; e++) v[e] = (v[e] - m.mean) * rstd;
+    for (int e = 0; e < E; e++) v[e] = dtype != QN_F16 ? far_normalized(v[e], unit, mean, rstd) : (v[e] - mean) * rstd;
     if (scales) {
-      parameter(w, scales, scale[k], k);
+      parameter(w, SCALE, scale[k], k);
 #pragma unroll
       for (int e = 0; e < E; e++) v[e] *= w[e];
     }
     if (shifts) {
-      parameter(w, shifts, shift[k], k);
+      parameter(w, SHIFT, shift[k], k);
 #pragma unroll
       for (int e = 0; e < E; e++) v[e] += w[e];
     }
-    if (second == BEHIND) {
+    if (kind == BEHIND) {
       vector_open<dtype>(w, 0, u[k]);
 #pragma unroll
       for (int e = 0; e < E; e++) v[e] += w[e];
     }
-    to[k * threads] = vector_close<dtype>(v, 0);
+    const uint4 word = vector_close<dtype>(v, 0);
+    if constexpr (kind == ODD) odd_copy(to + k * threads, &word, a.unit, bytes(k));
+    else to[k * threads] = word;
   }
-  if (t == 0 && a.p[MEAN]) ((float *)a.p[MEAN])[row * a.step[MEAN]] = m.mean / unit;
-  if (t == 0 && a.p[RSTD]) ((float *)a.p[RSTD])[row * a.step[RSTD]] = rstd * unit;
 }
 
-/* ---- prepare, run ---------------------------------------------------------------------------------------------------------- */
-
-struct state {
-  rows_forward a;
-  int32_t  number[TENSORS], second, sum;  /* value numbers of the request; -1: absent */
-  const void *kernel;
-  unsigned blocks, threads;
+struct forward_state : norm_plan {
+  odd<rows_forward> a;
+  int32_t  second, sum;                   /* value numbers of the request; -1: absent */
 };
 
 /* Fuses an addition behind y, or in front of x; returns which. */
-static int read_second(const qn_request *r, state *s, qn_prepared *out)
+static int read_second(const qn_request *r, forward_state *s, qn_prepared *out)
 {
-  const qn_value *x = &r->value[s->number[X]];
-  cuda_out_dims dims = { { -1, -1, -1, -1 }, CUDA_ALIKE };
-  cuda_chain chain;
-  bool relu;
+  int32_t *const number = s->of.number;
+  norm_follower behind;
+  norm_tail tail = {};
   qn_request two = *r;
   if (two.n_ops > 2) two.n_ops = 2;
-  cuda_chain_begin(&chain, s->number[Y]);
-  cuda_chain_follow(&chain, &two, &dims);
-  s->second = cuda_chain_second(&chain, r, x->dtype, &relu);
-  out->n_ops = 1;
-  const qn_value *to = &r->value[chain.out];
-  if (s->second >= 0 && !relu && chain.steps.n == 0 && to->dtype == x->dtype && to->align >= 16) {
-    s->number[Y] = chain.out;
-    out->n_ops = chain.n_ops;
+  const bool more = norm_follower_read(&behind, &two, number[Y], true, &tail, out);
+  s->second = behind.second;
+  if (more && s->second >= 0 && !tail.relu && behind.chain.steps.n == 0) {
+    number[Y] = behind.chain.out;
     return BEHIND;
   }
-  s->second = -1;
+  s->second = -1, out->n_ops = 1;
   qn_program before;
   int32_t term[2];
-  if (r->n_ops < 2 || qn_program_read_before(&before, r, 1, 1, s->number[X]) || !qn_program_is_sum(&before, r, term)) return ALONE;
+  if (r->n_ops < 2 || qn_program_read_before(&before, r, 1, 1, number[X]) || !qn_program_is_sum(&before, r, term)) return ALONE;
   if (r->value[term[0]].align < 16 || r->value[term[1]].align < 16) return ALONE;
-  if (before.step[0].write) s->sum = s->number[X];
-  s->number[X] = term[0], s->second = term[1];
+  if (before.step[0].write) s->sum = number[X];
+  number[X] = term[0], s->second = term[1];
   out->n_ops = 2;
   return BEFORE;
 }
 
-#define KERNELS(dtype, second) \
-  { (const void *)in_registers<32, 1, dtype, second>,  (const void *)in_registers<32, K, dtype, second>, \
-    (const void *)in_registers<128, K, dtype, second>, (const void *)in_registers<256, K, dtype, second>, \
-    (const void *)in_registers<512, K, dtype, second>, (const void *)in_registers<1024, K, dtype, second> }
-#define SECONDS(dtype) { KERNELS(dtype, ALONE), KERNELS(dtype, BEFORE), KERNELS(dtype, BEHIND), KERNELS(dtype, WIDE) }
-static const void *const kernels[3][4][6] = { SECONDS(QN_F32), SECONDS(QN_BF16), SECONDS(QN_F16) };
+#define KERNELS(dtype, kind) \
+  { (const void *)in_registers<32, 1, dtype, kind>,  (const void *)in_registers<32, K, dtype, kind>, \
+    (const void *)in_registers<128, K, dtype, kind>, (const void *)in_registers<256, K, dtype, kind>, \
+    (const void *)in_registers<512, K, dtype, kind>, (const void *)in_registers<1024, K, dtype, kind> }
+#define KINDS(dtype) { KERNELS(dtype, ALONE), KERNELS(dtype, BEFORE), KERNELS(dtype, BEHIND), KERNELS(dtype, WIDE), KERNELS(dtype, ODD) }
+static const void *const forward_kernels[3][5][6] = { KINDS(QN_F32), KINDS(QN_BF16), KINDS(QN_F16) };
 
-static qn_status prepare(const qn_request *r, qn_prepared *out)
+/* What both directions read; *kind: ALONE, WIDE or ODD. */
+template <class A> static qn_status read_rows(const qn_request *r, norm_plan *s, odd<A> *a, int *kind, qn_prepared *out)
 {
-  norm_problem p;
-  state s = {};
-  rows_forward &a = s.a;
-  const qn_status status = norm_open(r, 0, &p, out);
-  if (status) return status;
+  norm_problem &p = s->of;
   bool wide;
-  if (!norm_word_rows(r, &p, a.step, &wide) || p.groups > INT32_MAX)
-    return qn_refuse(out, "contiguous rows of one dtype, in 16-byte words, at one step; parameters of one dtype, alike for all", "x", "",
+  const qn_status status = norm_open(r, 0, &p, a, out);
+  if (status) return status;
+  *kind = !norm_word_rows(r, &p, a->step, &wide) ? ODD : wide ? WIDE : ALONE;
+  a->unit = norm_row_unit(r, &p);
+  if (!norm_rows(&p) || !a->unit || !norm_number(p.outer, 1, &a->outer) || p.groups > INT32_MAX / MAX_PARTS || p.length > INT32_MAX / 16)
+    return qn_refuse(out, "contiguous rows of one dtype, fewer than 2^28, numbered by up to 4 dims; parameters alike for all", "x", "",
                      "%s", "another layout");
-  if (p.length * p.bytes > MOST * K * 16)
+  a->rows = (int32_t)p.groups, a->length = (int32_t)p.length, a->words = (int32_t)qn_ceil_div(p.length * p.bytes, 16);
+  s->cluster = 1;
+  return QN_OK;
+}
+
+static qn_status prepare_forward(const qn_request *r, qn_prepared *out)
+{
+  forward_state s = {};
+  const norm_problem &p = s.of;
+  int kind;
+  const qn_status status = read_rows(r, &s, &s.a, &kind, out);
+  if (status) return status;
+  if (s.a.words > MOST * K)
     return qn_refuse(out, "rows that a block's registers hold", "x", "at most 32768 elements (f32: 16384)", "%lld", (long long)p.length);
-  memcpy(s.number, p.number, sizeof s.number);
   s.second = s.sum = -1;
-  const int where = wide ? WIDE : read_second(r, &s, out);
-  a.second_step = a.step[where == BEFORE ? X : Y];
-  a.rows = (int32_t)p.groups, a.words = (int32_t)(p.length * p.bytes / 16);
-  a.eps = p.eps, a.inverse = 1 / (float)p.length, a.centred = p.centred;
+  if (kind == ALONE) kind = read_second(r, &s, out);
+  s.a.second_step = s.a.step[kind == BEFORE ? X : Y];
   static const int threads[6] = { 32, 32, 128, 256, 512, 1024 };
-  int size = a.words > 32;
-  while (size && a.words > threads[size] * K) size++;
-  s.kernel = kernels[norm_of_dtype(p.dtype[X], 0, 1, 2)][where][size];
-  s.threads = (unsigned)(threads[size] < 128 ? 128 : threads[size]);
-  s.blocks = (unsigned)qn_ceil_div(p.groups, s.threads / threads[size]);
+  int size = s.a.words > 32;
+  while (size && s.a.words > threads[size] * K) size++;
+  s.kernel = forward_kernels[norm_of_dtype(p.dtype[X], 0, 1, 2)][kind][size];
+  s.threads = (uint32_t)(threads[size] < 128 ? 128 : threads[size]);
+  s.blocks = (uint32_t)qn_ceil_div(p.groups, s.threads / (uint32_t)threads[size]);
   /* A block of 1024 threads is alone on its SM: nothing is loaded while it reduces. */
-  out->estimate = 2000 + p.moved * (where == BEFORE || where == BEHIND ? 1.5 : 1) / (threads[size] < 1024 ? 4200 : 2800);
+  const double rate = (threads[size] < 1024 ? 4200 : 2800) / (kind != ODD ? 1 : s.a.unit >= 8 ? 2 : s.a.unit == 4 ? 3 : 5);
+  out->estimate = 2000 + p.moved * (kind == BEFORE || kind == BEHIND ? 1.5 : 1) / rate;
   return cuda_keep(out, &s, sizeof s);
 }
 
-static qn_status run(const qn_prepared *p, const qn_launch *launch)
+static qn_status run_forward(const qn_prepared *p, const qn_launch *launch)
 {
-  const state *s = (const state *)p->state;
-  rows_forward a = s->a;
-  norm_pointers(a.p, s->number, launch);
+  const forward_state *s = (const forward_state *)p->state;
+  odd<rows_forward> a = s->a;
+  s->point(&a, launch);
   if (s->second >= 0) a.second = launch->ptr[s->second];
   if (s->sum >= 0) a.sum = launch->ptr[s->sum];
   void *arguments[] = { &a };
-  return cuda_check(cudaLaunchKernel(s->kernel, dim3(s->blocks), dim3(s->threads), arguments, 0, (cudaStream_t)launch->stream),
-                    "norm_rows");
+  return s->launch_with(arguments, a, launch, "norm_rows");
 }
 
-#define ROW(op) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
-                  nullptr, nullptr, prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
+/* ---- the gradient ------------------------------------------------------------------------------------------------------------- */
+
+struct rows_back : rows {
+  float   *part[2];                       /* partial sums of dscale and dshift; NULL: not wanted */
+  int64_t  part_step;                     /* between blocks (or clusters) */
+  int64_t  hop[DY + 1];                   /* words, to the next row of the same threads */
+  int32_t  parts, jobs;                   /* blocks for a row; blocks, or clusters, that share the rows */
+};
+template <int kind> using back_of = typename std::conditional<kind >= ODD, odd<rows_back>, rows_back>::type;
+
+/* The number of the block's (or cluster's) first group of rows, and its rank in the cluster; signals to the cluster that it started. */
+template <bool cluster> __device__ __forceinline__ int row_enter(int parts, int *rank)
+{
+  *rank = 0;
+#if __CUDA_ARCH__ >= 900
+  if (cluster) {
+    *rank = (int)cluster_rank();
+    cluster_arrive();
+    return blockIdx.x / (uint32_t)parts;
+  }
+#endif
+  return blockIdx.x;
+}
+
+/* A row's sums (of along alone, unless both) over its warps, in all its blocks. turn: 0 and 1 alternate. A row within a block uses a named
+ * barrier. begun: the cluster has already synchronised since row_enter. */
+template <int threads, bool cluster, bool both>
+__device__ __forceinline__ float2 row_sums(float sum, float along, int parts, int rank, bool begun, int turn)
+{
+  constexpr int warps = threads / 32, groups = BLOCK / threads;
+  __shared__ float2 of_warp[2][BLOCK / 32];
+  if (both) sum = warp_sum(sum);
+  along = warp_sum(along);
+  if (threads == 32) return make_float2(sum, along);
+  const int group = threadIdx.x / threads, warp = threadIdx.x % threads / 32;
+#if __CUDA_ARCH__ >= 900
+  if (cluster) {
+    __shared__ float4 of_cluster[2][warps * MAX_PARTS];
+    const int to = threadIdx.x % 32;
+    if (!begun) cluster_wait();
+    if (to < parts) cluster_store(cluster_address(shared_address(&of_cluster[turn][rank * warps + warp]), to), sum, along, 0, 0);
+    cluster_sync();
+    sum = along = 0;
+    for (int i = to; i < warps * parts; i += 32) sum += of_cluster[turn][i].x, along += of_cluster[turn][i].y;
+    return make_float2(warp_sum(sum), warp_sum(along));
+  }
+#endif
+  if (threadIdx.x % 32 == 0) of_warp[turn][group * warps + warp] = make_float2(sum, along);
+  group_sync(groups > 1 ? 1 + group : 0, threads);
+  sum = along = 0;
+#pragma unroll 4
+  for (int w = 0; w < warps; w++) {
+    const float2 s = of_warp[turn][group * warps + w];
+    sum += s.x, along += s.y;
+  }
+  return make_float2(sum, along);
+}
+
+/* Words of a row that a thread holds, raw. */
+template <int K> struct held_row {
+  uint4 x[K], dy[K];
+  float mean, rstd;
+};
+
+/* Writes the block's column sums from word `first` on, added over its row groups in order; stage: shared memory for all its words. */
+template <int threads, int K, int E>
+__device__ __forceinline__ void write_part(float *to, const float (&sum)[K][E], float4 *stage, int first, int words)
+{
+  constexpr int groups = BLOCK / threads, Q = E / 4;
+  const int t = threadIdx.x % threads, group = threadIdx.x / threads;
+  if (groups == 1) {
+#pragma unroll
+    for (int k = 0; k < K; k++)
+      if (first + t + k * threads < words) vector_store_whole<QN_F32>(sum[k], to, (int64_t)(first + t + k * threads) * E);
+    return;
+  }
+  __syncthreads();                        /* [groups, quarters of a word, words] */
+#pragma unroll
+  for (int k = 0; k < K; k++)
+#pragma unroll
+    for (int q = 0; q < Q; q++) {
+      const float *v = &sum[k][q * 4];
+      stage[((group * Q + q) * K + k) * threads + t] = make_float4(v[0], v[1], v[2], v[3]);
+    }
+  __syncthreads();
+  for (int j = threadIdx.x; j < Q * words; j += BLOCK) {
+    float4 all = make_float4(0, 0, 0, 0);
+#pragma unroll
+    for (int g = 0; g < groups; g++) {
+      const float4 v = stage[(g * Q + j % Q) * K * threads + j / Q];
+      all.x += v.x, all.y += v.y, all.z += v.z, all.w += v.w;
+    }
+    ((float4 *)to)[j] = all;
+  }
+}
+
+/* A block handles 512 / threads rows at a time. While a row is reduced the next one's loads are in flight, unless it is read twice. */
+template <int threads, int dtype, bool centred, bool cluster, int kind>
+__global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ back_of<kind> a)
+{
+  constexpr bool odd_rows = kind >= ODD, twice = kind == TWICE, early = dtype != QN_F32 && !twice;   /* early: before this one is reduced */
+  constexpr bool stays = early && kind == ALONE;            /* scale is loaded before all rows, and stays in registers */
+  constexpr int E = vector_per_16<dtype>, K = (twice ? 2 : 1) * EACH / E, HELD = twice ? 1 : K, groups = BLOCK / threads;
+  __shared__ float4 stage[groups > 1 ? BLOCK * EACH / 4 : 1];
+  const int t = threadIdx.x % threads, group = threadIdx.x / threads;
+  int rank;
+  const int job = row_enter<cluster>(a.parts, &rank), first = rank * threads * K, mine = a.words - first - t, step = a.jobs * groups;
+  int row = job * groups + group, coming = row, turn = 0;
+  const uint4 *x = row_words<dtype>(a, row, X) + first + t, *dy = row_words<dtype>(a, row, DY) + first + t;
+  uint4 *dx = row_words<dtype>(a, row, Y) + first + t, scale[K];
+  float dscale[K][E] = {}, dshift[K][E] = {};
+  held_row<HELD> next;
+  const auto bytes = [&](int k) { return (a.length - (first + t + k * threads) * E) * (16 / E); };           /* of word k, or more */
+  const auto load = [&](held_row<HELD> &to, int k) {        /* word k */
+    uint4 &to_x = to.x[k % HELD], &to_dy = to.dy[k % HELD];
+    if constexpr (odd_rows) to_x = odd_load(x + k * threads, a.unit, bytes(k)), to_dy = odd_load(dy + k * threads, a.unit, bytes(k));
+    else if (k * threads < mine) to_x = x[k * threads], to_dy = dy[k * threads];
+  };
+  const auto begin = [&](int row) {       /* loads what is held of a row, and steps to the next one where that is known */
+    if constexpr (odd_rows) x = row_words<dtype>(a, row, X) + first + t, dy = row_words<dtype>(a, row, DY) + first + t;
+#pragma unroll
+    for (int k = 0; k < HELD && !twice; k++) load(next, k);
+    next.mean = centred ? a.statistic(MEAN, row_place(a, row, MEAN)) : 0;
+    next.rstd = a.statistic(RSTD, row_place(a, row, RSTD));
+    if (!odd_rows) x += a.hop[X], dy += a.hop[DY];
+  };
+  const auto load_next = [&] {
+    if (coming < a.rows) begin(coming);
+    coming += step;
+  };
+  if (!twice) load_next();
+  if (stays) parameter_words<dtype>(scale, a.p[SCALE], 1, first + t, threads, mine > 0 ? (mine + threads - 1) / threads : 0);
+#pragma unroll 1
+  for (bool begun = false; row < a.rows; row += step, dx += a.hop[Y], turn ^= 1, begun = true) {
+    if (twice) begin(row);
+    if constexpr (odd_rows) dx = row_words<dtype>(a, row, Y) + first + t;
+    held_row<HELD> now = next;
+    if (early) load_next();
+    float h[HELD][E], g[HELD][E], sum = 0, along = 0;
+    if (stays) parameter_stay(scale);
+    /* h, dy and scale of the elements of word k */
+    const auto open = [&](int k, float (&h)[E], float (&g)[E], float (&w)[E]) {
+      if (twice) load(now, k);
+      vector_open<dtype>(h, 0, now.x[k % HELD]);
+      vector_open<dtype>(g, 0, now.dy[k % HELD]);
+      if constexpr (odd_rows) {
+#pragma unroll
+        for (int e = 0; e < E; e++) w[e] = 1;
+        if (a.p[SCALE]) odd_parameter(w, a, SCALE, (first + t + k * threads) * E, min(E, bytes(k) / (16 / E)));
+      } else if constexpr (kind == WIDE) {
+        vector_load_whole<QN_F32>(w, a.p[SCALE], (int64_t)(first + t + k * threads) * E);
+      } else {
+        if (!stays) parameter_word<dtype>(scale[k], a.p[SCALE], 1, first + t + k * threads);
+        vector_open<dtype>(w, 0, scale[k]);
+      }
+#pragma unroll
+      for (int e = 0; e < E; e++) h[e] = (h[e] - (centred ? now.mean : 0)) * now.rstd;
+    };
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      if (k * threads >= mine) break;
+      float w[E], (&hk)[E] = h[k % HELD], (&gk)[E] = g[k % HELD];
+      open(k, hk, gk, w);
+#pragma unroll
+      for (int e = 0; e < E; e++) {
+        dscale[k][e] = fmaf(gk[e], hk[e], dscale[k][e]);
+        if (centred) dshift[k][e] += gk[e];
+        gk[e] *= w[e];
+        if (centred) sum += gk[e];
+        along = fmaf(gk[e], hk[e], along);
+      }
+    }
+    const float2 s = row_sums<threads, cluster, centred>(sum, along, a.parts, rank, begun, turn);
+    const float c0 = -now.rstd * (s.x * a.inverse), c1 = -now.rstd * (s.y * a.inverse);
+#pragma unroll(twice ? 1 : K)
+    for (int k = 0; k < K; k++) {
+      if (k * threads >= mine) break;
+      float w[E], (&hk)[E] = h[k % HELD], (&gk)[E] = g[k % HELD];
+      if (twice) {
+        open(k, hk, gk, w);
+#pragma unroll
+        for (int e = 0; e < E; e++) gk[e] *= w[e];
+      }
+#pragma unroll
+      for (int e = 0; e < E; e++) gk[e] = fmaf(gk[e], now.rstd, centred ? fmaf(hk[e], c1, c0) : hk[e] * c1);
+      const uint4 word = vector_close<dtype>(gk, 0);
+      if constexpr (odd_rows) odd_copy(dx + k * threads, &word, a.unit, bytes(k));
+      else dx[k * threads] = word;
+    }
+    if (!early && !twice) load_next();
+  }
+#if __CUDA_ARCH__ >= 900
+  grid_dependents_launch();
+#endif
+  if (a.part[0]) write_part<threads>(a.part[0] + job * a.part_step, dscale, stage, first, a.words);
+  if (centred && a.part[1]) write_part<threads>(a.part[1] + job * a.part_step, dshift, stage, first, a.words);
+}
+
+struct gradient_state : norm_plan {
+  odd<rows_back> a;
+  column_parts parts;
+};
+
+#define OF(threads, dtype, centred, cluster, kind) (const void *)gradient<threads, dtype, centred, cluster, kind>
+#define GRADIENTS(dtype, centred, kind) \
+  { OF(32, dtype, centred, false, kind),  OF(64, dtype, centred, false, kind),  OF(128, dtype, centred, false, kind), \
+    OF(256, dtype, centred, false, kind), OF(512, dtype, centred, false, kind), OF(512, dtype, centred, true, kind) }
+#define DTYPE(dtype, kind) { GRADIENTS(dtype, false, kind), GRADIENTS(dtype, true, kind) }
+#define ODD_GRADIENTS(dtype, centred) \
+  { OF(32, dtype, centred, false, ODD),    OF(128, dtype, centred, false, ODD), OF(512, dtype, centred, false, ODD), \
+    OF(512, dtype, centred, false, TWICE), OF(512, dtype, centred, true, TWICE) }
+#define ODD_DTYPE(dtype) { ODD_GRADIENTS(dtype, false), ODD_GRADIENTS(dtype, true) }
+static const void *const gradients[5][2][6] = { DTYPE(QN_F32, ALONE), DTYPE(QN_BF16, ALONE), DTYPE(QN_F16, ALONE), DTYPE(QN_BF16, WIDE),
+                                                DTYPE(QN_F16, WIDE) };
+static const void *const odd_gradients[3][2][5] = { ODD_DTYPE(QN_F32), ODD_DTYPE(QN_BF16), ODD_DTYPE(QN_F16) };
+
+static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
+{
+  gradient_state s = {};
+  rows_back &a = s.a;
+  const norm_problem &p = s.of;
+  const bool clusters = cuda_has_clusters(r->device);
+  int kind;
+  const qn_status status = read_rows(r, &s, &s.a, &kind, out);
+  if (status) return status;
+  if (p.length > BLOCK * EACH * (clusters && kind != ODD ? MAX_PARTS : 1)) kind = TWICE;
+  const int64_t share = BLOCK * EACH * (kind == TWICE ? 2 : 1);         /* elements of a block */
+  for (a.parts = 1; a.parts < MAX_PARTS && p.length > share * a.parts;) a.parts *= 2;
+  if (p.length > share * a.parts || (a.parts > 1 && !clusters))
+    return qn_refuse(out, "a row must fit into the registers of a block, on Hopper of a cluster", "x", "", "%lld", (long long)p.length);
+  /* the fewest threads to a row of those that there are kernels for */
+  int threads = kind == TWICE ? BLOCK : 32, size = kind == TWICE ? 3 : 0;
+  for (; threads < BLOCK && p.length > threads * EACH; threads *= kind == ODD ? 4 : 2) size++;
+  size += a.parts > 1;
+  const int dtype = norm_of_dtype(p.dtype[X], 0, 1, 2);
+  s.kernel = kind >= ODD ? odd_gradients[dtype][p.centred][size] : gradients[dtype + (kind == WIDE ? 2 : 0)][p.centred][size];
+  a.jobs = (int32_t)qn_min_i64(qn_ceil_div(p.groups, BLOCK / threads), qn_max_i64(1, r->device->units / a.parts));
+  for (int t = X; t <= DY; t++) a.hop[t] = (int64_t)a.jobs * (BLOCK / threads) * a.step[t];
+  s.blocks = (uint32_t)(a.jobs * a.parts), s.cluster = (uint32_t)a.parts, s.threads = BLOCK;
+  column_parts &sums = s.parts;
+  for (int t = DSCALE; t <= DSHIFT; t++)
+    if (p.number[t] >= 0) sums.dtype[sums.n++] = p.dtype[t];
+  sums.jobs = a.jobs, sums.length = p.length, sums.pitch = a.words * (16 / p.bytes), sums.early = r->device->arch_major >= 9;
+  a.part_step = sums.n * sums.pitch;
+  out->workspace = (uint64_t)(a.jobs * a.part_step) * sizeof(float);
+  out->estimate = 5000 + p.moved / (kind < ODD ? 4000 : kind == TWICE || s.a.unit < 8 ? 600 : 2000);
+  return cuda_keep(out, &s, sizeof s);
+}
+
+static qn_status run_gradient(const qn_prepared *p, const qn_launch *launch)
+{
+  const gradient_state *s = (const gradient_state *)p->state;
+  odd<rows_back> a = s->a;
+  column_parts sums = s->parts;
+  s->point(&a, launch);
+  sums.part = (float *)launch->workspace;
+  for (int i = 0, n = 0; i < 2; i++)
+    if (a.p[DSCALE + i]) a.part[i] = (float *)launch->workspace + n * sums.pitch, sums.to[n++] = a.p[DSCALE + i];
+  void *arguments[] = { &a };
+  const qn_status status = s->launch_with(arguments, a, launch, "norm_rows");
+  return status ? status : column_parts_add(sums, (cudaStream_t)launch->stream);
+}
+
+/* The gradients' sums depend on how many blocks the device holds, so they are not portable. */
+#define ROW(op, traits, prepare, run) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | traits, \
+                                        nullptr, nullptr, prepare, nullptr, run, cuda_release }
+static const qn_engine row[] = {
+  ROW(QN_OP_LAYER_NORM, QN_TRAIT_PORTABLE, prepare_forward, run_forward),
+  ROW(QN_OP_RMS_NORM, QN_TRAIT_PORTABLE, prepare_forward, run_forward),
+  ROW(QN_OP_LAYER_NORM_BACKWARD, 0, prepare_gradient, run_gradient),
+  ROW(QN_OP_RMS_NORM_BACKWARD, 0, prepare_gradient, run_gradient),
+};
 CUDA_ENGINES(norm_rows) = { row, sizeof row / sizeof *row };

@@ -34,37 +34,34 @@ template <class S> __device__ __forceinline__ S of_group(const split &s, int64_t
 }
 
 /* Writes the statistics of group g that are wanted; out of line, because its registers would spill. */
-static __device__ __noinline__ void leave(const split &s, int64_t g, far_statistics of)
+static __device__ __noinline__ void leave(const split &s, int64_t g, norm_statistics of)
 {
-  norm_leave(s.momentum, of.mean, of.rstd, of.unbiased, [&](int t) { return s.get(t, g, 0); }, [&](int t, float v) { s.put(t, g, v); });
+  leave_statistics(s, of, [&](int t) { return s.place(t, g); });
 }
 
 __global__ static void __launch_bounds__(THREADS) combine(const __grid_constant__ split s)
 {
   int64_t g = blockIdx.x * (int64_t)TOGETHER + threadIdx.x % TOGETHER;
-  float n = (float)s.n;
   if (s.backward) {
     sums all = of_group<sums>(s, g);
     if (threadIdx.x >= TOGETHER || g >= s.groups) return;
-    float mean = s.centred ? s.get(MEAN, g, 0) : 0, scale = s.get(SCALE, g, 1), p = scale * all.dy / n, q = scale * all.dyh / n;
-    if (!(fabsf(scale) < INFINITY)) p = q = NAN;            /* g would be infinite: the differences are NaN */
-    s.put(DSCALE, g, all.dyh);
-    s.put(DSHIFT, g, all.dy);
-    s.keep(g, mean, s.get(RSTD, g, 1), scale, s.centred ? p : 0, q);
+    const float scale = s.scale_of(g), p = scale * all.dy * s.inverse, q = scale * all.dyh * s.inverse;
+    s.store(DSCALE, g, all.dyh);
+    s.store(DSHIFT, g, all.dy);
+    s.keep(g, s.centred ? s.get(MEAN, g, 0) : 0, s.get(RSTD, g, 1), scale, s.centred ? p : 0, q);
   } else {
     const moments all = of_group<moments>(s, g);
     if (threadIdx.x >= 32) return;
-    far_statistics of = { all.mean, 1 / sqrtf(all.squares / n + s.eps), all.squares / (s.n > 1 ? n - 1 : 1) };
-    for (int i = 0; i < TOGETHER; i++) {
-      const int64_t h = blockIdx.x * (int64_t)TOGETHER + i;
-      if (s.dtype[X] == QN_F16 || h >= s.groups || !far_out(__shfl_sync(~0u, all.squares, i))) continue;
-      const far_statistics far = far_measure({ s.p[X], s.dtype[X], s.lines, s.line_step[X], s.line }, s.place(X, h), s.centred,
-                                             s.eps, 32);
-      if (threadIdx.x == i) of = far;
+    norm_statistics of;
+    for (int i = 0; i < TOGETHER; i++) {  /* by the whole warp, which measures again what is far out */
+      const int64_t h = min(blockIdx.x * (int64_t)TOGETHER + i, s.groups - 1);
+      const moments one = { __shfl_sync(~0u, all.mean, i), __shfl_sync(~0u, all.squares, i), 0 };
+      const norm_statistics it = statistics_of(s, s.dtype[X], one, s.place(X, h), s.lines, s.line_step[X], s.line, 32);
+      if (threadIdx.x == i) of = it;
     }
     if (threadIdx.x >= TOGETHER || g >= s.groups) return;
     leave(s, g, of);
-    s.keep(g, of.mean, of.rstd, s.get(SCALE, g, 1), s.get(SHIFT, g, 0), 0);
+    s.keep(g, of.mean, of.rstd, s.scale_of(g), s.get(SHIFT, g, 0), 0);
   }
 }
 
@@ -75,11 +72,6 @@ template <bool backward> __global__ void __launch_bounds__(THREADS) combine_runs
   __shared__ float4 of_warp[WARPS];
   const int run = (int)s.by_run.by, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int64_t first = (int64_t)blockIdx.x * run;
-  const float n = (float)s.n;
-  const auto scale_of = [&](int64_t g) {  /* with an infinite scale g - mean g is NaN, so dx is */
-    const float scale = s.get(SCALE, g, 1);
-    return !backward || fabsf(scale) < INFINITY ? scale : NAN;
-  };
   S all = {};
   for (int64_t g = first + warp; g < first + run; g += WARPS) {
     S column = {};
@@ -89,7 +81,7 @@ template <bool backward> __global__ void __launch_bounds__(THREADS) combine_runs
       warp_join(column, 1);
       if (lane) continue;
       if (s.sums) s.sums[g] = make_float2(column.dy, column.dyh);
-      const float scale = scale_of(g);
+      const float scale = s.scale_of(g);
       column = { column.dy * scale, column.dyh * scale };
     }
     all.join(column);
@@ -102,14 +94,12 @@ template <bool backward> __global__ void __launch_bounds__(THREADS) combine_runs
   if constexpr (backward) {
     const float mean = s.centred ? s.get(MEAN, first, 0) : 0, rstd = s.get(RSTD, first, 1);
     for (int64_t g = first + threadIdx.x; g < first + run; g += THREADS)
-      s.keep(g, mean, rstd, scale_of(g), s.centred ? all.dy / n : 0, all.dyh / n);
+      s.keep(g, mean, rstd, s.scale_of(g), s.centred ? all.dy * s.inverse : 0, all.dyh * s.inverse);
   } else {
-    far_statistics of = { all.mean, 1 / sqrtf(all.squares / n + s.eps), 0 };
-    if (s.dtype[X] != QN_F16 && far_out(all.squares))
-      of = far_measure({ s.p[X], s.dtype[X], s.lines, s.line_step[X], run }, s.place(X, first), s.centred, s.eps, 32);
+    const norm_statistics of = statistics_of(s, s.dtype[X], all, s.place(X, first), s.lines, s.line_step[X], run, 32);
     if (threadIdx.x == 0) leave(s, first, of);
     for (int64_t g = first + threadIdx.x; g < first + run; g += THREADS)
-      s.keep(g, of.mean, of.rstd, scale_of(g), s.get(SHIFT, g, 0), 0);
+      s.keep(g, of.mean, of.rstd, s.scale_of(g), s.get(SHIFT, g, 0), 0);
   }
 }
 
@@ -130,13 +120,13 @@ static __device__ __noinline__ numbers<V> odd_numbers(const void *p, uint32_t dt
 {
   return any_numbers<V>(p, dtype, at, step, n);
 }
-/* plain: of f32, contiguous, aligned, all or none existing. */
-template <int N, bool plain> __device__ __forceinline__ numbers<N> floats(const float *from, int n, float absent)
+/* Of f32, contiguous, aligned, all or none existing. */
+template <int N> __device__ __forceinline__ numbers<N> plain_numbers(const void *p, int64_t at, int n, float absent)
 {
   numbers<N> f;
 #pragma unroll
-  for (int i = 0; i < N; i++) f.v[i] = !plain && i < n ? from[i] : absent;
-  if constexpr (plain) if (from && n > 0) vector_load_whole<QN_F32>(f.v, from, 0);
+  for (int i = 0; i < N; i++) f.v[i] = absent;
+  if constexpr (N > 1) if (p && n > 0) vector_load_whole<QN_F32>(f.v, p, at);
   return f;
 }
 
@@ -149,15 +139,13 @@ template <int N> struct factors {
   __device__ __forceinline__ numbers<N> read(const split &s, int t, int64_t g, int n, float absent)
   {
     if (s.p[t] && N == 1) return any_numbers<N>(s.p[t], s.dtype[t], g * s.step[t], 0, n);
-    if constexpr (N > 1) {
-      if (s.p[t] && !s.plain) return odd_numbers(s.p[t], s.dtype[t], g * s.step[t], s.step[t], n);
-      return floats<N, true>(s.p[t] ? (const float *)s.p[t] + g : nullptr, n, absent);
-    }
-    return floats<N, false>(nullptr, 0, absent);
+    if constexpr (N > 1) if (s.p[t] && !s.plain) return odd_numbers(s.p[t], s.dtype[t], g * s.step[t], s.step[t], n);
+    return plain_numbers<N>(s.p[t], g, n, absent);
   }
   template <int whole> __device__ __forceinline__ numbers<N> computed(const split &s, int k, int64_t g, int n)
   {
-    return floats<N, whole != 0 && N == V>(s.factor + k * s.groups + g, n, 0);
+    if (whole && N > 1) return plain_numbers<N>(s.factor + k * s.groups, g, n, 0);
+    return any_numbers<N>(s.factor + k * s.groups, QN_F32, g, 1, n);
   }
   template <int what, int whole> __device__ __forceinline__ void take(const split &s, int64_t g, int n)
   {
@@ -214,7 +202,7 @@ __global__ void __launch_bounds__(THREADS, resident(true, what, whole)) apply_co
   const uint32_t block = blockIdx.x / s.side;
   int64_t from, to;
   apply_range<what>(s, block, &from, &to);
-  const uint32_t sideways = blockIdx.x - block * s.side, image = sideways / s.across;
+  const uint32_t sideways = blockIdx.x - block * s.side, image = what == GIVEN ? 0 : sideways / s.across;
   const int64_t g = ((int64_t)(sideways - image * s.across) << s.lanes | lane) * V;
   const int n = (int)min((int64_t)V, s.by_image.by - g), lines = (int)(to - from) - row;
   const auto start = [&](int t) { return image * s.image_step[t] + (from + row) * s.line_step[t] + g; };
@@ -246,10 +234,10 @@ __global__ void __launch_bounds__(THREADS, resident(false, what, whole)) apply_p
   int64_t begin, to;
   apply_range<what>(s, block, &begin, &to);
   uint32_t from = (uint32_t)begin;
-  const place group = group_of(s, g);
+  const place group = group_of<what>(s, g);
   const auto at = [&](int b) {
     const uint32_t j = from + threadIdx.x + b * THREADS;
-    place w = place_of(s, group, j, vectors);
+    place w = place_of<whole>(s, group, j, vectors);
     if (j >= to) w.n = 0;
     return w;
   };
@@ -268,36 +256,36 @@ __global__ void __launch_bounds__(THREADS, resident(false, what, whole)) apply_p
 
 /* ---- prepare, run ------------------------------------------------------------------------------------------------------------------- */
 
-typedef void (*kernel)(split);
-struct state { split s; norm_follower after; int32_t number[TENSORS]; kernel measure, combine, apply; unsigned applied, combined; };
+typedef void (*split_kernel)(split);
+struct state : norm_plan { split s; norm_follower after; split_kernel measure, combine, apply; unsigned applied, combined; };
 
-template <int whole> static kernel measure_kernel(bool columns, bool backward)
+template <int whole> static split_kernel measure_kernel(bool columns, bool backward)
 {
   return columns ? backward ? measure_columns<true, whole> : measure_columns<false, whole>
                  : backward ? measure_planes<true, whole> : measure_planes<false, whole>;
 }
-template <int what, int whole> static kernel apply_kernel(bool columns)
+template <int what, int whole> static split_kernel apply_kernel(bool columns)
 {
   if constexpr (what != VARIED) if (columns) return apply_columns<what, whole>;
   return apply_planes<what, whole>;
 }
-template <int what> static kernel apply_of_dtype(uint32_t dtype, bool columns)
+/* dtype: of whole packets; 0: others, which have no tails. */
+template <int what> static split_kernel apply_of_dtype(uint32_t dtype, bool columns)
 {
+  if constexpr (what != FOLLOWED) if (!dtype) return apply_kernel<what, 0>(columns);
   return norm_of_dtype(dtype, apply_kernel<what, QN_F32>, apply_kernel<what, QN_BF16>, apply_kernel<what, QN_F16>)(columns);
 }
 static void choose_kernels(state *st, bool whole, bool tailed, bool given, bool varied)
 {
   const split &s = st->s;
-  const uint32_t dtype = s.dtype[X];
-  st->measure = whole ? norm_of_dtype(dtype, measure_kernel<QN_F32>, measure_kernel<QN_BF16>, measure_kernel<QN_F16>)(s.columns, s.backward)
-                      : measure_kernel<0>(s.columns, s.backward);
-  if (varied && !s.columns)
-    st->apply = whole ? apply_of_dtype<VARIED>(dtype, false) : apply_kernel<VARIED, 0>(false);
-  else if (!whole)
-    st->apply = (given ? apply_kernel<GIVEN, 0> : s.backward ? apply_kernel<BACKWARD, 0> : apply_kernel<FORWARD, 0>)(s.columns);
-  else if (given && !tailed) st->apply = apply_of_dtype<GIVEN>(dtype, s.columns);
-  else if (s.backward) st->apply = apply_of_dtype<BACKWARD>(dtype, s.columns);
-  else st->apply = tailed ? apply_of_dtype<FOLLOWED>(dtype, s.columns) : apply_of_dtype<FORWARD>(dtype, s.columns);
+  const uint32_t dtype = whole ? s.dtype[X] : 0;
+  st->measure = (!whole ? measure_kernel<0> : norm_of_dtype(dtype, measure_kernel<QN_F32>, measure_kernel<QN_BF16>, measure_kernel<QN_F16>))
+                  (s.columns, s.backward);
+  st->apply = (varied && !s.columns ? apply_of_dtype<VARIED>
+               : given && !tailed   ? apply_of_dtype<GIVEN>
+               : s.backward         ? apply_of_dtype<BACKWARD>
+               : tailed             ? apply_of_dtype<FOLLOWED>
+                                    : apply_of_dtype<FORWARD>)(dtype, s.columns);
 }
 
 static const char *const variants[] = { "1", "2", "4", nullptr };      /* inference: batches a thread */
@@ -364,25 +352,23 @@ static void cut(split *s, const qn_device *device, bool own, bool tailed, int64_
 
 template <bool own> static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  norm_problem p;
   state st = {};
+  norm_problem &p = st.of;
   split &s = st.s;
   const bool given = r->op[0].op == QN_OP_BATCH_NORM_INFERENCE;
-  const qn_status status = norm_open(r, 0, &p, out);
+  const qn_status status = norm_open(r, 0, &p, &s, out);
   if (status) return status;
   const qn_nest &in = p.in, &outer = p.outer;
   const char *rule = own ? read_images(p, &s) : read_groups(p, given, &s);
   if (rule) return qn_refuse(out, rule, "x", "", "%s", "another layout");
-  memcpy(st.number, p.number, sizeof st.number);
-  memcpy(s.dtype, p.dtype, sizeof s.dtype);
   const bool columns = s.columns, runs = own && columns, lined = columns || in.rank == 2;
   const int last = in.rank - 1, g = outer.rank - 1;
   const int64_t run = runs && last == 1 ? in.dim[1] : 1, images = own && g > 0 ? outer.dim[0] : 1, line = p.groups / images * run;
   if (line * images > INT32_MAX || p.length > INT32_MAX)
     return qn_refuse(out, "fewer than 2^31 groups, and elements of one", "x", "", "%lld", (long long)p.groups);
-  s.groups = line * images, s.n = p.length;
+  s.groups = line * images;
   s.by_image = cuda_divide_by(line), s.by_run = cuda_divide_by(run);
-  s.lines = columns ? s.n / run : in.rank == 2 ? in.dim[0] : 1;
+  s.lines = columns ? p.length / run : in.rank == 2 ? in.dim[0] : 1;
   s.line = columns ? 1 : in.dim[last];
   s.plain = s.groups % V == 0;
   for (int t = 0; t < TENSORS; t++) {
@@ -394,13 +380,14 @@ template <bool own> static qn_status prepare(const qn_request *r, qn_prepared *o
     }
     if (t > DY && p.number[t] >= 0) s.plain &= s.dtype[t] == QN_F32 && s.step[t] == 1 && r->value[p.number[t]].align >= 16;
   }
-  s.eps = p.eps, s.momentum = p.momentum, s.centred = p.centred, s.backward = p.backward;
+  s.backward = p.backward;
   for (s.lanes = 5; s.lanes > 0 && (V << s.lanes) / 2 >= line;) s.lanes--;
   s.pieces = columns ? s.lines : s.lines * s.vectors();
   const int64_t across = columns ? qn_ceil_div(line, V << s.lanes) : line, side = across * images,
                 apart = columns ? THREADS >> s.lanes : THREADS;
   const bool whole = (columns ? line : s.line) % V == 0 && norm_whole(r, &p, V, columns, lined);
   const bool tailed = norm_follower_read(&st.after, r, p.number[Y], whole && !s.backward, &s.tail, out);
+  p.number[Y] = st.after.chain.out;
   choose_kernels(&st, whole, tailed, given, own);
   st.combine = !runs ? combine : s.backward ? combine_runs<true> : combine_runs<false>;
   st.combined = (unsigned)(runs ? p.groups : qn_ceil_div(s.groups, TOGETHER));
@@ -435,8 +422,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const state *st = (const state *)p->state;
   cudaStream_t stream = (cudaStream_t)launch->stream;
   split s = st->s;
-  norm_pointers(s.p, st->number, launch);
-  s.p[Y] = launch->ptr[st->after.chain.out];
+  st->point(&s, launch);
   norm_follower_bind(&st->after, &s.tail, launch);
   if (!s.p[VAR]) {
     s.part = (float4 *)launch->workspace;

@@ -9,20 +9,17 @@
 enum { V = 8, THREADS = 256, WARPS = THREADS / 32, RESIDENT = 3, MAX_CHUNKS = 2000 };
 enum { F_MEAN, F_RSTD, F_SCALE, F_P, F_Q, FACTORS };      /* factors of a group for apply; F_Q: gradients only */
 
-struct split {
-  void    *p[TENSORS];
-  uint32_t dtype[TENSORS];
+struct split : norm_args {
   int64_t  step[TENSORS], image_step[TENSORS], run_step[PARAMETERS_END];  /* from group to group; image to image; column to column */
   cuda_divisor by_image, by_run;          /* groups (columns) of an image; columns of a group */
-  int64_t  groups, n;                     /* groups (columns) of all images; elements of a group */
+  int64_t  groups;                        /* groups (columns) of all images */
   int64_t  lines, line;                   /* line: elements; 1 for columns */
   int64_t  line_step[PARAMETERS_END];     /* between lines */
   int64_t  chunk, pieces;                 /* in lines (columns) or vectors (planes) */
   int64_t  share;                         /* part of a chunk for one block of apply */
   uint32_t side, across, chunks;          /* blocks that cover all groups; columns: those of an image; chunks of a group */
   int32_t  lanes;                         /* columns: log2 of the threads along a line, at most 5 */
-  float    eps, momentum;
-  bool     columns, centred, backward;
+  bool     columns, backward;
   bool     plain;                         /* apply by columns: parameters are contiguous aligned f32 */
   norm_tail tail;
   float4  *part;                          /* [chunks, groups] */
@@ -36,11 +33,9 @@ struct split {
     const uint32_t image = cuda_quotient((uint32_t)g, by_image, &column), group = cuda_quotient(column, by_run, &rest);
     return image * image_step[t] + group * step[t] + (t < PARAMETERS_END ? rest * run_step[t] : 0);
   }
-  __device__ float get(int t, int64_t g, float absent) const
-  {
-    return p[t] ? element_load<float>(p[t], place(t, g), dtype3(dtype[t])) : absent;
-  }
-  __device__ void put(int t, int64_t g, float v) const { if (p[t]) element_store(p[t], place(t, g), dtype3(dtype[t]), v); }
+  __device__ float get(int t, int64_t g, float absent) const { return parameter(t, place(t, g), absent); }
+  __device__ void store(int t, int64_t g, float v) const { if (p[t]) element_store(p[t], place(t, g), dtype3(dtype[t]), v); }
+  __device__ float scale_of(int64_t g) const { return backward ? finite_or_nan(get(SCALE, g, 1)) : get(SCALE, g, 1); }
   __device__ void keep(int64_t g, float mean, float rstd, float scale, float p, float q) const
   {
     float *f = factor + g;
@@ -59,33 +54,6 @@ struct sums {                             /* sum dy and sum dy h */
   __device__ static sums unpack(float4 v) { return { v.x, v.y }; }
 };
 
-/* Adds a batch of B elements for each of N groups. Distances are taken from the mean so far, at first from an element: with s1 =
- * sum d, s2 = sum d^2 over the batch and n elements afterwards, the mean moves by s1 / n and squares by s2 - s1^2 / n. Little
- * cancels, because s1^2 <= B s2. v(b): loads element b of each group into an array. */
-template <int B, int N, class F>
-__device__ __forceinline__ void moments_add(float (&mean)[N], float (&squares)[N], float count, bool centred, F v)
-{
-  float from[N], s1[N] = {}, s2[N] = {}, w[N], share = 1 / (count + B);
-  if (centred && count == 0) v(0, mean);
-#pragma unroll
-  for (int i = 0; i < N; i++) from[i] = fabsf(mean[i]) < INFINITY ? mean[i] : 0;
-#pragma unroll
-  for (int b = 0; b < B; b++) {
-    v(b, w);
-#pragma unroll
-    for (int i = 0; i < N; i++) {
-      float d = w[i] - from[i];
-      s1[i] += d;
-      s2[i] += d * d;
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < N; i++) {
-    squares[i] += centred ? s2[i] - s1[i] * s1[i] * share : s2[i];
-    if (centred) mean[i] += s1[i] * share;
-  }
-}
-
 /* ---- a thread's packets ------------------------------------------------------------------------------------------------------- */
 
 /* Kinds of work: y and relu, or a measurement; dx, or its sums; y and any steps, in a kernel of its own that has the registers for them; y
@@ -98,14 +66,18 @@ template <int whole> constexpr int batch_of = whole == QN_F32 || !whole ? 2 : 4;
 struct place { int64_t x, y, dy; int n; uint32_t line; int64_t along; };
 
 /* Vector j of a group of planes, which begins at `group`. */
-__device__ __forceinline__ place place_of(const split &s, const place &group, uint32_t j, uint32_t vectors)
+template <int whole> __device__ __forceinline__ place place_of(const split &s, const place &group, uint32_t j, uint32_t vectors)
 {
   const uint32_t line = j / vectors;
   const int64_t at = (int64_t)(j - line * vectors) * V;
   return { group.x + line * s.line_step[X] + at, group.y + line * s.line_step[Y] + at, group.dy + line * s.line_step[DY] + at,
-           (int)min((int64_t)V, s.line - at), line, at };
+           whole ? (int)V : (int)min((int64_t)V, s.line - at), line, at };
 }
-__device__ __forceinline__ place group_of(const split &s, int64_t g) { return { s.place(X, g), s.place(Y, g), s.place(DY, g) }; }
+template <int what> __device__ __forceinline__ place group_of(const split &s, int64_t g)
+{
+  if (what == GIVEN) return { g * s.step[X], g * s.step[Y], 0 };        /* no images: less to do before the first load */
+  return { s.place(X, g), s.place(Y, g), s.place(DY, g) };
+}
 
 /* A packet's elements of parameter t, which varies within groups; base: the group's place. */
 __device__ __forceinline__ eight varied(const split &s, int t, int64_t base, const place &w, float absent)
@@ -162,30 +134,62 @@ template <int what, int whole, int B> struct batch {
   }
 };
 
-/* ---- measure, columns: a thread has V groups of every apart-th line --------------------------------------------------------- */
+/* ---- measure ---------------------------------------------------------------------------------------------------------------- */
 
-/* Per group of a thread: its moments, or sum dy and sum dy h. */
-template <bool backward> struct gathered {
-  float a[V], b[V];
-  float mean[backward ? V : 1], rstd[backward ? V : 1];
+/* What a thread gathers of N groups: V, one for each element of a packet, or one: mean and squared distances, or sum dy and sum dy h. */
+template <bool backward, int N> struct gathered {
+  float a[N], b[N], count;                /* count: elements of a group */
+  float mean[backward ? N : 1], rstd[backward ? N : 1];
 
-  template <int what, int whole, int B> __device__ __forceinline__ void add(const split &s, const batch<what, whole, B> &l, int before)
+  /* Adds a batch; n: elements of its packets. Distances are taken from the mean so far, at first from an element, or the median of three:
+   * with s1 = sum d, s2 = sum d^2 over the batch and n elements afterwards, the mean moves by s1 / n and squares by s2 - s1^2 / n. Little
+   * cancels, because s1^2 <= B s2. */
+  template <int what, int whole, int B>
+  __device__ __forceinline__ void add(const split &s, const batch<what, whole, B> &l, const int (&n)[B])
   {
-    if constexpr (!backward) {
-      moments_add<B>(a, b, (float)before, s.centred, [&](int k, float (&v)[V]) { l.x[k].open(v); });
-    } else {
+    float v[V], u[V], from[N], s1[N] = {}, s2[N] = {};
+    int more = 0;
+    const auto there = [&](int k, int i) { return whole || N > 1 || i < n[k]; };
+    if constexpr (backward) {
 #pragma unroll
       for (int k = 0; k < B; k++) {
-        float v[V], u[V];
         l.x[k].open(v);
         l.second[k].open(u);
 #pragma unroll
-        for (int i = 0; i < V; i++) a[i] += u[i], b[i] += u[i] * ((v[i] - mean[i]) * rstd[i]);
+        for (int i = 0; i < V; i++) a[i % N] += u[i], b[i % N] += there(k, i) ? u[i] * ((v[i] - mean[i % N]) * rstd[i % N]) : 0;
+      }
+      return;
+    }
+    if (s.centred && count == 0) {
+      l.x[0].open(v);
+#pragma unroll
+      for (int i = 0; i < N; i++) a[i] = N == 1 && (whole || n[0] > 2) ? middle(v[0], v[1], v[2]) : v[i];
+    }
+#pragma unroll
+    for (int i = 0; i < N; i++) from[i] = finite_or_0(a[i]);
+#pragma unroll
+    for (int k = 0; k < B; k++) {
+      l.x[k].open(v);
+      more += N > 1 ? 1 : whole ? (int)V : n[k];
+#pragma unroll
+      for (int i = 0; i < V; i++) {
+        const float d = there(k, i) ? v[i] - from[i % N] : 0;
+        s1[i % N] += d;
+        s2[i % N] += d * d;
       }
     }
+    count += (float)more;
+    const float share = 1 / count;
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      b[i] += s.centred ? s2[i] - s1[i] * s1[i] * share : s2[i];
+      if (s.centred) a[i] += s1[i] * share;
+    }
   }
+  template <class S> __device__ __forceinline__ S result(int i) const { return S::unpack(make_float4(a[i], b[i], count, 0)); }
 };
 
+/* Columns: a thread has V groups of every apart-th line. */
 template <bool backward, int whole>
 __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns(const __grid_constant__ split s)
 {
@@ -206,7 +210,7 @@ __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns
       return place{ line * s.line_step[X] + x, 0, line * s.line_step[DY] + dy, n };
     });
   };
-  gathered<backward> all = {};
+  gathered<backward, V> all = {};
   if constexpr (backward) {
 #pragma unroll
     for (int i = 0; i < V; i++) {
@@ -214,6 +218,7 @@ __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns
       all.rstd[i] = i < n ? s.get(RSTD, first_of + g0 + i, 1) : 1;
     }
   }
+  const int any[B] = {};
   int k = 0;
   batch<what, whole, B> next;
   if (B <= count) load(next, 0);
@@ -221,17 +226,17 @@ __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns
   for (; k + B <= count; k += B) {        /* the next batch's loads are in flight */
     const batch<what, whole, B> now = next;
     if (k + 2 * B <= count) load(next, k + B);
-    all.add(s, now, k);
+    all.add(s, now, any);
   }
 #pragma unroll 1
   for (; k < count; k++) {
     batch<what, whole, 1> one;
     load(one, k);
-    all.add(s, one, k);
+    all.add(s, one, { 0 });
   }
 #pragma unroll
   for (int i = 0; i < V; i++) {
-    S one = S::unpack(make_float4(all.a[i], all.b[i], (float)count, 0));
+    S one = all.template result<S>(i);
     warp_join(one, 1 << s.lanes);
     if (threadIdx.x % 32 < 1 << s.lanes) seen[threadIdx.x / 32][threadIdx.x % 32 * V + i] = one.pack();
   }
@@ -243,65 +248,36 @@ __global__ void __launch_bounds__(THREADS, whole ? RESIDENT : 1) measure_columns
   s.part[blockIdx.y * s.groups + first_of + g] = total.pack();
 }
 
-/* ---- measure, planes: a block has a chunk of one group ---------------------------------------------------------------------- */
-
-template <int B, bool backward, int whole>
-__device__ __forceinline__ void take_vectors(const split &s, const place &g, uint32_t j, uint32_t vectors, float &count, float &a, float &b,
-                                             float mean, float rstd)
-{
-  batch<backward ? BACKWARD : FORWARD, whole, B> l;
-  int n[B];
-  l.template load<false>(s, [&](int k) {
-    const place w = place_of(s, g, j + k * THREADS, vectors);
-    n[k] = w.n;
-    return w;
-  });
-  if constexpr (backward) {
-#pragma unroll
-    for (int k = 0; k < B; k++) {
-      float v[V], u[V];
-      l.x[k].open(v);
-      l.second[k].open(u);
-#pragma unroll
-      for (int i = 0; i < V; i++) a += u[i], b += whole || i < n[k] ? u[i] * ((v[i] - mean) * rstd) : 0;
-    }
-  } else {                                /* as moments_add, for one group */
-    float v[V], s1 = 0, s2 = 0, more = 0;
-    if (s.centred && count == 0) l.x[0].open(v), a = n[0] > 2 ? middle(v[0], v[1], v[2]) : v[0];
-    float from = fabsf(a) < INFINITY ? a : 0;
-#pragma unroll
-    for (int k = 0; k < B; k++) {
-      l.x[k].open(v);
-      more += (float)n[k];
-#pragma unroll
-      for (int i = 0; i < V; i++) {
-        float d = whole || i < n[k] ? v[i] - from : 0;
-        s1 += d;
-        s2 += d * d;
-      }
-    }
-    count += more;
-    b += s.centred ? s2 - s1 * s1 / count : s2;
-    if (s.centred) a += s1 / count;
-  }
-}
-
+/* Planes: a block has a chunk of one group. */
 template <bool backward, int whole>
 __global__ void __launch_bounds__(THREADS, whole ? RESIDENT + 1 : 1) measure_planes(const __grid_constant__ split s)
 {
   typedef typename std::conditional<backward, sums, moments>::type S;
-  constexpr int B = backward ? batch_of<whole> : 2 * batch_of<whole>;
+  constexpr int B = backward ? batch_of<whole> : 2 * batch_of<whole>, what = backward ? BACKWARD : FORWARD;
   __shared__ float4 of_warp[WARPS];
-  int64_t g = blockIdx.x;
-  const place group = group_of(s, g);
-  uint32_t vectors = (uint32_t)s.vectors(), j = (uint32_t)(blockIdx.y * s.chunk) + threadIdx.x,
-           to = (uint32_t)min((blockIdx.y + 1) * s.chunk, s.pieces);
-  float mean = backward && s.centred ? s.get(MEAN, g, 0) : 0, rstd = backward ? s.get(RSTD, g, 1) : 1, a = 0, b = 0, count = 0;
+  const int64_t g = blockIdx.x;
+  const place group = group_of<what>(s, g);
+  const uint32_t vectors = (uint32_t)s.vectors(), to = (uint32_t)min((blockIdx.y + 1) * s.chunk, s.pieces);
+  uint32_t j = (uint32_t)(blockIdx.y * s.chunk) + threadIdx.x;
+  gathered<backward, 1> mine = {};
+  if (backward) mine.mean[0] = s.centred ? s.get(MEAN, g, 0) : 0, mine.rstd[0] = s.get(RSTD, g, 1);
+  const auto take = [&](auto packets) {
+    constexpr int P = decltype(packets)::value;
+    batch<what, whole, P> l;
+    int n[P];
+    l.template load<false>(s, [&](int k) {
+      const place w = place_of<whole>(s, group, j + k * THREADS, vectors);
+      n[k] = w.n;
+      return w;
+    });
+    mine.add(s, l, n);
+    j += P * THREADS;
+  };
 #pragma unroll 1
-  for (; j + (B - 1) * THREADS < to; j += B * THREADS) take_vectors<B, backward, whole>(s, group, j, vectors, count, a, b, mean, rstd);
+  while (j + (B - 1) * THREADS < to) take(std::integral_constant<int, B>());
 #pragma unroll 1
-  for (; j < to; j += THREADS) take_vectors<1, backward, whole>(s, group, j, vectors, count, a, b, mean, rstd);
-  S all = S::unpack(make_float4(a, b, count, 0));
+  while (j < to) take(std::integral_constant<int, 1>());
+  S all = mine.template result<S>(0);
   warp_join(all, 1);
   if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = all.pack();
   __syncthreads();
