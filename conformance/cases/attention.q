@@ -180,6 +180,9 @@ attention_backward dy=f16/1x1x40x160 q=f16/1x1x40x160 k=f16/1x1x70x160 v=f16/1x1
 # several blocks of 128 keys add to a tile's dq
 attention_backward dy=bf16/2x2x150x128 q=bf16/2x2x150x128 k=bf16/2x1x300x128 v=bf16/2x1x300x128 y=bf16/2x2x150x128 lse=f32/2x2x150 kv_lengths=i32/2 dv=? right=0 scale=0.02 ; lse.is=4 kv_lengths.is=300,140
 attention_backward dy=f16/1x2x300x64 q=f16/1x2x300x64 k=f16/1x1x270x64 v=f16/1x1x270x64 y=f16/1x2x300x64 lse=f32/1x2x300 dv=? left=100 right=20 scale=0.02 ; lse.is=4 as=bf16
+attention_backward dy=bf16/2x2x150x128 q=bf16/2x2x150x192 k=bf16/2x1x300x192 v=bf16/2x1x300x128 y=bf16/2x2x150x128 lse=f32/2x2x150 kv_lengths=i32/2 dv=? right=0 scale=0.02 ; lse.is=4 kv_lengths.is=300,140
+attention_backward dy=f16/1x2x300x104 q=f16/1x2x300x168 k=f16/1x1x270x168 v=f16/1x1x270x104 y=f16/1x2x300x104 lse=f32/1x2x300 dv=? left=100 right=20 scale=0.02 ; lse.is=4 as=bf16
+attention_backward dy=bf16/1x2x200x96 q=bf16/1x2x200x176 k=bf16/1x2x140x176 y=bf16/1x2x200x96 lse=f32/1x2x200 value_size=96 scale=0.02 ; lse.is=4
 attention_backward dy=bf16/1x1x3x8 q=bf16/1x1x3x8 k=bf16/1x1x0x8 v=bf16/1x1x0x8 y=bf16/1x1x3x8 lse=f32/1x1x3 dv=?
 attention_backward dy=bf16/1x1x0x8 q=bf16/1x1x0x8 k=bf16/1x1x5x8 v=bf16/1x1x5x8 y=bf16/1x1x0x8 lse=f32/1x1x0 dv=?
 
