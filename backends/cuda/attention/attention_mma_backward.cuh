@@ -152,13 +152,15 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
                 down[2] = { t.low(row) - from, t.low(row + 8) - from };
       if (!T::CHANGED && (column0 + COLUMNS - 1 > whole_high || column0 < whole_low)) attention_mask(s, down, up);
       const attention_head its = attention_head_of<T::KEYS>(a, t, head(turn));
+      const uint32_t drops = T::CHANGED && a.threshold ? attention_drops<T::KEYS, COLUMNS / 2>(a, its, row, column0) : 0;
+      const float kept = T::CHANGED && a.threshold ? a.kept : 1;
 #pragma unroll
       for (int i = 0; i < COLUMNS / 2; i++) {
         const int in = i / 4 * 8 + i % 2, h = i / 2 % 2, c = column0 + column + in, r = row + 8 * h;
         const float *stats = stage_statistics + turn % 2 * 2 * OTHER + part + column + in;
         const float2 st = T::KEYS ? make_float2(stats[0], stats[OTHER]) : own_statistics[h];
         if (T::CHANGED && (in > up[h] || in < down[h])) s[i] = g[i] = 0;
-        else attention_pair<T::CHANGED>(a, its, T::KEYS ? c : r, T::KEYS ? r : c, st, s[i], g[i]);
+        else attention_pair<T::CHANGED>(a, its, T::KEYS ? c : r, T::KEYS ? r : c, st, s[i], g[i], drops >> i & 1 ? 0 : kept);
       }
       uint32_t p[COLUMNS / 2 * 8 / K], ds[COLUMNS / 2 * 8 / K];
       if (T::SUM2) attention_pack<T::kind>(s, p);
@@ -231,11 +233,13 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks)
       attention_pairs<T>(own1, own2, other1, other2, s, g);
       const float2 st[2] = { attention_statistics_of(a, b, h, row), attention_statistics_of(a, b, h, row + 8) };
       const int low[2] = { t.low(row), t.low(row + 8) }, high[2] = { t.high(row), t.high(row + 8) };
+      const uint32_t drops = a.threshold ? attention_drops<false, OTHER / 2>(a, its, row, c * OTHER) : 0;
+      const float kept = a.threshold ? a.kept : 1;
 #pragma unroll
       for (int i = 0; i < OTHER / 2; i++) {
         const int j = column0 + i / 4 * 8 + i % 2, half = i / 2 % 2;
         if (j < low[half] || j > high[half] || st[half].x == ATTENTION_UNSEEN) continue;
-        attention_pair<true, true>(a, its, row + 8 * half, j, st[half], s[i], g[i]);
+        attention_pair<true, true>(a, its, row + 8 * half, j, st[half], s[i], g[i], drops >> i & 1 ? 0 : kept);
         sum[i] += g[i];
       }
     }
