@@ -150,6 +150,7 @@ attention_forward q=bf16/8x16x1024x64 k=bf16/8x16x1024x64 v=bf16/8x16x1024x64 se
 attention_backward dy=bf16/8x16x1024x64 q=bf16/8x16x1024x64 k=bf16/8x16x1024x64 v=bf16/8x16x1024x64 y=bf16/8x16x1024x64 lse=f32/8x16x1024 seed=1 dv=? dropout=0.1 ; name=dropout.b8.s1024.backward
 attention_forward q=bf16/8x12x512x64 k=bf16/8x12x512x64 v=bf16/8x12x512x64 bias=bf16/1x12x512x512 lse=? scale=1 ; name=t5.b8.s512
 attention_backward dy=bf16/8x12x512x64 q=bf16/8x12x512x64 k=bf16/8x12x512x64 v=bf16/8x12x512x64 y=bf16/8x12x512x64 lse=f32/8x12x512 bias=bf16/1x12x512x512 dv=? dbias=? scale=1 ; name=t5.b8.s512.backward
+attention_backward dy=bf16/8x16x1024x64 q=bf16/8x16x1024x64 k=bf16/8x16x1024x64 v=bf16/8x16x1024x64 y=bf16/8x16x1024x64 lse=f32/8x16x1024 bias=bf16/1x1x1x1024 dv=? dbias=? ; name=key_bias.b8.s1024.backward
 attention_backward dy=bf16/1x32x16384x128 q=bf16/1x32x16384x128 k=bf16/1x8x16384x128 v=bf16/1x8x16384x128 y=bf16/1x32x16384x128 lse=f32/1x32x16384 q_starts=i32/17 kv_starts=i32/17 dv=? right=0 ; name=ragged.16.causal.backward
 
 # between the projection and attention: heads of queries and keys normed and turned, keys written into their pages (Qwen3; Llama)

@@ -175,11 +175,15 @@ attention_backward dy=bf16/1x2x70x40 q=bf16/1x2x70x48 k=bf16/1x1x70x48 y=bf16/1x
 attention_backward dy=bf16/2x2x70x72 q=bf16/2x2x70x72 k=bf16/2x1x99x72 v=bf16/2x1x99x72 y=bf16/2x2x70x72 lse=f32/2x2x70 bias=f32/2x1x1x99 mask=bool/1x2x70x99 slopes=f32/2x2 dv=? right=0 softcap=4 ; slopes.fill=pos lse.is=4
 attention_backward dy=bf16/3x2x70x16 q=bf16/3x2x70x16 k=bf16/3x1x140x16 v=bf16/3x1x140x16 y=bf16/3x2x70x16 lse=f32/3x2x70 q_lengths=i32/3 kv_lengths=i64/3 dv=? right=0 ; q_lengths.is=70,65,3 kv_lengths.is=140,40,0
 attention_backward dy=f16/1x2x70x16 q=f16/1x2x70x16 k=f16/1x2x99x16 v=f16/1x2x99x16 y=f16/1x2x70x16 lse=f32/1x2x70 bias=f16/1x2x70x1 seed=7 offset=2 scale=0.02 dropout=0.3 dv=? ; lse.is=3
+attention_backward dy=bf16/2x2x70x16 q=bf16/2x2x70x16 k=bf16/2x1x99x16 v=bf16/2x1x99x16 y=bf16/2x2x70x16 lse=f32/2x2x70 seed=7 offset=2 dropout=0.3 dv=? scale=0.02 right=0 ; lse.is=4 as=f16,f32
 attention_backward dy=bf16/1x2x70x136 q=bf16/1x2x70x256 k=bf16/1x1x99x256 v=bf16/1x1x99x136 y=bf16/1x2x70x136 lse=f32/1x2x70 dv=? right=0 scale=0.02 ; lse.is=4
 attention_backward dy=f16/1x1x40x160 q=f16/1x1x40x160 k=f16/1x1x70x160 v=f16/1x1x70x160 y=f16/1x1x40x160 lse=f32/1x1x40 dv=? scale=0.02 softcap=3 ; lse.is=4
 # several blocks of 128 keys add to a tile's dq
 attention_backward dy=bf16/2x2x150x128 q=bf16/2x2x150x128 k=bf16/2x1x300x128 v=bf16/2x1x300x128 y=bf16/2x2x150x128 lse=f32/2x2x150 kv_lengths=i32/2 dv=? right=0 scale=0.02 ; lse.is=4 kv_lengths.is=300,140
 attention_backward dy=f16/1x2x300x64 q=f16/1x2x300x64 k=f16/1x1x270x64 v=f16/1x1x270x64 y=f16/1x2x300x64 lse=f32/1x2x300 dv=? left=100 right=20 scale=0.02 ; lse.is=4 as=bf16
+attention_backward dy=bf16/2x2x150x128 q=bf16/2x2x150x192 k=bf16/2x1x300x192 v=bf16/2x1x300x128 y=bf16/2x2x150x128 lse=f32/2x2x150 kv_lengths=i32/2 dv=? right=0 scale=0.02 ; lse.is=4 kv_lengths.is=300,140
+attention_backward dy=f16/1x2x300x104 q=f16/1x2x300x168 k=f16/1x1x270x168 v=f16/1x1x270x104 y=f16/1x2x300x104 lse=f32/1x2x300 dv=? left=100 right=20 scale=0.02 ; lse.is=4 as=bf16
+attention_backward dy=bf16/1x2x200x96 q=bf16/1x2x200x176 k=bf16/1x2x140x176 y=bf16/1x2x200x96 lse=f32/1x2x200 value_size=96 scale=0.02 ; lse.is=4
 attention_backward dy=bf16/1x1x3x8 q=bf16/1x1x3x8 k=bf16/1x1x0x8 v=bf16/1x1x0x8 y=bf16/1x1x3x8 lse=f32/1x1x3 dv=?
 attention_backward dy=bf16/1x1x0x8 q=bf16/1x1x0x8 k=bf16/1x1x5x8 v=bf16/1x1x5x8 y=bf16/1x1x0x8 lse=f32/1x1x0 dv=?
 
@@ -193,6 +197,7 @@ attention_backward dy=bf16/2x4x70x16 q=bf16/2x4x70x16 k=bf16/2x2x99x16 v=bf16/2x
 attention_backward dy=bf16/2x2x70x136 q=bf16/2x2x70x136 k=bf16/2x1x99x136 v=bf16/2x1x99x136 y=bf16/2x2x70x136 lse=f32/2x2x70 bias=bf16/2x1x1x99 dbias=? dv=? kv_lengths=i32/2 scale=0.02 ; lse.is=4 kv_lengths.is=99,40
 attention_backward dy=f32/2x2x70x24 q=f32/2x2x70x40 k=f32/2x2x99x40 v=f32/2x2x99x24 y=f32/2x2x70x24 lse=f32/2x2x70 bias=f16/1x2x70x1 mask=bool/1x1x70x99 dbias=f32/1x2x70x1 dv=? dropout=0.3 seed=3 left=30 scale=0.02 ; lse.is=4 as=bf16
 attention_backward dy=bf16/3x2x70x16 q=bf16/3x2x70x16 k=bf16/3x2x99x16 v=bf16/3x2x99x16 y=bf16/3x2x70x16 lse=f32/3x2x70 bias=f32/1x1x1x1 dbias=? dv=? q_lengths=i32/3 scale=0.02 ; lse.is=4 q_lengths.is=70,0,65
+attention_backward dy=bf16/2x3x70x24 q=bf16/2x3x70x24 k=bf16/2x3x99x24 v=bf16/2x3x99x24 y=bf16/2x3x70x24 lse=f32/2x3x70 bias=bf16/1x1x1x99 dbias=? seed=3 dropout=0.1 dv=? scale=0.02 ; lse.is=4 as=f32
 attention_backward dy=bf16/1x2x70x16 q=bf16/1x2x70x16 k=bf16/1x2x99x16 v=bf16/1x2x99x16 y=bf16/1x2x70x16 lse=f32/1x2x70 bias=f32/1x1x70x99 dbias=? dv=? scale=0.02 ; lse.is=-inf,3
 
 # merge: shares, an empty part on either side and on both, which is not read; in place

@@ -211,16 +211,45 @@ static __device__ __noinline__ bool attention_blocked(const cuda_attention_gradi
 }
 static __device__ __noinline__ float attention_keep(const cuda_attention_gradient &a, const attention_head &of, int i, int j)
 {
+  if (!a.threshold) return 1;
   const uint64_t head = (uint64_t)((int64_t)of.b * a.heads + of.h);
   const uint32_t draws = attention_draws((uint64_t)(a.seed.p ? *a.seed.p : a.seed.value),
                                          (uint64_t)(a.offset.p ? *a.offset.p : a.offset.value), head, i, j & ~1);
   return (draws >> 16 * (j & 1) & 0xffff) < a.threshold ? 0 : a.kept;
 }
 
-/* From q k' and dy v' to the weight and dS, that of the score before softcap or, for BIAS, after it; false: a mask hides the key. */
+/* Which weights of a block dropout takes: bit n is s[n]'s; row: this thread's first, column: the block's first, a multiple of 8. */
+template <bool KEYS, int N>
+__device__ __forceinline__ uint32_t attention_drops(const cuda_attention_gradient &a, const attention_head &of, int row, int column)
+{
+  const uint64_t seed = (uint64_t)(a.seed.p ? *a.seed.p : a.seed.value), offset = (uint64_t)(a.offset.p ? *a.offset.p : a.offset.value),
+                 head = (uint64_t)((int64_t)of.b * a.heads + of.h);
+  uint32_t drops = 0;
+  static_assert(N <= 32 && N % 8 == 0, "");
+  if constexpr (KEYS) {
+#pragma unroll
+    for (int n = 0; n < N; n += 8)
+      drops |= attention_column_drops(seed, offset, head, column + 2 * n + threadIdx.x % 4 * 2, row & ~7, a.threshold) << n;
+  } else {
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+      for (int n = 0; n < N; n += 16) {
+        uint32_t draws[4];
+        attention_row_draws(draws, seed, offset, head, row + 8 * h, column + 2 * n);
+#pragma unroll
+        for (int k = 0; k < 4 && n + 4 * k < N; k++)
+          drops |= ((draws[k] & 0xffff) < a.threshold) << (n + 4 * k + 2 * h) | (draws[k] >> 16 < a.threshold) << (n + 4 * k + 2 * h + 1);
+      }
+  }
+  return drops;
+}
+
+/* From q k' and dy v' to the weight and dS, that of the score before softcap or, for BIAS, after it; kept: what dropout multiplies the
+ * weight by; false: a mask hides the key. */
 template <bool CHANGED, bool BIAS = false>
 __device__ __forceinline__ bool attention_pair(const cuda_attention_gradient &a, const attention_head &of, int i, int j, float2 st,
-                                               float &s, float &g)
+                                               float &s, float &g, float kept)
 {
   if (!CHANGED) {
     s = fn_exp2(fmaf(s, a.scale_log2, -st.x)), g = s * (g - st.y);
@@ -237,7 +266,7 @@ __device__ __forceinline__ bool attention_pair(const cuda_attention_gradient &a,
   }
   if (a.bias) x += element_load<float>(a.bias, attention_spread_at(a.bias_stride, of, of.q0 + i, of.k0 + j), dtype3(a.bias_dtype));
   x -= of.slope * (float)abs(i + of.shift - j);
-  const float p = fn_exp2(fmaf(x, 1.44269504f, -st.x)), kept = a.threshold ? attention_keep(a, of, i, j) : 1;
+  const float p = fn_exp2(fmaf(x, 1.44269504f, -st.x));
   g = p * ((kept > 0 ? kept * g : 0) - st.y) * (BIAS ? 1 : slope), s = kept * p;
   return true;
 }
@@ -278,7 +307,7 @@ template <class T> __device__ __noinline__ void attention_gradient_again(const c
 #pragma unroll
       for (int e = 0; e < N; e++) s = fmaf(own1[e], other1[e], s), g = fmaf(own2[e], other2[e], g);
       s = warp_sum(s), g = warp_sum(g);
-      if (!attention_pair<T::CHANGED>(a, of, i, j, st, s, g)) continue;
+      if (!attention_pair<T::CHANGED>(a, of, i, j, st, s, g, T::CHANGED ? attention_keep(a, of, i, j) : 1)) continue;
       if (st.x == ATTENTION_UNSEEN) s = g = 0;
 #pragma unroll
       for (int e = 0; e < N; e++) sum1[e] = fmaf(g, other1[e], sum1[e]), sum2[e] = fmaf(s, other2[e], sum2[e]);

@@ -24,7 +24,7 @@ typedef struct cuda_attention_gradient {
   float      *statistics;                 /* workspace [B, heads, padded / 64][2][64]: lse log2 e, D; of ragged queries B is 1 */
   float      *sums;                       /* workspace [B, heads, padded, sums_row] of dq in an engine's order; sums_row 0: none */
   uint32_t   *turns;                      /* workspace, zeros; NULL: none */
-  float      *parts;                      /* workspace: sums of dk and dv, where the heads of a group are shared by several blocks */
+  float      *parts;                      /* workspace: sums of dk and dv where several blocks share the heads of a group, or of dbias */
   const void *q_lengths, *kv_lengths;     /* NULL: all are as long as the tensors */
   const void *q_starts, *kv_starts;       /* NULL: not ragged */
   int64_t    lse_stride[3], dlse_stride[3], sink_stride, dsink_stride;
@@ -38,7 +38,7 @@ typedef struct cuda_attention_gradient {
   float      scale, scale_log2;           /* of scores; times log2 e */
   void      *dbias;                       /* as bias, but for what is spread: dbias_dim 1, and the sum over it */
   int64_t    dbias_stride[4];
-  int32_t    dbias_dim[4];
+  int32_t    dbias_dim[4], dbias_parts;   /* parts: blocks that share a tile's sum, in `parts` [elements of dbias][dbias_parts] */
   /* What changes single scores. */
   const void    *bias;
   const uint8_t *mask, *blocks;

@@ -164,10 +164,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
 
   a->threshold = (uint32_t)(attr->dropout * 65536 + 0.5), a->kept = a->threshold < 65536 ? (float)(65536.0 / (65536 - a->threshold)) : 0;
-  const bool plain = st.bias < 0 && st.mask < 0 && st.blocks < 0 && st.slopes < 0 && attr->softcap == 0 && !a->threshold;
+  const bool scored = st.bias >= 0 || st.mask >= 0 || st.blocks >= 0 || st.slopes >= 0 || attr->softcap != 0,
+             plain = !scored && !a->threshold;
   const double log2e = 1.44269504088896340736;
   a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale), a->softcap = (float)attr->softcap;
-  a->unit = (float)(plain ? a->scale * log2e : log2e);
+  a->unit = (float)(scored ? log2e : a->scale * log2e);
   a->tiles = (int32_t)tiles;
   const int64_t part = (kernel->dv * kernel->rows + 4 * kernel->threads) * 4;
   const int64_t room = (kernel->d > 128 ? 1 : kernel->rows == 16 ? 3 : 2) * (int64_t)r->device->units;        /* blocks at once */

@@ -126,6 +126,27 @@ static __device__ __noinline__ float attention_score(const cuda_attention_many &
   return hidden ? -INFINITY : x;
 }
 
+/* Single scores are changed, by more than dropout. */
+__device__ __forceinline__ bool attention_scored(const cuda_attention_many &a)
+{
+  return a.bias.p || a.mask.p || a.blocks.p || a.slopes || a.softcap > 0;
+}
+
+/* The same of a block's scores where nothing but bias changes them; j: the first one's key. */
+template <uint32_t dtype, int N>
+__device__ __forceinline__ void attention_biased(const cuda_attention_many &a, const attention_sequence &s, const attention_line (&line)[2],
+                                                 int j, float (&x)[N])
+{
+  const int64_t row[2] = { attention_spread(a.bias, s.b, line[0].h, s.q0 + line[0].i, s.k0 + j),
+                           attention_spread(a.bias, s.b, line[1].h, s.q0 + line[1].i, s.k0 + j) };
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    const int in = i / 4 * 8 + i % 2, h = i / 2 % 2;
+    if (j + in >= line[h].low && j + in <= line[h].high)
+      x[i] = fmaf(x[i], a.scale, element_load<float>(a.bias.p, row[h] + in * a.bias.stride[3], dtype));
+  }
+}
+
 /* Dropout's draws for key j, which is even, and the next. */
 static __device__ __noinline__ uint32_t attention_line_draws(const cuda_attention_many &a, const attention_sequence &s,
                                                              const attention_line &line, int j)
@@ -138,12 +159,19 @@ template <int N>
 __device__ __forceinline__ void attention_drop(const cuda_attention_many &a, const attention_sequence &s, const attention_line (&line)[2],
                                                int j, float (&x)[N])
 {
+  const uint64_t seed = (uint64_t)(a.seed.p ? *a.seed.p : a.seed.value), offset = (uint64_t)(a.offset.p ? *a.offset.p : a.offset.value);
 #pragma unroll
-  for (int i = 0; i < N; i += 2) {
-    const uint32_t draws = attention_line_draws(a, s, line[i / 2 % 2], j + i / 4 * 8);
-    if ((draws & 0xffff) < a.threshold) x[i] = 0;
-    if (draws >> 16 < a.threshold) x[i + 1] = 0;
-  }
+  for (int h = 0; h < 2; h++)
+#pragma unroll
+    for (int i = 0; i < N; i += 16) {
+      uint32_t draws[4];
+      attention_row_draws(draws, seed, offset, (uint64_t)((int64_t)s.b * a.heads + line[h].h), line[h].i, (j & ~7) + 2 * i);
+#pragma unroll
+      for (int k = 0; k < 4 && i + 4 * k < N; k++) {
+        if ((draws[k] & 0xffff) < a.threshold) x[i + 4 * k + 2 * h] = 0;
+        if (draws[k] >> 16 < a.threshold) x[i + 4 * k + 2 * h + 1] = 0;
+      }
+    }
 }
 
 /* ---- one row again, by a warp, in plain f32 ------------------------------------------------------------------------------ */
@@ -336,6 +364,8 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
 #pragma unroll
   for (int i = 0; i < D / 2; i++) sum[i] = 0;
 
+  const bool scored = !T::PLAIN && attention_scored(a),
+             biased = scored && !a.mask.p && !a.blocks.p && !a.slopes && a.softcap == 0 && !a.pages;
   for (int n = first, stage = 0; n <= last; n++, stage ^= 1) {
     if (n < last) load_keys(n + 1, stage ^ 1);
     copy_async_commit();
@@ -359,13 +389,18 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
       }
     }
     /* Softmax */
-    if (!T::PLAIN || a.pages) {
+    if (biased) {
+      const int key = n * BN + column;
+      if (a.bias.dtype == QN_F32) attention_biased<QN_F32>(a, s, line, key, x);
+      else if (a.bias.dtype == QN_BF16) attention_biased<QN_BF16>(a, s, line, key, x);
+      else attention_biased<QN_F16>(a, s, line, key, x);
+    } else if (scored || a.pages) {
 #pragma unroll
       for (int i = 0; i < N / 2; i++) {
         const int at = column + i / 4 * 8 + i % 2, j = n * BN + at, h = i / 2 % 2;
         bool hidden = a.pages && !there[stage * BN + at];
         if (hidden) x[i] = -INFINITY;
-        else if (!T::PLAIN && j <= line[h].high && j >= line[h].low) x[i] = attention_score(a, s, line[h], j, x[i], hidden);
+        else if (scored && j <= line[h].high && j >= line[h].low) x[i] = attention_score(a, s, line[h], j, x[i], hidden);
       }
     }
     const int up[2] = { high[0] - n * BN, high[1] - n * BN }, down[2] = { low[0] - n * BN, low[1] - n * BN };

@@ -10,9 +10,15 @@
 typedef struct state {
   cuda_attention_gradient_request request;
   const cuda_attention_backward_kernels *kernels;
-  uint32_t grid[2], bias_grid;            /* tiles of queries, of keys; of dbias */
+  uint32_t grid[2], bias_grid, join_grid; /* tiles of queries, of keys; parts of tiles of dbias; its elements, if it has parts */
 } state;
 enum { PASSES = 3 };
+
+/* A tile before the first of ragged sequences reads statistics of two tiles behind the last, and drops them. */
+static uint64_t statistics_bytes(const state *st)
+{
+  return (uint64_t)(cuda_attention_gradient_statistics(&st->request) + (st->request.ragged[0] ? 2 * CUDA_ATTENTION_BLOCK : 0)) * 8;
+}
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -33,18 +39,24 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "values of more than 128 elements apart from keys", "v", "a tensor", "%s", "none");
   if (a->dbias_dim[0] && (st.request.ragged[0] || st.request.ragged[1]))
     return qn_refuse(out, "a bias' gradient, or ragged tensors, not both", "dbias", "none", "%s", "one");
-  /* Where a dim of bias is spread, one block walks over it. */
+  /* Where a dim of bias is spread, a block walks over it, or several share that, so that there are some for each unit. */
   const int64_t bias_tiles = (int64_t)a->dbias_dim[0] * a->dbias_dim[1] * qn_ceil_div(a->dbias_dim[2], CUDA_ATTENTION_BLOCK)
                            * qn_ceil_div(a->dbias_dim[3], st.kernels->bias_keys),
                 all_tiles = (int64_t)a->batch * a->heads * qn_ceil_div(a->queries, CUDA_ATTENTION_BLOCK)
                           * qn_ceil_div(a->keys, st.kernels->bias_keys);
   if (bias_tiles > INT32_MAX)
     return qn_refuse(out, "fewer than 2^31 tiles", "dbias", "fewer", "%lld", (long long)bias_tiles);
-  st.bias_grid = (uint32_t)bias_tiles;
+  const int64_t elements = (int64_t)a->dbias_dim[0] * a->dbias_dim[1] * a->dbias_dim[2] * a->dbias_dim[3],
+                row = a->dbias_dim[3] == 1 ? qn_max_i64(1, qn_ceil_div(a->keys, st.kernels->bias_keys)) : 1,      /* not shared */
+                visits = bias_tiles ? all_tiles / bias_tiles / row : 1;
+  a->dbias_parts = !bias_tiles || r->demands->determinism >= QN_DET_BATCH ? 1
+                 : (int32_t)qn_max_i64(1, qn_min_i64(visits, 6 * r->device->units / bias_tiles));
+  if (a->dbias_parts > 1) out->traits &= ~(uint64_t)QN_TRAIT_BATCH_INVARIANT;
+  st.bias_grid = (uint32_t)(bias_tiles * a->dbias_parts);
+  st.join_grid = a->dbias_parts > 1 ? (uint32_t)qn_ceil_div(elements, 4) : 0;
   for (int i = 0; i < 2; i++) st.grid[i] = (uint32_t)cuda_attention_gradient_tiles(&st.request, i, CUDA_ATTENTION_BLOCK);
 
-  /* A tile before the first of ragged sequences reads statistics of two tiles behind the last, and drops them. */
-  out->workspace = (uint64_t)(cuda_attention_gradient_statistics(&st.request) + (st.request.ragged[0] ? 2 * CUDA_ATTENTION_BLOCK : 0)) * 8;
+  out->workspace = statistics_bytes(&st) + (a->dbias_parts > 1 ? (uint64_t)elements * (uint64_t)a->dbias_parts * 4 : 0);
   out->numerics = (qn_numerics){ .accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC, .store = f32 ? 0 : dtype };
   out->math = f32 ? QN_MATH_F32 : QN_MATH_STRICT;
   /* Two blocks a unit, together about 1900 operations a ns (250 TFLOP/s of an H100), one where there is no room for two; 3 products for
@@ -56,7 +68,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                    * (i ? a->group : 1) * products[i] * CUDA_ATTENTION_BLOCK * (st.kernels->d + st.kernels->dv) / 2
                    / (f32 ? 150 : st.request.changed ? 400 : 950);
   if (bias_tiles)
-    out->estimate += (double)qn_ceil_div(bias_tiles, resident * r->device->units) * (double)(all_tiles / bias_tiles) * 4
+    out->estimate += (double)qn_ceil_div(st.bias_grid, resident * r->device->units) * ((double)all_tiles / st.bias_grid) * 4
                    * CUDA_ATTENTION_BLOCK * st.kernels->bias_keys * (st.kernels->d + st.kernels->dv) / 2 / (f32 ? 75 : 200);
   return cuda_keep(out, &st, sizeof st);
 }
@@ -80,7 +92,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const state *st = p->state;
   cuda_attention_gradient a;
   cuda_attention_gradient_addresses(&st->request, launch, &a);
-  a.statistics = launch->workspace;
+  a.statistics = launch->workspace, a.parts = a.statistics + statistics_bytes(st) / 4;
   const uint32_t rows = (uint32_t)(cuda_attention_gradient_statistics(&st->request) / 8);
   qn_status s = cuda_attention_gradient_launch(st->kernels->statistics, rows, 128, 0, &a, launch->stream);
   if ((a.q_starts || a.kv_starts) && !s)
@@ -91,6 +103,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
                                        st->kernels->pass[i].shared, &a, launch->stream);
   if (a.dbias && !s)
     s = cuda_attention_gradient_launch(st->kernels->bias, st->bias_grid, 128, st->kernels->bias_shared, &a, launch->stream);
+  if (st->join_grid && !s) s = cuda_attention_gradient_launch(st->kernels->bias_join, st->join_grid, 128, 0, &a, launch->stream);
   if (a.dsink && !s) s = cuda_attention_gradient_launch(st->kernels->sink, (uint32_t)a.heads, 1024, 0, &a, launch->stream);
   return s;
 }

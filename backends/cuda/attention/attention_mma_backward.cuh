@@ -10,7 +10,8 @@
  * warp in one order, without atomics; in return S and dP are made twice (7 products in all instead of 5), and once more for dbias.
  *
  * dbias, the sum of dS over what bias is spread over: a block owns 64 queries by OTHER keys of bias, or all of what it is spread over, and
- * walks over all tiles of all sequences and heads that add to it, in one order.
+ * walks over all tiles of all sequences and heads that add to it, in one order. Where bias has few tiles, several blocks share the walk:
+ * each adds up a part of it, and another kernel adds the parts.
  *
  * A weight of 0 times NaN or Inf is NaN: what a row must not see could reach its gradient. So each row is looked at before it is
  * stored, and if it is not finite, computed again by one warp that reads only what the row sees. */
@@ -151,13 +152,15 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks) attention_g
                 down[2] = { t.low(row) - from, t.low(row + 8) - from };
       if (!T::CHANGED && (column0 + COLUMNS - 1 > whole_high || column0 < whole_low)) attention_mask(s, down, up);
       const attention_head its = attention_head_of<T::KEYS>(a, t, head(turn));
+      const uint32_t drops = T::CHANGED && a.threshold ? attention_drops<T::KEYS, COLUMNS / 2>(a, its, row, column0) : 0;
+      const float kept = T::CHANGED && a.threshold ? a.kept : 1;
 #pragma unroll
       for (int i = 0; i < COLUMNS / 2; i++) {
         const int in = i / 4 * 8 + i % 2, h = i / 2 % 2, c = column0 + column + in, r = row + 8 * h;
         const float *stats = stage_statistics + turn % 2 * 2 * OTHER + part + column + in;
         const float2 st = T::KEYS ? make_float2(stats[0], stats[OTHER]) : own_statistics[h];
         if (T::CHANGED && (in > up[h] || in < down[h])) s[i] = g[i] = 0;
-        else attention_pair<T::CHANGED>(a, its, T::KEYS ? c : r, T::KEYS ? r : c, st, s[i], g[i]);
+        else attention_pair<T::CHANGED>(a, its, T::KEYS ? c : r, T::KEYS ? r : c, st, s[i], g[i], drops >> i & 1 ? 0 : kept);
       }
       uint32_t p[COLUMNS / 2 * 8 / K], ds[COLUMNS / 2 * 8 / K];
       if (T::SUM2) attention_pack<T::kind>(s, p);
@@ -197,58 +200,63 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks)
   const uint32_t own1 = shared_address(shared), own2 = own1 + BLOCK * pitch1, other1 = own1 + T::own, other2 = other1 + OTHER * pitch1;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, in_tile = warp * 16 + lane / 4, column = lane % 4 * 2,
             tiles_m = (a.queries + BLOCK - 1) / BLOCK, tiles_n = (a.keys + OTHER - 1) / OTHER;
-  /* What this block owns, of each dim: from..to - 1, all of it where bias is spread. */
-  int from[4], to[4];
-  const int all[4] = { a.batch, a.heads, tiles_m, tiles_n };
-  int rest = blockIdx.x;
+  /* What this block's tile owns, n[d] of each dim from from[d] on: all of it where bias is spread. Of that the block takes a part. */
+  int from[4], n[4];
+  const int all[4] = { a.batch, a.heads, tiles_m, tiles_n }, part = blockIdx.x % a.dbias_parts;
+  int rest = blockIdx.x / a.dbias_parts;
 #pragma unroll
   for (int d = 3; d >= 0; d--) {
-    const int n = a.dbias_dim[d] == 1 ? 1 : all[d];
-    from[d] = rest % n, to[d] = a.dbias_dim[d] == 1 ? all[d] : from[d] + 1, rest /= n;
+    const bool spread = a.dbias_dim[d] == 1;
+    from[d] = spread ? 0 : rest % all[d], n[d] = spread ? all[d] : 1, rest /= spread ? 1 : all[d];
   }
+  const int64_t visits = (int64_t)n[0] * n[1] * n[2];
   float sum[OTHER / 2];
 #pragma unroll
   for (int i = 0; i < OTHER / 2; i++) sum[i] = 0;
 #pragma unroll 1
-  for (int b = from[0]; b < to[0]; b++)
+  for (int64_t visit = visits * part / a.dbias_parts; visit < visits * (part + 1) / a.dbias_parts; visit++) {
+    const int m = from[2] + (int)(visit % n[2]), h = from[1] + (int)(visit / n[2] % n[1]), b = from[0] + (int)(visit / n[2] / n[1]);
+    const attention_own t = attention_own_of<false>(a, b, h, m * BLOCK);
+    const attention_head its = attention_head_of<false>(a, t, h);
+    const int end = min(t.row0 + BLOCK, t.own) - 1, row = t.row0 + in_tile;
+    if (end < t.row0) continue;
 #pragma unroll 1
-    for (int h = from[1]; h < to[1]; h++)
-#pragma unroll 1
-      for (int m = from[2]; m < to[2]; m++) {
-        const attention_own t = attention_own_of<false>(a, b, h, m * BLOCK);
-        const attention_head its = attention_head_of<false>(a, t, h);
-        const int end = min(t.row0 + BLOCK, t.own) - 1, row = t.row0 + in_tile;
-        if (end < t.row0) break;
-#pragma unroll 1
-        for (int n = max(from[3], t.low(t.row0) / OTHER); n < to[3] && n * OTHER <= t.high(end); n++) {
-          const int column0 = n * OTHER + column;
-          __syncthreads();                  /* the tiles are free */
-          attention_copy<T, D1, BLOCK>(own1, a.q, b, h, 0, t.row0, t.own), attention_copy<T, D2, BLOCK>(own2, a.dy, b, h, 0, t.row0, t.own);
-          attention_copy<T, D1, OTHER>(other1, a.k, b, h / a.group, 0, n * OTHER, t.other);
-          attention_copy<T, D2, OTHER>(other2, a.v, b, h / a.group, 0, n * OTHER, t.other);
-          copy_async_commit(), copy_async_wait<0>();
-          __syncthreads();
-          float s[OTHER / 2], g[OTHER / 2];
-          attention_pairs<T>(own1, own2, other1, other2, s, g);
-          const float2 st[2] = { attention_statistics_of(a, b, h, row), attention_statistics_of(a, b, h, row + 8) };
-          const int low[2] = { t.low(row), t.low(row + 8) }, high[2] = { t.high(row), t.high(row + 8) };
+    for (int c = max(from[3], t.low(t.row0) / OTHER); c < from[3] + n[3] && c * OTHER <= t.high(end); c++) {
+      const int column0 = c * OTHER + column;
+      __syncthreads();                    /* the tiles are free */
+      attention_copy<T, D1, BLOCK>(own1, a.q, b, h, 0, t.row0, t.own), attention_copy<T, D2, BLOCK>(own2, a.dy, b, h, 0, t.row0, t.own);
+      attention_copy<T, D1, OTHER>(other1, a.k, b, h / a.group, 0, c * OTHER, t.other);
+      attention_copy<T, D2, OTHER>(other2, a.v, b, h / a.group, 0, c * OTHER, t.other);
+      copy_async_commit(), copy_async_wait<0>();
+      __syncthreads();
+      float s[OTHER / 2], g[OTHER / 2];
+      attention_pairs<T>(own1, own2, other1, other2, s, g);
+      const float2 st[2] = { attention_statistics_of(a, b, h, row), attention_statistics_of(a, b, h, row + 8) };
+      const int low[2] = { t.low(row), t.low(row + 8) }, high[2] = { t.high(row), t.high(row + 8) };
+      const uint32_t drops = a.threshold ? attention_drops<false, OTHER / 2>(a, its, row, c * OTHER) : 0;
+      const float kept = a.threshold ? a.kept : 1;
 #pragma unroll
-          for (int i = 0; i < OTHER / 2; i++) {
-            const int j = column0 + i / 4 * 8 + i % 2, half = i / 2 % 2;
-            if (j < low[half] || j > high[half] || st[half].x == ATTENTION_UNSEEN) continue;
-            attention_pair<true, true>(a, its, row + 8 * half, j, st[half], s[i], g[i]);
-            sum[i] += g[i];
-          }
-        }
+      for (int i = 0; i < OTHER / 2; i++) {
+        const int j = column0 + i / 4 * 8 + i % 2, half = i / 2 % 2;
+        if (j < low[half] || j > high[half] || st[half].x == ATTENTION_UNSEEN) continue;
+        attention_pair<true, true>(a, its, row + 8 * half, j, st[half], s[i], g[i], drops >> i & 1 ? 0 : kept);
+        sum[i] += g[i];
       }
+    }
+  }
 
   /* Over the tile's rows: of the warp, then of the four; over its columns. */
   auto store = [&](int i, int j, float x) {
+    if (a.dbias_parts > 1) {
+      const int64_t element = (((int64_t)from[0] * a.dbias_dim[1] + from[1]) * a.dbias_dim[2] + i) * a.dbias_dim[3] + j;
+      a.parts[element * a.dbias_parts + part] = x;
+      return;
+    }
     const int64_t at = from[0] * a.dbias_stride[0] + from[1] * a.dbias_stride[1] + i * a.dbias_stride[2] + j * a.dbias_stride[3];
     element_store(a.dbias, at, dtype3(a.dbias_dtype), x);
   };
   const bool over_rows = a.dbias_dim[2] == 1, over_columns = a.dbias_dim[3] == 1;
-  float *part = (float *)shared;            /* [4 warps][OTHER] */
+  float *of_warps = (float *)shared;        /* [4][OTHER] */
   __syncthreads();
   if (over_rows) {
 #pragma unroll
@@ -256,13 +264,13 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks)
       if (i / 2 % 2) continue;
       float x = sum[i] + sum[i + 2];
       for (int o = 4; o < 32; o *= 2) x += __shfl_xor_sync(~0u, x, o);
-      if (lane < 4) part[warp * OTHER + column + i / 4 * 8 + i % 2] = x;
+      if (lane < 4) of_warps[warp * OTHER + column + i / 4 * 8 + i % 2] = x;
     }
     __syncthreads();
     if (warp) return;
     float all_columns = 0;
     for (int c = lane; c < OTHER; c += 32) {
-      const float x = part[c] + part[OTHER + c] + part[2 * OTHER + c] + part[3 * OTHER + c];
+      const float x = of_warps[c] + of_warps[OTHER + c] + of_warps[2 * OTHER + c] + of_warps[3 * OTHER + c];
       all_columns += x;
       if (!over_columns && from[3] * OTHER + c < a.keys) store(0, from[3] * OTHER + c, x);
     }
@@ -286,6 +294,20 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks)
   }
 }
 
+/* The parts of dbias: a warp an element. */
+static __global__ void __launch_bounds__(128) attention_bias_join(const __grid_constant__ cuda_attention_gradient a)
+{
+  int64_t rest = blockIdx.x * (int64_t)4 + threadIdx.x / 32, at = 0;
+  const float *parts = a.parts + rest * a.dbias_parts;
+#pragma unroll
+  for (int d = 3; d >= 0; d--) at += rest % a.dbias_dim[d] * a.dbias_stride[d], rest /= a.dbias_dim[d];
+  if (rest) return;                       /* past the last */
+  float sum = 0;
+  for (int i = threadIdx.x % 32; i < a.dbias_parts; i += 32) sum += parts[i];
+  sum = warp_sum(sum);
+  if (threadIdx.x % 32 == 0) element_store(a.dbias, at, dtype3(a.dbias_dtype), sum);
+}
+
 #define ATTENTION_PASS(kind, d, dv, keys, sum1)                                                                              \
   { keys, attention_gradient_shape<kind, d, dv, keys, sum1, false>::shared,                                                 \
     { (const void *)attention_gradient<attention_gradient_shape<kind, d, dv, keys, sum1, false>>,                           \
@@ -294,6 +316,7 @@ template <class T> __global__ void __launch_bounds__(128, T::blocks)
   { d, dv, (const void *)attention_statistics<kind>, (const void *)attention_sink_gradient<kind>,                           \
     (const void *)attention_gradient_clear<kind>,                                                                           \
     (const void *)attention_bias_gradient<attention_gradient_shape<kind, d, dv, false, true, true>>,                        \
+    (const void *)attention_bias_join,                                                                                      \
     attention_gradient_shape<kind, d, dv, false, true, true>::OTHER,                                                        \
     attention_gradient_shape<kind, d, dv, false, true, true>::own + attention_gradient_shape<kind, d, dv, false, true, true>::stage, \
     { ATTENTION_PASS(kind, d, dv, true, true) __VA_ARGS__ ATTENTION_PASS(kind, d, dv, false, true) } },

@@ -7,7 +7,8 @@
  * over queries for dq. kernel: also for changed scores. */
 typedef struct cuda_attention_backward_kernels {
   int32_t d, dv;
-  const void *statistics, *sink, *clear, *bias;             /* clear: rows of ragged tensors; bias: dbias, by tiles of bias_keys keys */
+  const void *statistics, *sink, *clear;                    /* clear: rows of ragged tensors */
+  const void *bias, *bias_join;           /* dbias, by tiles of bias_keys keys; of its parts */
   int32_t bias_keys, bias_shared;
   struct { int32_t keys, shared; const void *kernel[2]; } pass[3];             /* shared 0: none */
 } cuda_attention_backward_kernels;

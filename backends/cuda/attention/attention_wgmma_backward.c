@@ -1,10 +1,10 @@
 /* attention_wgmma_backward.c -- attention's gradient on Hopper's Tensor Cores: what the kernels of attention_wgmma_backward.cuh take, their
  * launches.
  *
- * bf16 and f16 up to 128 elements of a key and of a value (zeros fill up to the next shape), any number of queries, keys and heads, groups
- * of query heads, causal masks and windows, lengths, a sink and its gradient. Not taken here: what changes single scores (bias, mask,
- * blocks, slopes, softcap, dropout), ragged tensors. Blocks of keys add to dq in any order, or, if bits must be the same from run to run,
- * in one. */
+ * bf16 and f16 up to 192 elements of a key and 128 of a value (zeros fill up to the next shape), any number of queries, keys and heads,
+ * groups of query heads, causal masks and windows, lengths, a sink and its gradient. Not taken here: what changes single scores (bias,
+ * mask, blocks, slopes, softcap, dropout), ragged tensors. Blocks of keys add to dq in any order, or, if bits must be the same from run to
+ * run, in one. */
 #include "attention_mma_backward.h"
 #include "attention_wgmma.h"
 #include "attention_wgmma_backward.h"
@@ -70,8 +70,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   state st = { .kernels = bf16 ? cuda_attention_wgmma_backward_bf16 : cuda_attention_wgmma_backward_f16,
                .shared = bf16 ? cuda_attention_backward_bf16 : cuda_attention_backward_f16,
                .ordered = r->variant ? !strcmp(r->variant, variants[1]) : r->demands->determinism >= QN_DET_RUN };
-  while (st.kernels[1].d && st.kernels->d < qn_max_i64(q->dim[3], value_size)) st.kernels++;
+  while (st.kernels[1].d && (st.kernels->d < q->dim[3] || st.kernels->dv < value_size)) st.kernels++;
   const cuda_attention_wgmma_backward_kernels *kernels = st.kernels;
+  if (value_size > kernels->dv)
+    return qn_refuse(out, "at most 128 elements of a value", "v", "128", "%lld", (long long)value_size);
   const qn_status s = cuda_attention_gradient_read(r, kernels->d, kernels->bm, kernels->bn, &st.request, out);
   if (s) return s;
   if (st.request.changed)
@@ -98,7 +100,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a->sums_row = kernels->d, a->n_turns = (int32_t)(1 + 2 * (int64_t)st.tiles);
 
   const uint64_t rows = (uint64_t)a->batch * (uint64_t)a->heads * (uint64_t)a->padded;
-  const uint64_t parts = a->share == a->group ? 0 : (uint64_t)st.grid * (uint64_t)kernels->bn * (uint64_t)kernels->d * 8;
+  const uint64_t parts = a->share == a->group ? 0 : (uint64_t)st.grid * (uint64_t)kernels->bn * (uint64_t)(kernels->d + kernels->dv) * 4;
   out->workspace = rows * 8 + rows * (uint64_t)kernels->d * 4 + parts + (uint64_t)a->n_turns * 4;
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };
   out->variant = variants[st.ordered];
@@ -107,8 +109,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
    * and read in memory. */
   out->estimate = 12000 + ((double)rows * kernels->d * 14 + (double)parts * 2) / 2500
                 + (double)qn_ceil_div(st.grid, r->device->units)
-                  * (4000 + cuda_attention_gradient_visits(&st.request, 1) * a->share * 10 * kernels->bn * kernels->d
-                            / (st.ordered ? 4000 : 4200));
+                  * (4000 + cuda_attention_gradient_visits(&st.request, 1) * a->share * kernels->bn
+                            * (6 * kernels->d + 4 * kernels->dv) / (st.ordered ? 4000 : 4200));
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -136,7 +138,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const int64_t rows = (int64_t)a.batch * a.heads * a.padded;
   const bool joined = a.share != a.group;
   a.sums = launch->workspace, a.statistics = a.sums + rows * a.sums_row, a.parts = a.statistics + rows * 2;
-  a.turns = (uint32_t *)(a.parts + (joined ? (int64_t)st->grid * st->kernels->bn * st->kernels->d * 2 : 0));
+  a.turns = (uint32_t *)(a.parts + (joined ? (int64_t)st->grid * st->kernels->bn * (st->kernels->d + st->kernels->dv) : 0));
   qn_status s = cuda_attention_gradient_launch(st->shared->statistics, (uint32_t)(rows / 8), 128, 0, &a, launch->stream);
   void *args[] = { &a, &maps };
   if (!s)

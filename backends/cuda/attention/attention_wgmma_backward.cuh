@@ -4,9 +4,13 @@
  * last first, in all heads of their group. Warp 0 of the first warpgroup loads q and dy with their rows' statistics by TMA, through rings
  * of two stages. Each of the two other warpgroups owns 64 keys: S' = k q' and dP' = v dy' by wgmma from shared memory; P' and dS' stay in
  * registers as the left operands of dv += P' dy and dk += dS' q. dS' also goes to shared memory, where both read it for dq = dS k: each
- * makes 64 x 64 of it (D 128: half of the columns; D 64: half of the queries). Warps 1 and 2 of the first warpgroup add that, 16 KB, out
- * of one of two buffers, to sums in f32 in an order of their own: [B, heads, tiles][2 warpgroups][8][128 threads][4]. Another kernel
- * makes dq of them.
+ * makes 64 rows of it (D 64: half of the queries, all columns; else all queries, half of the columns). Warps 1 and 2 of the first
+ * warpgroup add that to sums in f32 in an order of their own: [B, heads, tiles][2 warpgroups][columns / 8][128 threads][4]. Another
+ * kernel makes dq of them.
+ *
+ * Keys of 192 elements leave 80 of 240 registers beside dk and dv, and less shared memory: of a tile's queries first one half, then the
+ * other goes as far as dv and dk; dq comes in two products, of a block of 64 columns and of half of the third; and dS' and dq have one
+ * buffer instead of two.
  *
  * Where there are few blocks for so many multiprocessors, the heads of a group are shared by group / share blocks: their sums of dk and
  * dv go to memory, and a third kernel adds them.
@@ -19,15 +23,18 @@
 #include "attention_gradient.cuh"
 #include "attention_wgmma_backward.h"
 
-template <int kind_, int D_> struct attention_wgmma_backward_shape {
-  static constexpr int kind = kind_, D = D_, D1 = D, D2 = D, BN = 128, BM = D > 64 ? 64 : 128, threads = 384;
+/* D1: elements of a key, D2: of a value. COLUMNS: of dq, those that a warpgroup makes of 64 queries; BUFFERS: of dS' and of dq. */
+template <int kind_, int D1_, int D2_> struct attention_wgmma_backward_shape {
+  static constexpr int kind = kind_, D1 = D1_, D2 = D2_, BN = 128, BM = D1 > 64 ? 64 : 128, COLUMNS = D1 > 64 ? D1 / 2 : 64, threads = 384;
   static constexpr bool KEYS = true, SUM1 = true, SUM2 = true, CHANGED = false;
-  static constexpr int own_bytes = BN * D * 2, tile_bytes = BM * D * 2, ds_bytes = BN * BM * 2, sum_bytes = 64 * 64 * 4,
-                       statistics = BM * 8, header = 1024 + 2 * statistics;
-  static constexpr int shared = header + 2 * own_bytes + 4 * tile_bytes + 2 * ds_bytes + 4 * sum_bytes;
+  static constexpr int BUFFERS = D1 > 128 ? 1 : 2, PIECE = D1 > 128 ? BM / 2 : BM;
+  static constexpr int k_bytes = BN * D1 * 2, v_bytes = BN * D2 * 2, q_bytes = BM * D1 * 2, dy_bytes = BM * D2 * 2, ds_bytes = BN * BM * 2,
+                       sum_bytes = 64 * COLUMNS * 4, statistics = BM * 8, header = 1024 + 2 * statistics;
+  static constexpr int shared = header + k_bytes + v_bytes + 2 * (q_bytes + dy_bytes) + BUFFERS * (ds_bytes + 2 * sum_bytes);
+  static_assert(shared <= 227 * 1024, "");
 };
-template <int kind_, int D_> struct attention_finish_shape {
-  static constexpr int kind = kind_, D = D_, D1 = D, D2 = D;
+template <int kind_, int D1_, int D2_> struct attention_finish_shape {
+  static constexpr int kind = kind_, D1 = D1_, D2 = D2_, BM = D1 > 64 ? 64 : 128, COLUMNS = D1 > 64 ? D1 / 2 : 64;
   static constexpr bool KEYS = false, SUM1 = true, SUM2 = false, CHANGED = false;
 };
 
@@ -56,47 +63,62 @@ template <int BN> __device__ __forceinline__ int64_t attention_part_at(const cud
   return ((int64_t)t.b * (a.heads / a.share) + t.h) * ((a.keys + BN - 1) / BN) + t.row0 / BN;
 }
 
+/* d += a b, a from registers, b MN-major: `chunk`, in units of a descriptor, is between its blocks of 64 columns. */
+template <int kind, int N>
+__device__ __forceinline__ void attention_add_rows(float (&d)[N], const uint32_t *a, uint64_t b, int chunk)
+{
+  if constexpr (N == 96) {
+    wgmma_registers<kind, 1>(*(float (*)[64])d, a, b, 1);
+    wgmma_registers<kind, 1>(*(float (*)[32])(d + 64), a, b + 2 * chunk, 1);
+  } else {
+    wgmma_registers<kind, 1>(d, a, b, 1);
+  }
+}
+
 template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1)
     attention_wgmma_gradient(const __grid_constant__ cuda_attention_gradient a, const __grid_constant__ cuda_attention_gradient_maps maps)
 {
-  constexpr int D = T::D, BN = T::BN, BM = T::BM, OWN = T::own_bytes, TILE = T::tile_bytes, DS = T::ds_bytes, SUM = T::sum_bytes;
-  enum { BOTH = 1, FULL = 2, FREE = 4 };  /* named barriers: of both warpgroups; of a warpgroup's part of dq */
+  constexpr int D1 = T::D1, D2 = T::D2, BN = T::BN, BM = T::BM, DS = T::ds_bytes, SUM = T::sum_bytes, BUFFERS = T::BUFFERS,
+                PIECE = T::PIECE;
+  /* Named barriers: of both warpgroups; of a warpgroup's part of dq; of what a warpgroup has read of the only dS'. */
+  enum { BOTH = 1, FULL = 2, FREE = 4, READ = 6 };
   extern __shared__ __align__(1024) unsigned char shared[];
-  const uint32_t base = shared_address(shared), own_full = base, q_full = base + 16, q_empty = base + 32, dy_full = base + 48,
-                 dy_empty = base + 64, statistics = base + 1024, k0 = base + T::header, v0 = k0 + OWN, q0 = v0 + OWN, dy0 = q0 + 2 * TILE,
-                 ds0 = dy0 + 2 * TILE, sum0 = ds0 + 2 * DS;
-  volatile uint32_t *number = (volatile uint32_t *)(shared + 128);
+  /* Offsets into shared memory. */
+  enum : uint32_t { OWN_FULL = 0, Q_FULL = 16, Q_EMPTY = 32, DY_FULL = 48, DY_EMPTY = 64, STATISTICS = 1024, K0 = T::header,
+                    V0 = K0 + T::k_bytes, Q0 = V0 + T::v_bytes, DY0 = Q0 + 2 * T::q_bytes, DS0 = DY0 + 2 * T::dy_bytes,
+                    SUM0 = DS0 + BUFFERS * DS };
+  const uint32_t base = shared_address(shared);
+  attention_own &t = *(attention_own *)(shared + 128);       /* there it takes no registers; t.h: of a group's heads a share */
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
   if (threadIdx.x == 0) {
-    *number = atomicAdd(a.turns, 1);
-    barrier_init(own_full, 1);
-    for (int i = 0; i < 16; i += 8)
-      barrier_init(q_full + i, 1), barrier_init(dy_full + i, 1), barrier_init(q_empty + i, 2), barrier_init(dy_empty + i, 2);
+    t = attention_own_at<true, BN>(a, atomicAdd(a.turns, 1));
+    barrier_init(base + OWN_FULL, 1);
+    for (int i = 0; i < 16; i += 8) {
+      barrier_init(base + Q_FULL + i, 1), barrier_init(base + DY_FULL + i, 1);
+      barrier_init(base + Q_EMPTY + i, 2), barrier_init(base + DY_EMPTY + i, 2);
+    }
     barrier_init_fence();
   }
   __syncthreads();
-  const attention_own t = attention_own_at<true, BN>(a, *number);                        /* t.h: of a group's heads a share */
   const int key_head = t.h / (a.group / a.share);
   attention_walk<BM> walk(a, t, BN);
   if (group == 0) {
     registers_lower<24>();
     const int warp = threadIdx.x / 32;
     if (threadIdx.x == 0 && walk.total) {
-      barrier_expect(own_full, 2 * OWN);
-      for (int c = 0; c < D; c += 64) {
-        tma_load(k0 + c * BN * 2, &maps.map[1], c, t.row0, key_head, t.b, own_full);
-        tma_load(v0 + c * BN * 2, &maps.map[2], c, t.row0, key_head, t.b, own_full);
-      }
+      barrier_expect(base + OWN_FULL, T::k_bytes + T::v_bytes);
+      for (int c = 0; c < D1; c += 64) tma_load(base + K0 + c * BN * 2, &maps.map[1], c, t.row0, key_head, t.b, base + OWN_FULL);
+      for (int c = 0; c < D2; c += 64) tma_load(base + V0 + c * BN * 2, &maps.map[2], c, t.row0, key_head, t.b, base + OWN_FULL);
       int stage = 0, phase = 1;
       for (int i = 0; i < walk.total; i++, walk.next()) {
         const float *of = a.statistics + walk.tile(a, t) * (2 * BM);
-        barrier_wait(q_empty + stage * 8, phase), barrier_expect(q_full + stage * 8, TILE + T::statistics);
-        for (int c = 0; c < D; c += 64)
-          tma_load(q0 + stage * TILE + c * BM * 2, &maps.map[0], c, walk.m * BM, walk.h, t.b, q_full + stage * 8);
-        bulk_load(statistics + stage * T::statistics, of, T::statistics, q_full + stage * 8);
-        barrier_wait(dy_empty + stage * 8, phase), barrier_expect(dy_full + stage * 8, TILE);
-        for (int c = 0; c < D; c += 64)
-          tma_load(dy0 + stage * TILE + c * BM * 2, &maps.map[3], c, walk.m * BM, walk.h, t.b, dy_full + stage * 8);
+        barrier_wait(base + Q_EMPTY + stage * 8, phase), barrier_expect(base + Q_FULL + stage * 8, T::q_bytes + T::statistics);
+        for (int c = 0; c < D1; c += 64)
+          tma_load(base + Q0 + stage * T::q_bytes + c * BM * 2, &maps.map[0], c, walk.m * BM, walk.h, t.b, base + Q_FULL + stage * 8);
+        bulk_load(base + STATISTICS + stage * T::statistics, of, T::statistics, base + Q_FULL + stage * 8);
+        barrier_wait(base + DY_EMPTY + stage * 8, phase), barrier_expect(base + DY_FULL + stage * 8, T::dy_bytes);
+        for (int c = 0; c < D2; c += 64)
+          tma_load(base + DY0 + stage * T::dy_bytes + c * BM * 2, &maps.map[3], c, walk.m * BM, walk.h, t.b, base + DY_FULL + stage * 8);
         stage ^= 1, phase ^= stage == 0;
       }
     } else if (warp == 1 || warp == 2) {
@@ -106,132 +128,209 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
       for (int left = walk.total; left; left--, walk.next()) {
         __syncwarp();                                        /* named barriers count warps */
         group_sync(FULL + w, 160);
-        if (lead) tma_store_wait_read<0>();                  /* the other buffer is free */
-        __syncwarp();
-        if (left > 1) group_arrive(FREE + w, 160);
-        if (!lead) continue;
-        const int64_t at = walk.tile(a, t) * 2 + w;
-        if (ORDERED) turn_wait(a.turns + 1 + at, (uint32_t)(t.row0 / BN - max(0, a.left < 0 ? 0 : walk.m * BM - t.shift - a.left) / BN));
-        bulk_add(a.sums + at * (SUM / 4), sum0 + (w * 2 + left % 2) * SUM, SUM);
-        tma_store_commit();
-        if (!ORDERED) continue;
-        tma_store_wait<0>();
-        turn_end(a.turns + 1 + at);
+        auto free = [&] {                                    /* of two buffers the other */
+          if (lead) tma_store_wait_read<0>();
+          __syncwarp();
+          if (left > 1) group_arrive(FREE + w, 160);
+        };
+        if (BUFFERS > 1) free();
+        if (lead) {
+          const int64_t at = walk.tile(a, t) * 2 + w;
+          if (ORDERED)
+            turn_wait(a.turns + 1 + at, (uint32_t)(t.row0 / BN - max(0, a.left < 0 ? 0 : walk.m * BM - t.shift - a.left) / BN));
+          bulk_add(a.sums + at * (SUM / 4), base + SUM0 + (w * BUFFERS + left % BUFFERS) * SUM, SUM);
+          tma_store_commit();
+          if (ORDERED) {
+            tma_store_wait<0>();
+            turn_end(a.turns + 1 + at);
+          }
+        }
+        if (BUFFERS == 1) free();
       }
       if (lead) tma_store_wait<0>();
     }
   } else {
     registers_raise<240>();
-    const int w = group - 1, lane = threadIdx.x % 32, warp = threadIdx.x % 128 / 32, top = t.row0 + w * 64, row0 = top + warp * 16,
-              column = lane % 4 * 2;
-    const bool lead = threadIdx.x % 128 == 0;
-    /* k is the head's dim; a query; a key. */
-    const uint64_t k_own = mma_descriptor(k0 + w * 8192, 16, 1024, 128), v_own = mma_descriptor(v0 + w * 8192, 16, 1024, 128),
-                   q_rows = mma_descriptor(q0, 16, 1024, 128), dy_rows = mma_descriptor(dy0, 16, 1024, 128),
-                   q_columns = mma_descriptor(q0, BM * 128, 1024, 128), dy_columns = mma_descriptor(dy0, BM * 128, 1024, 128),
-                   ds_columns = mma_descriptor(ds0 + (BM == 128 ? w * 16384 : 0), 16384, 1024, 128),
-                   k_columns = mma_descriptor(k0 + (BM == 128 ? 0 : w * 16384), 16384, 1024, 128);
-    float dv[D / 2], dk[D / 2], s[BM / 2], g[BM / 2], dq[32];
-    uint32_t p[BM / 4], ds[BM / 4];
-    /* This thread's rows: keys, and the columns of a tile, queries, that each sees, counted from its first. */
-    const int high[2] = { t.high(row0 + lane / 4) - column, t.high(row0 + lane / 4 + 8) - column },
-              low[2] = { t.low(row0 + lane / 4) - column, t.low(row0 + lane / 4 + 8) - column };
-    const int whole_high = t.high(top + 63) < 0 ? -1 : t.high(top), whole_low = t.low(top + 63);
+    /* What follows from these three is made anew in each turn: the compiler, from which `anew` hides them, would otherwise keep it all in
+     * registers, of which dk and dv leave few. */
+    uint32_t at = base, w = group - 1, thread = threadIdx.x % 128;
+    auto anew = [&] { asm volatile("" : "+r"(at), "+r"(w), "+r"(thread)); };
+    auto own_row = [&] { return (int)(w * 64 + thread / 32 * 16); };                      /* of the block's keys this warp's first */
+    auto first_column = [&] { return (int)(thread % 4 * 2); };
+    auto lead = [&] { return thread == 0; };
+    /* Operands that begin at `from`, an offset into shared memory: k is the head's dim; or a query, a key: `rows` of them. */
+    auto by_dims = [&](uint32_t from) { return mma_descriptor(at + from, 16, 1024, 128); };
+    auto by_rows = [&](uint32_t from, int rows) { return mma_descriptor(at + from, rows * 128, 1024, 128); };
+    float dv[D2 / 2], dk[D1 / 2], s[PIECE / 2], g[PIECE / 2], dq[32];
+    uint32_t p[PIECE / 4], ds[PIECE / 4];
+    const int top = t.row0 + w * 64, whole_high = t.high(top + 63) < 0 ? -1 : t.high(top), whole_low = t.low(top + 63);
 #pragma unroll
-    for (int i = 0; i < D / 2; i++) dv[i] = dk[i] = 0;
+    for (int i = 0; i < D2 / 2; i++) dv[i] = 0;
+#pragma unroll
+    for (int i = 0; i < D1 / 2; i++) dk[i] = 0;
     if (walk.total) {
-      barrier_wait(own_full, 0);
+      barrier_wait(at + OWN_FULL, 0);
       int stage = 0, phase = 0, left = walk.total;
-      do {
-        barrier_wait(q_full + stage * 8, phase);
+      auto multiply_q = [&](int piece) {  /* s = k q' */
         wgmma_fence();
 #pragma unroll
-        for (int k = 0; k < D / 16; k++)
-          wgmma<T::kind, 0, 0>(s, k_own + k / 4 * (BN * 8) + k % 4 * 2, q_rows + stage * (TILE >> 4) + k / 4 * (BM * 8) + k % 4 * 2, k > 0);
+        for (int k = 0; k < D1 / 16; k++)
+          wgmma<T::kind, 0, 0>(s, by_dims(K0 + w * 8192) + k / 4 * (BN * 8) + k % 4 * 2,
+                               by_dims(Q0 + stage * T::q_bytes + piece * 128) + k / 4 * (BM * 8) + k % 4 * 2, k > 0);
         wgmma_commit();
-        barrier_wait(dy_full + stage * 8, phase);
+      };
+      auto multiply_dy = [&](int piece) { /* g = v dy' */
         wgmma_fence();
 #pragma unroll
-        for (int k = 0; k < D / 16; k++)
-          wgmma<T::kind, 0, 0>(g, v_own + k / 4 * (BN * 8) + k % 4 * 2, dy_rows + stage * (TILE >> 4) + k / 4 * (BM * 8) + k % 4 * 2,
-                               k > 0);
+        for (int k = 0; k < D2 / 16; k++)
+          wgmma<T::kind, 0, 0>(g, by_dims(V0 + w * 8192) + k / 4 * (BN * 8) + k % 4 * 2,
+                               by_dims(DY0 + stage * T::dy_bytes + piece * 128) + k / 4 * (BM * 8) + k % 4 * 2, k > 0);
         wgmma_commit();
-        wgmma_wait<1>();
-        const int column0 = walk.m * BM;
-        if (column0 + BM - 1 > whole_high || column0 < whole_low) {
-          const int up[2] = { high[0] - column0, high[1] - column0 }, down[2] = { low[0] - column0, low[1] - column0 };
+      };
+      auto add_dv = [&](int piece) {      /* dv += P' dy */
+        wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < PIECE / 16; k++)
+          wgmma_registers<T::kind, 1>(dv, p + 4 * k, by_rows(DY0 + stage * T::dy_bytes, BM) + (piece / 16 + k) * 128, 1);
+        wgmma_commit();
+      };
+      auto add_dk = [&](int piece) {      /* dk += dS' q */
+        wgmma_fence();
+#pragma unroll
+        for (int k = 0; k < PIECE / 16; k++)
+          attention_add_rows<T::kind>(dk, ds + 4 * k, by_rows(Q0 + stage * T::q_bytes, BM) + (piece / 16 + k) * 128, BM * 8);
+        wgmma_commit();
+      };
+      auto statistics_of = [&](int half, int j) {            /* of this thread's two queries of eight */
+        const uint32_t from = at + STATISTICS + stage * T::statistics + first_column() * 4 + half * 256 + j / 8 * 512 + j % 8 * 32;
+        float2 x;
+        asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(from) : "memory");
+        return x;
+      };
+      auto weights = [&](int piece) {     /* of the scores in s */
+        const int column0 = walk.m * BM + piece;
+        if (column0 + PIECE - 1 > whole_high || column0 < whole_low) {
+          /* This thread's rows are keys: the columns, queries, that each sees, counted from its first. */
+          const int from = column0 + first_column(), key = t.row0 + own_row() + (int)(thread % 32 / 4),
+                    up[2] = { t.high(key) - from, t.high(key + 8) - from }, down[2] = { t.low(key) - from, t.low(key + 8) - from };
           attention_mask(s, down, up);
         }
-        const uint32_t of = statistics + stage * T::statistics + column * 4;
         int signs = 0;
 #pragma unroll
-        for (int j = 0; j < BM / 8; j++) {
-          float x, y;
-          asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x), "=f"(y) : "r"(of + j / 8 * 512 + j % 8 * 32) : "memory");
+        for (int j = 0; j < PIECE / 8; j++) {
+          const float2 lse = statistics_of(0, piece / 8 + j);
 #pragma unroll
           for (int i = 4 * j; i < 4 * j + 4; i++) {
-            s[i] = fn_exp2(fmaf(s[i], a.scale_log2, i % 2 ? -y : -x));
+            s[i] = fn_exp2(fmaf(s[i], a.scale_log2, i % 2 ? -lse.y : -lse.x));
             signs |= __float_as_int(s[i]);
           }
         }
-        asm volatile("{.reg .pred p; setp.lt.s32 p, %0, 0; @p st.shared.u32 [%1], %0;}" :: "r"(signs), "r"(base + 256) : "memory");
-        wgmma_wait<0>();
+        asm volatile("{.reg .pred p; setp.lt.s32 p, %0, 0; @p st.shared.u32 [%1], %0;}" :: "r"(signs), "r"(at + 256) : "memory");
+      };
+      auto gradients = [&](int piece) {   /* dS' of the weights in s and dP' in g; both as left operands */
 #pragma unroll
-        for (int j = 0; j < BM / 8; j++) {
-          float x, y;
-          asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x), "=f"(y) : "r"(of + 256 + j / 8 * 512 + j % 8 * 32) : "memory");
+        for (int j = 0; j < PIECE / 8; j++) {
+          const float2 d = statistics_of(1, piece / 8 + j);
 #pragma unroll
-          for (int i = 4 * j; i < 4 * j + 4; i++) g[i] = s[i] * (g[i] - (i % 2 ? y : x));
+          for (int i = 4 * j; i < 4 * j + 4; i++) g[i] = s[i] * (g[i] - (i % 2 ? d.y : d.x));
         }
         attention_pack<T::kind>(s, p), attention_pack<T::kind>(g, ds);
-        wgmma_fence();
+      };
+      auto store_ds = [&](int piece, int buffer) {           /* rows of 64 queries for each key */
+        const uint32_t row = own_row() + thread % 16, to = at + DS0 + buffer * DS + row * 128;
 #pragma unroll
-        for (int k = 0; k < BM / 16; k++) wgmma_registers<T::kind, 1>(dv, p + 4 * k, dy_columns + stage * (TILE >> 4) + k * 128, 1);
-        wgmma_commit();
-        /* dS', rows of 64 queries for each key */
-        const int buffer = left & 1;
-        const uint32_t row = w * 64 + warp * 16 + lane % 16, to = ds0 + buffer * DS + row * 128;
+        for (int k = 0; k < PIECE / 16; k++) {
+          const int j = piece / 16 + k;
+          store_matrix(to + j / 4 * 16384 + ((j % 4 * 2 + thread % 32 / 16 ^ row & 7) << 4), ds[4 * k], ds[4 * k + 1], ds[4 * k + 2],
+                       ds[4 * k + 3]);
+        }
+      };
+      auto store_dq = [&](const float *x, int first, int n, int buffer) {          /* 16 bytes of each thread side by side */
 #pragma unroll
-        for (int j = 0; j < BM / 16; j++)
-          store_matrix(to + j / 4 * 16384 + ((j % 4 * 2 + lane / 16 ^ row & 7) << 4), ds[4 * j], ds[4 * j + 1], ds[4 * j + 2],
-                       ds[4 * j + 3]);
-        proxy_fence();
-        group_sync(BOTH, 256);
+        for (int j = 0; j < n; j++)
+          asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
+                       :: "r"(at + SUM0 + (w * BUFFERS + buffer) * SUM + (first + j) * 2048 + thread * 16), "f"(x[4 * j]),
+                          "f"(x[4 * j + 1]), "f"(x[4 * j + 2]), "f"(x[4 * j + 3]) : "memory");
+      };
+      auto make_dq = [&](int buffer) {    /* dq = dS k: of 64 queries and 64 dims */
         wgmma_fence();
 #pragma unroll
         for (int k = 0; k < BN / 16; k++)
-          wgmma<T::kind, 1, 1>(dq, ds_columns + buffer * (DS >> 4) + k * 128, k_columns + k * 128, k > 0);
+          wgmma<T::kind, 1, 1>(dq, by_rows(DS0 + buffer * DS + (BM == 128 ? w * 16384 : 0), BN) + k * 128,
+                               by_rows(K0 + (BM == 128 ? 0 : w * 16384), BN) + k * 128, k > 0);
         wgmma_commit();
+      };
+      do {
+        anew();
+        const int buffer = left % BUFFERS;
+        barrier_wait(at + Q_FULL + stage * 8, phase);
+        multiply_q(0);
+        barrier_wait(at + DY_FULL + stage * 8, phase);
+        multiply_dy(0);
         wgmma_wait<1>();
-        if (lead) barrier_arrive(dy_empty + stage * 8);
-        wgmma_fence();
-#pragma unroll
-        for (int k = 0; k < BM / 16; k++) wgmma_registers<T::kind, 1>(dk, ds + 4 * k, q_columns + stage * (TILE >> 4) + k * 128, 1);
-        wgmma_commit();
-        wgmma_wait<1>();
-        group_sync(FREE + w, 160);
-#pragma unroll
-        for (int j = 0; j < 8; j++)
-          asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
-                       :: "r"(sum0 + (w * 2 + buffer) * SUM + j * 2048 + threadIdx.x % 128 * 16), "f"(dq[4 * j]), "f"(dq[4 * j + 1]),
-                          "f"(dq[4 * j + 2]), "f"(dq[4 * j + 3]) : "memory");
-        proxy_fence();
-        group_arrive(FULL + w, 160);
+        weights(0);
         wgmma_wait<0>();
-        if (lead) barrier_arrive(q_empty + stage * 8);
+        gradients(0);
+        add_dv(0);
+        if (BUFFERS == 1 && left < walk.total) group_sync(READ + w, 256);
+        store_ds(0, buffer);
+        if constexpr (PIECE == BM) {
+          proxy_fence();
+          group_sync(BOTH, 256);
+          make_dq(buffer);
+          wgmma_wait<1>();
+          if (lead()) barrier_arrive(at + DY_EMPTY + stage * 8);
+          add_dk(0);
+          wgmma_wait<1>();
+          group_sync(FREE + w, 160);
+          store_dq(dq, 0, 8, buffer);
+          proxy_fence();
+          group_arrive(FULL + w, 160);
+          wgmma_wait<0>();
+          if (lead()) barrier_arrive(at + Q_EMPTY + stage * 8);
+        } else {
+          add_dk(0);
+          multiply_q(PIECE);
+          wgmma_wait<1>();
+          multiply_dy(PIECE);
+          wgmma_wait<1>();
+          weights(PIECE);
+          wgmma_wait<0>();
+          gradients(PIECE);
+          add_dv(PIECE), add_dk(PIECE);
+          store_ds(PIECE, buffer);
+          proxy_fence();
+          wgmma_wait<0>();
+          if (lead()) barrier_arrive(at + DY_EMPTY + stage * 8), barrier_arrive(at + Q_EMPTY + stage * 8);
+          group_sync(BOTH, 256);
+          make_dq(buffer);
+          group_sync(FREE + w, 160);
+          wgmma_wait<0>();
+          store_dq(dq, 0, 8, buffer);
+          wgmma_fence();
+#pragma unroll
+          for (int k = 0; k < BN / 16; k++)
+            wgmma<T::kind, 1, 1>(g, by_rows(DS0, BN) + k * 128, by_rows(K0 + 2 * 16384 + w * 64, BN) + k * 128, k > 0);
+          wgmma_commit();
+          wgmma_wait<0>();
+          if (left > 1) group_arrive(READ + (w ^ 1), 256);
+          store_dq(g, 8, 4, buffer);
+          proxy_fence();
+          group_arrive(FULL + w, 160);
+        }
         stage ^= 1, phase ^= stage == 0;
         walk.next();
       } while (--left);
     }
     if (a.share == a.group) {
-      attention_gradient_end<T>(a, t, row0, dk, dv);
+      attention_gradient_end<T>(a, t, t.row0 + own_row(), dk, dv);
     } else {
-      float4 *to = (float4 *)a.parts + (attention_part_at<BN>(a, t) * 2 + w) * (D / 4 * 128) + threadIdx.x % 128;
+      float4 *to = (float4 *)a.parts + (attention_part_at<BN>(a, t) * 2 + w) * ((D1 + D2) * 16) + thread;
 #pragma unroll
-      for (int i = 0; i < D / 8; i++) {
-        to[i * 256] = make_float4(dk[4 * i], dk[4 * i + 1], dk[4 * i + 2], dk[4 * i + 3]);
-        to[i * 256 + 128] = make_float4(dv[4 * i], dv[4 * i + 1], dv[4 * i + 2], dv[4 * i + 3]);
-      }
+      for (int i = 0; i < D1 / 8; i++) to[i * 128] = make_float4(dk[4 * i], dk[4 * i + 1], dk[4 * i + 2], dk[4 * i + 3]);
+      to += D1 * 16;
+#pragma unroll
+      for (int i = 0; i < D2 / 8; i++) to[i * 128] = make_float4(dv[4 * i], dv[4 * i + 1], dv[4 * i + 2], dv[4 * i + 3]);
     }
   }
 }
@@ -239,18 +338,23 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
 /* The parts of 64 keys and values to dk and dv. */
 template <class T> __global__ void __launch_bounds__(128) attention_gradient_join(const __grid_constant__ cuda_attention_gradient a)
 {
-  constexpr int D = T::D;
+  constexpr int D1 = T::D1, D2 = T::D2;
   const int tiles = (a.keys + T::BN - 1) / T::BN, parts = a.group / a.share, w = blockIdx.x % 2, at = blockIdx.x / 2, head = at / tiles,
             heads = a.heads / a.group;
   attention_own t = attention_own_of<true>(a, head / heads, head % heads * parts, at % tiles * T::BN);
-  float dk[D / 2] = {}, dv[D / 2] = {};
+  float dk[D1 / 2] = {}, dv[D2 / 2] = {};
 #pragma unroll 1
   for (int n = 0; n < parts; n++, t.h++) {
-    const float4 *from = (const float4 *)a.parts + (attention_part_at<T::BN>(a, t) * 2 + w) * (D / 4 * 128) + threadIdx.x;
+    const float4 *from = (const float4 *)a.parts + (attention_part_at<T::BN>(a, t) * 2 + w) * ((D1 + D2) * 16) + threadIdx.x;
 #pragma unroll
-    for (int i = 0; i < D / 8; i++) {
-      const float4 x = from[i * 256], y = from[i * 256 + 128];
+    for (int i = 0; i < D1 / 8; i++) {
+      const float4 x = from[i * 128];
       dk[4 * i] += x.x, dk[4 * i + 1] += x.y, dk[4 * i + 2] += x.z, dk[4 * i + 3] += x.w;
+    }
+    from += D1 * 16;
+#pragma unroll
+    for (int i = 0; i < D2 / 8; i++) {
+      const float4 y = from[i * 128];
       dv[4 * i] += y.x, dv[4 * i + 1] += y.y, dv[4 * i + 2] += y.z, dv[4 * i + 3] += y.w;
     }
   }
@@ -261,30 +365,38 @@ template <class T> __global__ void __launch_bounds__(128) attention_gradient_joi
 /* A tile's sums to dq. */
 template <class T> __global__ void __launch_bounds__(256) attention_gradient_finish(const __grid_constant__ cuda_attention_gradient a)
 {
-  constexpr int BM = T::D > 64 ? 64 : 128;
+  constexpr int BM = T::BM, COLUMNS = T::COLUMNS;
   __shared__ uint32_t again[BM / 32];
   const int tiles = a.padded / BM, head = blockIdx.x / tiles, w = threadIdx.x / 128, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const attention_own t = attention_own_of<false>(a, head / a.heads, head % a.heads, (int)(blockIdx.x % tiles) * BM);
-  const float4 *from = (const float4 *)a.sums + ((int64_t)blockIdx.x * 2 + w) * 1024 + threadIdx.x % 128;
-  const int in = (BM == 128 ? w * 64 : 0) + warp % 4 * 16 + lane / 4, column = BM == 128 ? 0 : w * 64;
-  float sum[32];
+  const float4 *from = (const float4 *)a.sums + ((int64_t)blockIdx.x * 2 + w) * (COLUMNS * 16) + threadIdx.x % 128;
+  const int in = (BM == 128 ? w * 64 : 0) + warp % 4 * 16 + lane / 4;
   if (threadIdx.x < BM / 32) again[threadIdx.x] = 0;
-#pragma unroll
-  for (int j = 0; j < 8; j++) {
-    const float4 x = from[j * 128];
-    sum[4 * j] = x.x, sum[4 * j + 1] = x.y, sum[4 * j + 2] = x.z, sum[4 * j + 3] = x.w;
-  }
   __syncthreads();
-  const attention_result to = { a.dq.p, a.dq.f32, a.dq.size - column };
+  auto put = [&](auto &sum, int column) {
+    constexpr int N = sizeof sum / sizeof *sum;
 #pragma unroll
-  for (int h = 0; h < 2; h++) {
-    const int row = t.row0 + in + 8 * h;
-    float probe = 0;
+    for (int j = 0; j < N / 4; j++) {
+      const float4 x = from[j * 128];
+      sum[4 * j] = x.x, sum[4 * j + 1] = x.y, sum[4 * j + 2] = x.z, sum[4 * j + 3] = x.w;
+    }
+    const attention_result to = { a.dq.p, a.dq.f32, a.dq.size - column };
 #pragma unroll
-    for (int j = 0; j < 8; j++) probe = fmaf(sum[4 * j + 2 * h], 0.f, fmaf(sum[4 * j + 2 * h + 1], 0.f, probe));
-    const bool there = row < a.queries;
-    if (there && !(probe == 0)) atomicOr(&again[(row - t.row0) / 32], 1u << (row - t.row0) % 32);
-    attention_put<T::kind, 64>(to, attention_at(a.dq, t.b, t.h, row) + column, sum, h, a.scale, there);
+    for (int h = 0; h < 2; h++) {
+      const int row = t.row0 + in + 8 * h;
+      float probe = 0;
+#pragma unroll
+      for (int j = 0; j < N / 4; j++) probe = fmaf(sum[4 * j + 2 * h], 0.f, fmaf(sum[4 * j + 2 * h + 1], 0.f, probe));
+      const bool there = row < a.queries;
+      if (there && !(probe == 0)) atomicOr(&again[(row - t.row0) / 32], 1u << (row - t.row0) % 32);
+      attention_put<T::kind, N * 2>(to, attention_at(a.dq, t.b, t.h, row) + column, sum, h, a.scale, there);
+    }
+  };
+  float sum[32];
+  put(sum, BM == 128 ? 0 : w * 64);
+  if constexpr (COLUMNS > 64) {
+    float rest[(COLUMNS - 64) / 2];
+    from += 1024, put(rest, 128 + w * (COLUMNS - 64));
   }
   __syncthreads();
 #pragma unroll 1
@@ -292,10 +404,12 @@ template <class T> __global__ void __launch_bounds__(256) attention_gradient_fin
     if (again[i / 32] >> i % 32 & 1) attention_gradient_again<T>(a, t, t.row0 + i);
 }
 
-#define ATTENTION_WGMMA_BACKWARD(kind, d)                                                                            \
-  { d, attention_wgmma_backward_shape<kind, d>::BM, attention_wgmma_backward_shape<kind, d>::BN,                     \
-    attention_wgmma_backward_shape<kind, d>::threads, attention_wgmma_backward_shape<kind, d>::shared,               \
-    { (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d>, false>,                        \
-      (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d>, true> },                       \
-    (const void *)attention_gradient_finish<attention_finish_shape<kind, d>>,                                        \
-    (const void *)attention_gradient_join<attention_wgmma_backward_shape<kind, d>> },
+#define ATTENTION_WGMMA_BACKWARD(kind, d, dv)                                                                            \
+  { d, dv, attention_wgmma_backward_shape<kind, d, dv>::BM, attention_wgmma_backward_shape<kind, d, dv>::BN,             \
+    attention_wgmma_backward_shape<kind, d, dv>::threads, attention_wgmma_backward_shape<kind, d, dv>::shared,           \
+    { (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d, dv>, false>,                        \
+      (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d, dv>, true> },                       \
+    (const void *)attention_gradient_finish<attention_finish_shape<kind, d, dv>>,                                        \
+    (const void *)attention_gradient_join<attention_wgmma_backward_shape<kind, d, dv>> },
+#define ATTENTION_WGMMA_BACKWARD_SHAPES(kind)                                                                            \
+  ATTENTION_WGMMA_BACKWARD(kind, 64, 64) ATTENTION_WGMMA_BACKWARD(kind, 128, 128) ATTENTION_WGMMA_BACKWARD(kind, 192, 128)

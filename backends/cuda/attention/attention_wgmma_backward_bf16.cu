@@ -2,5 +2,5 @@
 #include "attention_wgmma_backward.cuh"
 
 const cuda_attention_wgmma_backward_kernels cuda_attention_wgmma_backward_bf16[] = {
-  ATTENTION_WGMMA_BACKWARD(MMA_BF16, 64) ATTENTION_WGMMA_BACKWARD(MMA_BF16, 128) {}
+  ATTENTION_WGMMA_BACKWARD_SHAPES(MMA_BF16) {}
 };

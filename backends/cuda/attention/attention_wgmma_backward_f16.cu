@@ -2,5 +2,5 @@
 #include "attention_wgmma_backward.cuh"
 
 const cuda_attention_wgmma_backward_kernels cuda_attention_wgmma_backward_f16[] = {
-  ATTENTION_WGMMA_BACKWARD(MMA_F16, 64) ATTENTION_WGMMA_BACKWARD(MMA_F16, 128) {}
+  ATTENTION_WGMMA_BACKWARD_SHAPES(MMA_F16) {}
 };

@@ -96,6 +96,7 @@ template <class T> __global__ void __launch_bounds__(ATTENTION_WIDE_THREADS, 1)
 #pragma unroll
   for (int i = 0; i < HALF / 2; i++) sum[i] = 0;
 
+  const bool scored = !T::PLAIN && attention_scored(a);
 #pragma unroll 1
   for (int n = first, stage = 0; n <= last; n++, stage ^= T::STAGES - 1) {
     if (T::STAGES == 1) load_keys(n, 0);
@@ -132,13 +133,13 @@ template <class T> __global__ void __launch_bounds__(ATTENTION_WIDE_THREADS, 1)
         }
     }
     /* Softmax */
-    if (!T::PLAIN || a.pages) {
+    if (scored || a.pages) {
 #pragma unroll
       for (int i = 0; i < N / 2; i++) {
         const int at = column + i / 4 * 8 + i % 2, j = n * BN + at, h = i / 2 % 2;
         bool hidden = a.pages && !there[stage][at];
         if (hidden) x[i] = -INFINITY;
-        else if (!T::PLAIN && j <= line[h].high && j >= line[h].low) x[i] = attention_score(a, s, line[h], j, x[i], hidden);
+        else if (scored && j <= line[h].high && j >= line[h].low) x[i] = attention_score(a, s, line[h], j, x[i], hidden);
       }
     }
     const int up[2] = { high[0] - n * BN, high[1] - n * BN }, down[2] = { low[0] - n * BN, low[1] - n * BN };
