@@ -187,8 +187,9 @@ static double lay(simt *p, const cuda_conv_problem *c, const qn_device *device, 
   const double at_once = ceil(blocks / (double)device->units), rounds = ceil(at_once / most), deep = at_once < most ? at_once : most;
   const double chunks = ceil(planes / p->chunk), alone = 3 * steps + 2500 + 2000 * chunks, busy = deep * work > alone ? deep * work : alone;
   const double left = at_once - (rounds - 1) * most, end = left * work > alone ? left * work : alone;
-  /* as measured: chunks wait for each other; windows of small images are mostly edges; a single tap leaves a copy unused */
-  const double slow = (1 + 0.14 * (chunks - 1)) * (p->together > 1 ? 1.6 : 1) * (taps == 1 ? 2 : 1);
+  /* as measured: chunks wait for each other; windows of small images are mostly edges; a single tap leaves a copy unused; lanes whose
+   * pixels lie apart meet bank conflicts */
+  const double slow = (1 + 0.14 * (chunks - 1)) * (p->together > 1 ? 1.6 : 1) * (taps == 1 ? 2 : 1) * (p->pace[1] > 1 ? 1.3 : 1);
   const double ns = slow * ((rounds - 1) * busy + end) / 1.7;
   const double memory = 4 * ((double)qn_elements(c->x) + (double)qn_elements(c->y)) / 3000;
   return 3000 + (ns > memory ? ns + 0.2 * memory : memory + 0.2 * ns);
