@@ -331,7 +331,7 @@ static qn_status run_layers(const state *st, const qn_launch *launch, int64_t fr
 {
   const cuda_rnn_problem *p = &st->p;
   char *base = launch->workspace;
-  cuda_rnn net[CUDA_RNN_FRONT_LAYERS];
+  cuda_rnn net[CUDA_RNN_FRONT_LAYERS] = { { 0 } };
   cuda_rnn_tensor to;
   const cuda_rnn_operand *dx = &p->one[RNN_DX];
   void *by = NULL;

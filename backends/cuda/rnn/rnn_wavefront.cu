@@ -101,6 +101,7 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_forward(c
   const cuda_rnn_front_layer &layer = k.layer;
   const int steps = (int)net.steps, H = (int)net.hidden;
   if (threadIdx.x >= 256) {
+    registers_lower<24>();
     if (threadIdx.x > 256) return;
     for (int s = 0; s < steps; s++) {
       if (layer.follows) front_wait(k.below, (uint32_t)(p.unit_blocks * (s + 2)));
@@ -110,6 +111,7 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_forward(c
     }
     return;
   }
+  registers_raise<240>();
   float h[4], c[4], bias[4] = {};
   int length[4];
 #pragma unroll

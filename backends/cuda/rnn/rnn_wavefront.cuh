@@ -3,7 +3,7 @@
  *   sums [64 lines][64 sequences] = weights of what the layer takes [lines][depth] inputs + recurrent weights [lines][depth] states
  *
  * A block keeps both kinds of weights of its lines from the first step to the last: the first in registers, as wgmma's a, the others in
- * shared memory. Two warpgroups share out the depth, chunk by chunk of 64 numbers. A warp more copies what is multiplied, tiles that lie
+ * shared memory. Two warpgroups share out the depth, chunk by chunk of 64 numbers. A thread of a third one copies what is multiplied, tiles that lie
  * in global memory as wgmma reads them, to a ring of stages: those of the inputs as soon as the layer below has left them, which is long
  * before the states of the step before; so a block multiplies by inputs while it would wait for states.
  *

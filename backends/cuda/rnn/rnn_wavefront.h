@@ -7,7 +7,7 @@ extern "C" {
 #endif
 
 /* Tiles: of a share of the batch, of a step, [chunk][sequence][64 numbers], the 8 pieces of 16 bytes of a row moved as wgmma reads them. */
-enum { CUDA_RNN_FRONT_LAYERS = 4, CUDA_RNN_FRONT_SHARE = 64, CUDA_RNN_FRONT_TILE = 64 * 128, CUDA_RNN_FRONT_THREADS = 288 };
+enum { CUDA_RNN_FRONT_LAYERS = 4, CUDA_RNN_FRONT_SHARE = 64, CUDA_RNN_FRONT_TILE = 64 * 128, CUDA_RNN_FRONT_THREADS = 384 };
 
 typedef struct cuda_rnn_front_layer {
   cuda_rnn net;

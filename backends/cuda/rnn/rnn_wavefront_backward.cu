@@ -151,6 +151,7 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_backward(
   const int64_t part = (int64_t)k.rank * p.chunks * CUDA_RNN_FRONT_TILE;
   const char *states = (const char *)layer.states + part;
   if (threadIdx.x >= 256) {
+    registers_lower<24>();
     if (threadIdx.x > 256) return;
     for (int s = steps - 1; s >= 0; s--) {
       if (layer.inputs) {
@@ -167,6 +168,7 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_backward(
     }
     return;
   }
+  registers_raise<240>();
   const bool lstm = net.cell == QN_RNN_LSTM, gru = net.cell == QN_RNN_GRU;
   const int unit0 = (k.block - k.rank) * 16, first = k.rank * p.chunks * 16;
   k.load(unit_lines(layer, false, unit0, first, depth), unit_lines(layer, true, unit0, first, depth), room);
