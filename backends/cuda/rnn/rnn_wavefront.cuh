@@ -3,9 +3,9 @@
  *   sums [64 lines][64 sequences] = weights of what the layer takes [lines][depth] inputs + recurrent weights [lines][depth] states
  *
  * A block keeps both kinds of weights of its lines from the first step to the last: the first in registers, as wgmma's a, the others in
- * shared memory. Two warpgroups share out the depth, chunk by chunk of 64 numbers. A thread of a third one copies what is multiplied, tiles that lie
- * in global memory as wgmma reads them, to a ring of stages: those of the inputs as soon as the layer below has left them, which is long
- * before the states of the step before; so a block multiplies by inputs while it would wait for states.
+ * shared memory. Two warpgroups share out the depth, chunk by chunk of 64 numbers. A thread of a third one copies what is multiplied,
+ * tiles that lie in global memory as wgmma reads them, to a ring of stages: those of the inputs as soon as the layer below has left them,
+ * which is long before the states of the step before; so a block multiplies by inputs while it would wait for states.
  *
  * Each layer and share of the batch has a count of the blocks that have written their part of a step. Tiles of all steps are kept, so
  * nobody waits until they are read. All blocks are resident (a cooperative launch). */
@@ -36,17 +36,20 @@ __device__ __forceinline__ int front_gate(const cuda_rnn &net, bool recurrent, i
   return slot < 2 ? slot : slot == 2 ? (recurrent ? -1 : 2) : recurrent ? 2 : -1;
 }
 
-template <bool bf16, int BLOCKS> struct front_block {        /* 128 BLOCKS numbers along the depth */
-  static constexpr int kind = bf16 ? MMA_BF16 : MMA_F16, RING = BLOCKS == 8 ? 5 : 8, STAGE = 2 * CUDA_RNN_FRONT_TILE;
+/* 128 BLOCKS numbers along the depth of each kind of weights. HALVES: both kinds are recurrent, of the first half of the depth and of the
+ * other, and a block takes two shares of the batch in turn, one while the other's states are on their way. */
+template <bool bf16, int BLOCKS, bool HALVES> struct front_block {
+  static constexpr int kind = bf16 ? MMA_BF16 : MMA_F16, RING = BLOCKS == 8 ? 5 : 8, TURNS = HALVES ? 2 : 1;
+  static constexpr int STAGE = 2 * CUDA_RNN_FRONT_TILE;
   static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
   static constexpr int ring_at = BLOCKS * STAGE, room_at = ring_at + RING * STAGE;      /* shared memory: weights, ring, `room`, barriers */
   static constexpr int shared_with(int room) { return room_at + room + 16 * RING + 16; }
   const cuda_rnn_front &p;
   const cuda_rnn_front_layer &layer;
   const cuda_rnn &net;
-  int index, share, block, b0, half, warp, lane;          /* half: the warpgroup; warp: within it */
+  int index, share, turns, block, half, warp, lane;       /* share: the first of `turns`; half: the warpgroup; warp: within it */
   uint32_t shared, full, empty, at, phase;
-  uint32_t *own, *below;                  /* counts of this layer, of the one its inputs come from */
+  uint32_t *own, *below;                  /* counts of this layer, of the one its inputs come from; of the first share */
   uint32_t a[4 * BLOCKS][4];
 
   static __device__ __forceinline__ uint16_t pack(float x) { return bf16 ? float_to_bf16(x) : float_to_f16(x); }
@@ -54,9 +57,10 @@ template <bool bf16, int BLOCKS> struct front_block {        /* 128 BLOCKS numbe
   __device__ __forceinline__ front_block(const cuda_rnn_front &given, char *room, int room_bytes)
     : p(given), layer(given.layer[blockIdx.x / (given.unit_blocks * given.shares)]), net(layer.net)
   {
-    block = blockIdx.x % p.unit_blocks, share = blockIdx.x / p.unit_blocks % p.shares, index = blockIdx.x / (p.unit_blocks * p.shares);
-    b0 = share * CUDA_RNN_FRONT_SHARE, half = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
-    own = p.met + (index * p.shares + share) * 32, below = own - p.shares * 32;
+    turns = HALVES ? p.turns : 1;
+    block = blockIdx.x % p.unit_blocks, share = blockIdx.x / p.unit_blocks % p.shares * turns;
+    index = blockIdx.x / (p.unit_blocks * p.shares), half = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+    own = p.met + (index * p.shares * turns + share) * 32, below = own - p.shares * turns * 32;
     shared = shared_address(room), full = shared + room_at + room_bytes, empty = full + 8 * RING, at = 0, phase = 0;
     if (threadIdx.x == 0)
       for (int i = 0; i < RING; i++) barrier_init(full + 8 * i, 1), barrier_init(empty + 8 * i, 8);
@@ -85,9 +89,9 @@ template <bool bf16, int BLOCKS> struct front_block {        /* 128 BLOCKS numbe
       next();
     }
   }
-  __device__ __forceinline__ int64_t tiles_at(int slot, int chunks) const
+  __device__ __forceinline__ int64_t tiles_at(int slot, int chunks, int turn = 0) const
   {
-    return ((int64_t)share * p.slots + slot) * chunks * CUDA_RNN_FRONT_TILE;
+    return ((int64_t)(share + turn) * p.slots + slot) * chunks * CUDA_RNN_FRONT_TILE;
   }
 
   /* ---- the other warps ---- */
@@ -128,7 +132,8 @@ template <bool bf16, int BLOCKS> struct front_block {        /* 128 BLOCKS numbe
     for (int i = 0; i < 4 * BLOCKS; i++)
 #pragma unroll
       for (int e = 0; e < 4; e++)
-        a[i][e] = *(const uint32_t *)(room + front_place(warp * 16 + lane / 4 + e % 2 * 8, (half * BLOCKS * 4 + i) * 16 + e / 2 * 8 + lane % 4 * 2));
+        a[i][e] = *(const uint32_t *)(room + front_place(warp * 16 + lane / 4 + e % 2 * 8,
+                                                         (half * BLOCKS * 4 + i) * 16 + e / 2 * 8 + lane % 4 * 2));
     sync();
     fill(recurrent, room);
     proxy_fence();
@@ -166,15 +171,15 @@ template <bool bf16, int BLOCKS> struct front_block {        /* 128 BLOCKS numbe
     release(before);
   }
   /* This block's part of a step is written: all of its threads come here. */
-  __device__ __forceinline__ void arrive() const
+  __device__ __forceinline__ void arrive(int turn = 0) const
   {
     sync();
-    if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.u32 [%0], %1;" :: "l"(own), "r"(1u) : "memory");
+    if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.u32 [%0], %1;" :: "l"(own + turn * 32), "r"(1u) : "memory");
   }
   /* The last block to come here leaves all counts 0. */
   __device__ __forceinline__ void leave() const
   {
-    const int counts = p.layers * p.shares;
+    const int counts = p.layers * p.shares * turns;
     uint32_t *left = p.met + counts * 32;
     if (threadIdx.x || atomicAdd(left, 1) != gridDim.x - 1) return;
     for (int i = 0; i <= counts; i++) p.met[i * 32] = 0;

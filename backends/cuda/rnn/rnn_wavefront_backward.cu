@@ -1,4 +1,4 @@
-/* rnn_wavefront_backward.cu -- the gradient's kernel of rnn_wavefront.cuh, from the last step to the first and from the last layer to the
+/* rnn_wavefront_backward.cu -- the gradient's kernels of rnn_wavefront.cuh, from the last step to the first and from the last layer to the
  * first: what reaches h of a step is w' slopes of the layer above at that step and r' slopes of the step after.
  *
  * The depth, all gates of all units, is four times that of forward. So four blocks have the same 64 lines, units, and share out the depth;
@@ -34,25 +34,27 @@ struct unit_lines {
 /* What forward left of a step, as it lies in memory: gates, the state before (of lstm c, of gru h; without either: h of the step), dy. */
 struct left_of_step { uint32_t gate[4], old, dy; };
 
-template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCKS> {
-  typedef front_block<bf16, BLOCKS> base;
+/* Of a share of the batch: what a thread keeps from step to step. carry: of lstm the slope of c, of gru what reaches h beside r; cell: of
+ * lstm c of the step. */
+struct kept_slopes { float carry[4]; uint32_t cell[4]; int first, length[2]; };
+
+template <bool bf16, int BLOCKS, bool HALVES> struct backward_block : front_block<bf16, BLOCKS, HALVES> {
+  typedef front_block<bf16, BLOCKS, HALVES> base;
   static constexpr int SWAP = 2 * 4 * 128 * 16;
-  using base::p; using base::layer; using base::net; using base::lane; using base::warp; using base::half; using base::share; using base::b0;
-  int rank, length[2];
+  using base::p; using base::layer; using base::net; using base::lane; using base::warp; using base::half; using base::share;
+  int rank;
   bool uniform;                           /* all tensors have x's dtype */
   ulonglong2 *partial;                    /* of this layer and share: [to][from][WORDS] */
 
   /* Item i of a thread: unit i / 2, sequence i % 2 of two each. */
   __device__ __forceinline__ int unit(int i) const { return this->block * 16 + lane / 4 + i / 2 * 8; }
   __device__ __forceinline__ int local(int i) const { return 32 * half + 8 * warp + lane % 4 * 2 + i % 2; }
-  __device__ __forceinline__ bool there(int i) const { return length[i % 2] >= 0 && unit(i) < net.hidden; }
+  __device__ __forceinline__ bool there(const kept_slopes &of, int i) const { return of.length[i % 2] >= 0 && unit(i) < net.hidden; }
 
   __device__ __forceinline__ backward_block(const cuda_rnn_front &given, char *room) : base(given, room, SWAP)
   {
     rank = this->block % PARTS;
-    partial = (ulonglong2 *)p.partial + (int64_t)(this->index * p.shares + share) * p.unit_blocks * PARTS * WORDS;
-#pragma unroll
-    for (int i = 0; i < 2; i++) length[i] = b0 + local(i) < net.batch ? (int)rnn_length(net, b0 + local(i)) : -1;
+    partial = (ulonglong2 *)p.partial + (int64_t)(this->index * p.shares * this->turns + share) * p.unit_blocks * PARTS * WORDS;
     const uint32_t d = base::dtype;
     uniform = (!net.gates_at.p || net.gates_at.dtype == d) && (!net.cells_at.p || net.cells_at.dtype == d) &&
               (!net.c0.p || net.c0.dtype == d) && (!net.h0.p || net.h0.dtype == d) && net.out.dtype == d &&
@@ -68,32 +70,45 @@ template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCK
     if (!uniform) return __uint_as_float(x);
     return bf16 ? bf16_to_float((uint16_t)x) : f16_to_float((uint16_t)x);
   }
-  __device__ __forceinline__ uint32_t state_at(int i, int s) const         /* c after step s, -1: the initial one */
+  __device__ __forceinline__ uint32_t state_at(const kept_slopes &of, int i, int s) const      /* c after step s, -1: the initial one */
   {
-    const int64_t b = b0 + local(i);
-    return s < 0 ? get(net.c0, b, unit(i)) : get(net.cells_at, rnn_time(net, length[i % 2], s), b, unit(i));
+    const int64_t b = of.first + i % 2;
+    return s < 0 ? get(net.c0, b, unit(i)) : get(net.cells_at, rnn_time(net, of.length[i % 2], s), b, unit(i));
   }
-  __device__ __forceinline__ void fetch(int s, left_of_step (&of)[4]) const
+  __device__ __forceinline__ void begin(kept_slopes &of, int turn) const
+  {
+    of.first = (share + turn) * CUDA_RNN_FRONT_SHARE + local(0);
+#pragma unroll
+    for (int i = 0; i < 2; i++) of.length[i] = of.first + i < net.batch ? (int)rnn_length(net, of.first + i) : -1;
+    const bool lstm = net.cell == QN_RNN_LSTM;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      of.carry[i] = lstm && there(of, i) ? rnn_get<float>(net.ct, of.first + i % 2, unit(i)) : 0;
+      of.cell[i] = lstm && there(of, i) && of.length[i % 2] == net.steps ? state_at(of, i, (int)net.steps - 1) : 0;
+    }
+  }
+  __device__ __forceinline__ void fetch(const kept_slopes &of, int s, left_of_step (&left)[4]) const
   {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      of[i] = {};
-      const int64_t b = b0 + local(i), u = unit(i), t = rnn_time(net, length[i % 2], s);
-      if (!there(i) || s > length[i % 2]) continue;
-      if (net.cell == QN_RNN_LSTM) of[i].old = state_at(i, s - 1);       /* of the step after the last one, too: that is its own state */
-      if (s == length[i % 2]) continue;
+      left[i] = {};
+      const int length = of.length[i % 2];
+      const int64_t b = of.first + i % 2, u = unit(i), t = rnn_time(net, length, s);
+      if (!there(of, i) || s > length) continue;
+      if (net.cell == QN_RNN_LSTM) left[i].old = state_at(of, i, s - 1);  /* of the step after the last one, too: that is its own state */
+      if (s == length) continue;
 #pragma unroll
       for (int g = 0; g < 4; g++)
-        if (g < net.kept) of[i].gate[g] = get(net.gates_at, t, b, g * net.hidden + u);
-      if (net.cell == QN_RNN_GRU)
-        of[i].old = s ? get(net.out, rnn_time(net, length[i % 2], s - 1), b, net.first + u) : get(net.h0, b, u);
-      else if (net.cell != QN_RNN_LSTM) of[i].old = get(net.out, t, b, net.first + u);
-      of[i].dy = get(net.dout, t, b, net.first + u);
+        if (g < net.kept) left[i].gate[g] = get(net.gates_at, t, b, g * net.hidden + u);
+      if (net.cell == QN_RNN_GRU) left[i].old = s ? get(net.out, rnn_time(net, length, s - 1), b, net.first + u) : get(net.h0, b, u);
+      else if (net.cell != QN_RNN_LSTM) left[i].old = get(net.out, t, b, net.first + u);
+      left[i].dy = get(net.dout, t, b, net.first + u);
     }
   }
   /* sum[i]: of this thread's items, of all four blocks' depth. */
-  __device__ __forceinline__ void gather(const float (&d)[32], float4 *swap, uint32_t tag, float (&sum)[4]) const
+  __device__ __forceinline__ void gather(const float (&d)[32], float4 *swap, uint32_t tag, int turn, float (&sum)[4]) const
   {
+    ulonglong2 *const of_share = partial + (int64_t)turn * p.unit_blocks * PARTS * WORDS;
     float4 *to = swap + half * 512 + threadIdx.x % 128;
 #pragma unroll
     for (int n = 0; n < 4; n++) {
@@ -103,7 +118,7 @@ template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCK
     }
     base::sync();
     const float4 *from = swap + (1 - half) * 512 + threadIdx.x % 128;
-    ulonglong2 *out = partial + ((int64_t)(this->block - rank + warp) * PARTS + rank) * WORDS + half * (WORDS / 2) + lane * 2;
+    ulonglong2 *out = of_share + ((int64_t)(this->block - rank + warp) * PARTS + rank) * WORDS + half * (WORDS / 2) + lane * 2;
     const uint64_t mark = (uint64_t)tag << 32;
 #pragma unroll
     for (int n = 0; n < 4; n++) {
@@ -116,7 +131,7 @@ template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCK
       asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
                    :: "l"(out + n * 64 + 1), "l"(mark | __float_as_uint(z)), "l"(mark | __float_as_uint(w)) : "memory");
     }
-    const ulonglong2 *in = partial + (int64_t)this->block * PARTS * WORDS + half * (WORDS / 2) + warp * 64 + lane * 2;
+    const ulonglong2 *in = of_share + (int64_t)this->block * PARTS * WORDS + half * (WORDS / 2) + warp * 64 + lane * 2;
     bool all;
     do {                                  /* all loads are under way before a tag is looked at */
       uint64_t v[PARTS][4];
@@ -140,117 +155,124 @@ template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCK
   }
 };
 
-template <bool bf16, int BLOCKS>
+template <bool bf16, int BLOCKS, bool HALVES>
 __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_backward(const __grid_constant__ cuda_rnn_front p)
 {
   extern __shared__ __align__(1024) char room[];
-  backward_block<bf16, BLOCKS> k(p, room);
+  backward_block<bf16, BLOCKS, HALVES> k(p, room);
+  constexpr int TURNS = k.TURNS;
   const cuda_rnn &net = k.net;
   const cuda_rnn_front_layer &layer = k.layer;
-  const int steps = (int)net.steps, depth = p.chunks * 64;
-  const int64_t part = (int64_t)k.rank * p.chunks * CUDA_RNN_FRONT_TILE;
-  const char *states = (const char *)layer.states + part;
+  const int steps = (int)net.steps, turns = k.turns;
   if (threadIdx.x >= 256) {
     registers_lower<24>();
     if (threadIdx.x > 256) return;
-    for (int s = steps - 1; s >= 0; s--) {
-      if (layer.inputs) {
+    const int64_t part = (int64_t)k.rank * p.chunks * CUDA_RNN_FRONT_TILE;
+    for (int i = steps * turns - 1; i >= (net.dh0.p ? -turns : 0); i--) {
+      const int s = (i + turns) / turns - 1, turn = (i + turns) % turns;
+      if (!HALVES && layer.inputs && s >= 0) {
         if (layer.follows) front_wait(k.below, (uint32_t)(p.unit_blocks * (steps - s)));
         k.copy((const char *)layer.inputs + part + k.tiles_at(s, p.unit_blocks), p.chunks);
       }
       if (s == steps - 1) continue;
-      front_wait(k.own, (uint32_t)(p.unit_blocks * (steps - 1 - s)));
-      k.copy(states + k.tiles_at(s + 1, p.unit_blocks), p.chunks);
-    }
-    if (net.dh0.p) {
-      front_wait(k.own, (uint32_t)(p.unit_blocks * steps));
-      k.copy(states + k.tiles_at(0, p.unit_blocks), p.chunks);
+      const char *states = (const char *)layer.states + part + k.tiles_at(s + 1, p.unit_blocks, turn);
+      front_wait(k.own + turn * 32, (uint32_t)(p.unit_blocks * (steps - 1 - s)));
+      k.copy(states, p.chunks);
+      if (HALVES) k.copy(states + 2 * BLOCKS * CUDA_RNN_FRONT_TILE, p.chunks - 2 * BLOCKS);
     }
     return;
   }
   registers_raise<240>();
-  const bool lstm = net.cell == QN_RNN_LSTM, gru = net.cell == QN_RNN_GRU;
-  const int unit0 = (k.block - k.rank) * 16, first = k.rank * p.chunks * 16;
-  k.load(unit_lines(layer, false, unit0, first, depth), unit_lines(layer, true, unit0, first, depth), room);
+  const bool lstm = net.cell == QN_RNN_LSTM, gru = net.cell == QN_RNN_GRU, inputs = !HALVES && layer.inputs;
+  const int unit0 = (k.block - k.rank) * 16, first = k.rank * p.chunks * 16, depth = p.chunks * 64, most = 128 * BLOCKS;
+  k.load(unit_lines(layer, HALVES, unit0, first, min(depth, most)),
+         unit_lines(layer, true, unit0, first + (HALVES ? most / 4 : 0), HALVES ? depth - most : depth), room);
   float4 *swap = (float4 *)(room + k.room_at);
-  float carry[4];                         /* lstm: the slope of c; gru: what reaches h beside r */
-  uint32_t cell[4];                       /* lstm: c of the step */
+  kept_slopes kept[TURNS];
   left_of_step left[4];
 #pragma unroll
-  for (int i = 0; i < 4; i++) {
-    carry[i] = lstm && k.there(i) ? rnn_get<float>(net.ct, k.b0 + k.local(i), k.unit(i)) : 0;
-    cell[i] = lstm && k.there(i) && k.length[i % 2] == steps ? k.state_at(i, steps - 1) : 0;
-  }
-  k.fetch(steps - 1, left);
+  for (int v = 0; v < TURNS; v++)         /* the last share comes first */
+    if (v < turns) k.begin(kept[v], turns - 1 - v);
+  k.fetch(kept[0], steps - 1, left);
 #pragma unroll 1
-  for (int s = steps - 1; s >= 0; s--) {
-    float d[32], sum[4] = {};
-    if (layer.inputs) k.template multiply<true>(d, true);
-    if (s < steps - 1) k.template multiply<false>(d, !layer.inputs);
-    if (layer.inputs || s < steps - 1) k.gather(d, swap, (uint32_t)(steps - s), sum);
-    float gate[4][4], of_h[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const bool inside = k.there(i) && s < k.length[i % 2];
-      float dh = sum[i] + k.open(left[i].dy) + (gru ? carry[i] : 0.f), at = carry[i];
-      const float old = k.open(left[i].old);
-      if (s == k.length[i % 2] - 1) dh += k.there(i) ? rnn_get<float>(net.ht, k.b0 + k.local(i), k.unit(i)) : 0;
-#pragma unroll
-      for (int g = 0; g < 4; g++) gate[i][g] = k.open(left[i].gate[g]);
-      of_h[i] = 0;
-      if (lstm) rnn_lstm_slopes(net, gate[i], k.open(cell[i]), s ? rnn_bounded(net, old) : old, dh, at);
-      else if (gru) {
-        rnn_gru_slopes(gate[i], old, dh, of_h[i]);
-        at = dh;
-      } else gate[i][0] = rnn_plain_slope(net, old, dh);
-      if (inside) carry[i] = at;
-      cell[i] = left[i].old;
-#pragma unroll
-      for (int g = 0; g < 4; g++) gate[i][g] = inside && g < net.gates ? gate[i][g] : 0;
-      of_h[i] = inside ? of_h[i] : 0;
-      const uint32_t low = k.pack(gate[i][0]) | (uint32_t)k.pack(gate[i][1]) << 16;
-      const uint32_t high = k.pack(gate[i][2]) | (uint32_t)k.pack(gru ? of_h[i] : gate[i][3]) << 16;
-      char *to = (char *)layer.states + k.tiles_at(s, p.unit_blocks) + (int64_t)k.block * CUDA_RNN_FRONT_TILE;
-      *(uint2 *)(to + front_place(k.local(i), (k.unit(i) % 16) * 4)) = make_uint2(low, high);
+  for (int i = steps * turns - 1; i >= (net.dh0.p ? -turns : 0); i--) {
+    const int s = (i + turns) / turns - 1, turn = (i + turns) % turns;
+    const kept_slopes &of = kept[0];
+    float d[32], sum[4] = {}, gate[4][4], of_h[4];
+    if (inputs && s >= 0) k.template multiply<true>(d, true);
+    if (s < steps - 1) {
+      if (HALVES) k.template multiply<true>(d, true);
+      k.template multiply<false>(d, !HALVES && !(inputs && s >= 0));
     }
-    k.arrive();
+    if ((inputs && s >= 0) || s < steps - 1) k.gather(d, swap, (uint32_t)(steps - s), turn, sum);
+    if (s < 0) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      if (!k.there(i)) continue;
-      const int64_t b = k.b0 + k.local(i), row = (rnn_time(net, k.length[i % 2], s) * net.batch + b) * net.rows + k.unit(i);
+      for (int j = 0; j < 4; j++)
+        if (k.there(of, j))
+          rnn_put(net.dh0, of.first + j % 2, k.unit(j), 0,
+                  of.length[j % 2] ? sum[j] + (gru ? of.carry[j] : 0.f) : rnn_get<float>(net.ht, of.first + j % 2, k.unit(j)));
+    } else {
 #pragma unroll
-      for (int g = 0; g < 4; g++) {
-        if (g >= net.gates) break;
-        ((uint16_t *)net.slope_x)[row + g * net.hidden] = k.pack(gate[i][g]);
-        if (net.slope_h) ((uint16_t *)net.slope_h)[row + g * net.hidden] = k.pack(gru && g == 2 ? of_h[i] : gate[i][g]);
+      for (int j = 0; j < 4; j++) {
+        const bool inside = k.there(of, j) && s < of.length[j % 2];
+        const float old = k.open(left[j].old);
+        float dh = sum[j] + k.open(left[j].dy) + (gru ? of.carry[j] : 0.f), at = of.carry[j];
+        if (s == of.length[j % 2] - 1) dh += k.there(of, j) ? rnn_get<float>(net.ht, of.first + j % 2, k.unit(j)) : 0;
+#pragma unroll
+        for (int g = 0; g < 4; g++) gate[j][g] = k.open(left[j].gate[g]);
+        of_h[j] = 0;
+        if (lstm) rnn_lstm_slopes(net, gate[j], k.open(of.cell[j]), s ? rnn_bounded(net, old) : old, dh, at);
+        else if (gru) {
+          rnn_gru_slopes(gate[j], old, dh, of_h[j]);
+          at = dh;
+        } else gate[j][0] = rnn_plain_slope(net, old, dh);
+        if (inside) kept[0].carry[j] = at;
+        kept[0].cell[j] = left[j].old;
+#pragma unroll
+        for (int g = 0; g < 4; g++) gate[j][g] = inside && g < net.gates ? gate[j][g] : 0;
+        of_h[j] = inside ? of_h[j] : 0;
+        const uint32_t low = k.pack(gate[j][0]) | (uint32_t)k.pack(gate[j][1]) << 16;
+        const uint32_t high = k.pack(gate[j][2]) | (uint32_t)k.pack(gru ? of_h[j] : gate[j][3]) << 16;
+        char *to = (char *)layer.states + k.tiles_at(s, p.unit_blocks, turn) + (int64_t)k.block * CUDA_RNN_FRONT_TILE;
+        *(uint2 *)(to + front_place(k.local(j), k.unit(j) % 16 * 4)) = make_uint2(low, high);
+      }
+      k.arrive(turn);
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        if (!k.there(of, j)) continue;
+        const int64_t row = (rnn_time(net, of.length[j % 2], s) * net.batch + of.first + j % 2) * net.rows + k.unit(j);
+#pragma unroll
+        for (int g = 0; g < 4; g++) {
+          if (g >= net.gates) break;
+          ((uint16_t *)net.slope_x)[row + g * net.hidden] = k.pack(gate[j][g]);
+          if (net.slope_h) ((uint16_t *)net.slope_h)[row + g * net.hidden] = k.pack(gru && g == 2 ? of_h[j] : gate[j][g]);
+        }
       }
     }
-    if (s) k.fetch(s - 1, left);
-  }
-  float sum[4] = {};
-  if (net.dh0.p) {
-    float d[32];
-    k.template multiply<false>(d, true);
-    k.gather(d, swap, (uint32_t)(steps + 1), sum);
+    if (turns > 1) {                      /* the other share's come first */
+      const kept_slopes other = kept[TURNS - 1];
+      kept[TURNS - 1] = kept[0], kept[0] = other;
+    }
+    if (i > 0) k.fetch(kept[0], (i - 1) / turns, left);
   }
 #pragma unroll
-  for (int i = 0; i < 4; i++) {
-    if (!k.there(i)) continue;
-    const int64_t b = k.b0 + k.local(i), u = k.unit(i);
-    rnn_put(net.dh0, b, u, 0, k.length[i % 2] ? sum[i] + (gru ? carry[i] : 0.f) : rnn_get<float>(net.ht, b, u));
-    rnn_put(net.dc0, b, u, 0, carry[i]);
-  }
+  for (int v = 0; v < TURNS; v++)
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+      if (v < turns && k.there(kept[v], j)) rnn_put(net.dc0, kept[v].first + j % 2, k.unit(j), 0, kept[v].carry[j]);
   k.leave();
 }
 
-template <bool bf16, int BLOCKS> cuda_rnn_front_kernel backward_of()
+template <bool bf16, int BLOCKS, bool HALVES = false> cuda_rnn_front_kernel backward_of()
 {
-  typedef backward_block<bf16, BLOCKS> B;
-  return { 128 * BLOCKS, B::shared_with(B::SWAP), (const void *)rnn_front_backward<bf16, BLOCKS> };
+  typedef backward_block<bf16, BLOCKS, HALVES> B;
+  return { (HALVES ? 256 : 128) * BLOCKS, B::shared_with(B::SWAP), (const void *)rnn_front_backward<bf16, BLOCKS, HALVES> };
 }
 
 }
 
-const cuda_rnn_front_kernel cuda_rnn_front_backward_f16[] = { backward_of<false, 8>(), {} };
-const cuda_rnn_front_kernel cuda_rnn_front_backward_bf16[] = { {} };
+const cuda_rnn_front_kernel cuda_rnn_front_backward_f16[] = { backward_of<false, 4>(), backward_of<false, 8>(), {} };
+const cuda_rnn_front_kernel cuda_rnn_front_backward_bf16[] = { backward_of<true, 4>(), backward_of<true, 8>(), {} };
+const cuda_rnn_front_kernel cuda_rnn_halves_backward_f16[] = { backward_of<false, 8, true>(), {} };
+const cuda_rnn_front_kernel cuda_rnn_halves_backward_bf16[] = { backward_of<true, 8, true>(), {} };
 const int64_t cuda_rnn_front_partial = (int64_t)PARTS * WORDS * 16;
