@@ -61,7 +61,7 @@ template <bool bf16, int BLOCKS, bool HALVES> struct forward_block : front_block
     }
   }
   /* The tiles' numbers of four units side by side, in four lanes: each lane stores those of one of its sequences. */
-  __device__ __forceinline__ void store(void *tiles, int slot, int turn, const float (&v)[4]) const
+  __device__ __forceinline__ uint2 store(void *tiles, int slot, int turn, const float (&v)[4]) const
   {
     uint2 mine = make_uint2(0, 0);
     const int place = lane / 4 % 4;
@@ -74,6 +74,7 @@ template <bool bf16, int BLOCKS, bool HALVES> struct forward_block : front_block
     const int first = this->block * 16 + warp * 4, b = local + 8 * place;
     char *to = (char *)tiles + this->tiles_at(slot, p.chunks, turn) + front_place(b, first);
     *(uint2 *)to = mine;
+    return mine;
   }
 };
 
@@ -114,11 +115,11 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_forward(c
       const char *states = (const char *)layer.states + k.tiles_at(s, p.chunks, turn);
       if (!HALVES) {
         if (layer.follows) front_wait(k.below, (uint32_t)(p.unit_blocks * (s + 2)));
-        k.copy((const char *)layer.inputs + k.tiles_at(s + 1, layer.input_chunks), layer.input_chunks);
+        k.copy((const char *)layer.inputs + k.tiles_at(s + 1, layer.input_chunks), layer.input_chunks, 0);
       }
       front_wait(k.own + turn * 32, (uint32_t)(p.unit_blocks * (s + 1)));
-      k.copy(states, p.chunks);
-      if (HALVES) k.copy(states + 2 * BLOCKS * CUDA_RNN_FRONT_TILE, p.chunks - 2 * BLOCKS);
+      if (HALVES) k.copy(states, p.chunks, 0);
+      k.copy(states + (HALVES ? 2 * BLOCKS * CUDA_RNN_FRONT_TILE : 0), p.chunks - (HALVES ? 2 * BLOCKS : 0), k.block);
     }
     return;
   }
@@ -146,6 +147,9 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_forward(c
   }
   k.load(gate_lines(layer, HALVES, k.block * 16, 0), gate_lines(layer, true, k.block * 16, HALVES ? 128 * BLOCKS : 0), room);
   float4 *swap = (float4 *)(room + k.room_at);
+  const bool keeps = net.gates_at.p || net.cells_at.p;
+  const bool packed = net.out.p && !net.next && net.out.dtype == k.dtype && net.out.stride[2] == 1 && H % 4 == 0 && net.first % 4 == 0 &&
+                      net.out.stride[0] % 4 == 0 && net.out.stride[1] % 4 == 0 && (uintptr_t)net.out.p % 8 == 0;
 #pragma unroll 1
   for (int i = 0; i < steps * turns; i++) {
     const int s = i / turns, turn = i % turns, first = (k.share + turn) * CUDA_RNN_FRONT_SHARE + k.local;
@@ -162,8 +166,23 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_forward(c
           of_x[n][g] = s < length[n] && of >= 0 ? __ldcs(from + (int64_t)of * H) : 0;
         }
       }
-    k.template multiply<true>(d, true);
-    k.template multiply<false>(d, false);
+    /* A gru's n of x and of h are two sums: what the other's zeros make of numbers that are not finite is no part of them. */
+    const bool gru = net.cell == QN_RNN_GRU, upper = k.lane & 16;
+    float of_n[16] = {};
+    k.template multiply<true>(d, true, 0);
+    if (!HALVES && gru)
+#pragma unroll
+      for (int n = 0; n < 16; n++) {
+        float &sum = d[n / 2 * 4 + 2 + n % 2];
+        of_n[n] = sum, sum = upper ? 0 : sum;
+      }
+    k.template multiply<false>(d, false, k.block);
+    if (gru)
+#pragma unroll
+      for (int n = 0; n < 16; n++) {
+        float &sum = d[n / 2 * 4 + 2 + n % 2];
+        sum = upper ? sum : of_n[n];
+      }
     k.gather(d, swap, gate);
     if (HALVES)
 #pragma unroll
@@ -179,14 +198,21 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_forward(c
       }
       k.store(layer.dropped, s + 1, 0, given);
     }
-    k.store(layer.states, s + 1, turn, h);
+    const uint2 mine = k.store(layer.states, s + 1, turn, h);
     k.arrive(turn);
+    if (packed) {                         /* y as the tiles: four units of one of this thread's sequences */
+      const int place = k.lane / 4 % 4, b = first + 8 * place;
+      const int ends = place == 0 ? length[0] : place == 1 ? length[1] : place == 2 ? length[2] : length[3];
+      if (ends >= 0)
+        *(uint2 *)((uint16_t *)net.out.p + rnn_at(net.out, rnn_time(net, ends, s), b, net.first + (k.unit & ~3)))
+          = s < ends ? mine : make_uint2(0, 0);
+    }
 #pragma unroll
     for (int n = 0; n < 4; n++) {
-      if (length[n] < 0) continue;
+      if (length[n] < 0 || (packed && !keeps)) continue;
       const int64_t b = first + 8 * n, t = rnn_time(net, length[n], s);
       const bool inside = s < length[n];
-      rnn_give_as<k.dtype>(net, t, b, k.unit, inside ? h[n] : 0.f);
+      if (!packed) rnn_give_as<k.dtype>(net, t, b, k.unit, inside ? h[n] : 0.f);
       if (net.gates_at.p)
 #pragma unroll
         for (int g = 0; g < 4; g++)

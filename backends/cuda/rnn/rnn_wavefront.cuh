@@ -75,17 +75,20 @@ template <bool bf16, int BLOCKS, bool HALVES> struct front_block {
 
   /* ---- the copying warp: one thread ---- */
 
-  /* The step's tiles, `chunks` of them, then zeros. */
-  __device__ __forceinline__ void copy(const char *from, int chunks)
+  /* The step's tiles, `chunks` of them, then zeros, from pair `first` on and around: not all blocks begin at the same place. */
+  __device__ __forceinline__ void copy(const char *from, int chunks, int first)
   {
     for (int i = 0; i < BLOCKS; i++) {
+      const int chunk = (i + first) % BLOCKS * 2;
+      const uint32_t to = shared + ring_at + at * STAGE;
       barrier_wait(empty + 8 * at, phase ^ 1);
       barrier_expect(full + 8 * at, STAGE);
-      for (int g = 0; g < 2; g++) {
-        const int chunk = g * BLOCKS + i;
-        const void *tile = chunk < chunks ? from + (int64_t)chunk * CUDA_RNN_FRONT_TILE : (const char *)p.zeros;
-        bulk_load(shared + ring_at + (2 * at + g) * CUDA_RNN_FRONT_TILE, tile, CUDA_RNN_FRONT_TILE, full + 8 * at);
-      }
+      if (chunk + 1 < chunks) bulk_load(to, from + (int64_t)chunk * CUDA_RNN_FRONT_TILE, STAGE, full + 8 * at);
+      else
+        for (int g = 0; g < 2; g++) {
+          const void *tile = chunk + g < chunks ? from + (int64_t)(chunk + g) * CUDA_RNN_FRONT_TILE : (const char *)p.zeros;
+          bulk_load(to + g * CUDA_RNN_FRONT_TILE, tile, CUDA_RNN_FRONT_TILE, full + 8 * at);
+        }
       next();
     }
   }
@@ -104,8 +107,12 @@ template <bool bf16, int BLOCKS, bool HALVES> struct front_block {
     for (int i = threadIdx.x; i < pieces; i += 256) {
       const int k = F::along_depth ? i % (16 * BLOCKS) * 8 : i / 8, l = F::along_depth ? i / (16 * BLOCKS) : i % 8 * 8;
       const uint16_t *from = of.at(l, k);
+      if (F::along_depth && of.whole) {   /* all 8 are there or none is */
+        copy_async<16>(shared + front_place(l, k), from ? from : (const uint16_t *)p.zeros, from ? 16 : 0);
+        continue;
+      }
       uint4 word = make_uint4(0, 0, 0, 0);
-      if (of.whole) {                     /* all 8 are there or none is */
+      if (of.whole) {
         if (from) word = *(const uint4 *)from;
       } else {
         uint32_t w[4] = {};
@@ -119,9 +126,11 @@ template <bool bf16, int BLOCKS, bool HALVES> struct front_block {
       else {
         const uint32_t w[4] = { word.x, word.y, word.z, word.w };
 #pragma unroll
-        for (int e = 0; e < 8; e++) *(uint16_t *)(to + front_place(l + e, k)) = (uint16_t)(w[e / 2] >> e % 2 * 16);
+        for (int e = 0; e < 8; e++) *(uint16_t *)(to + front_place(F::line(l + e), k)) = (uint16_t)(w[e / 2] >> e % 2 * 16);
       }
     }
+    copy_async_commit();
+    copy_async_wait<0>();
   }
   /* Both kinds: those of the inputs, by way of shared memory, to registers. */
   template <class F> __device__ __forceinline__ void load(const F &of_inputs, const F &recurrent, char *room)
@@ -133,7 +142,7 @@ template <bool bf16, int BLOCKS, bool HALVES> struct front_block {
 #pragma unroll
       for (int e = 0; e < 4; e++)
         a[i][e] = *(const uint32_t *)(room + front_place(warp * 16 + lane / 4 + e % 2 * 8,
-                                                         (half * BLOCKS * 4 + i) * 16 + e / 2 * 8 + lane % 4 * 2));
+                                                         (i / 4 * 2 + half) * 64 + i % 4 * 16 + e / 2 * 8 + lane % 4 * 2));
     sync();
     fill(recurrent, room);
     proxy_fence();
@@ -143,14 +152,14 @@ template <bool bf16, int BLOCKS, bool HALVES> struct front_block {
   {
     if (lane == 0) barrier_arrive(empty + 8 * stage);
   }
-  /* d (+)= this warpgroup's half of the weights times a step's tiles. */
-  template <bool of_inputs> __device__ __forceinline__ void multiply(float (&d)[32], bool fresh)
+  /* d (+)= this warpgroup's half of the weights, every other chunk, times a step's tiles, which come from pair `first` on. */
+  template <bool of_inputs> __device__ __forceinline__ void multiply(float (&d)[32], bool fresh, int first)
   {
     uint32_t before = 0;
 #pragma unroll
     for (int i = 0; i < BLOCKS; i++) {
       const uint32_t tile = shared + ring_at + (2 * at + half) * CUDA_RNN_FRONT_TILE;
-      const uint32_t rows = shared + (half * BLOCKS + i) * CUDA_RNN_FRONT_TILE;
+      const uint32_t rows = shared + ((i + first) % BLOCKS * 2 + half) * CUDA_RNN_FRONT_TILE;
       barrier_wait(full + 8 * at, phase);
       wgmma_fence();
 #pragma unroll

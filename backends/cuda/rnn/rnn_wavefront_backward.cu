@@ -11,8 +11,10 @@ namespace {
 
 enum { PARTS = 4, WORDS = 2 * 4 * 32 * 2 };                 /* words: of 16 bytes, from a block to another: [half][4][lane][2] */
 
+/* Lines 16 w + g and g + 8 more, which a thread has, are two units side by side. */
 struct unit_lines {
   static constexpr bool along_depth = false;
+  static __device__ __forceinline__ int line(int unit) { return unit / 16 * 16 + unit % 2 * 8 + unit % 16 / 2; }
   const uint16_t *from;
   int64_t row, column;
   const cuda_rnn &net;
@@ -24,30 +26,31 @@ struct unit_lines {
   {
     whole = column == 1 && row % 8 == 0 && net.hidden % 8 == 0 && (uintptr_t)from % 16 == 0;
   }
-  __device__ __forceinline__ const uint16_t *at(int l, int k) const
+  __device__ __forceinline__ const uint16_t *at(int unit, int k) const
   {
-    const int gate = front_gate(net, recurrent, k % 4), u = first + k / 4, to = unit0 + l;
+    const int gate = front_gate(net, recurrent, k % 4), u = first + k / 4, to = unit0 + unit;
     return gate < 0 || u >= net.hidden || to >= net.hidden || k >= depth ? nullptr : from + (gate * net.hidden + u) * row + to * column;
   }
 };
 
-/* What forward left of a step, as it lies in memory: gates, the state before (of lstm c, of gru h; without either: h of the step), dy. */
+/* What forward left of a step in a sequence, of two units side by side: gates, the state before (of lstm c, of gru h; without either: h of
+ * the step), dy. */
 struct left_of_step { uint32_t gate[4], old, dy; };
 
 /* Of a share of the batch: what a thread keeps from step to step. carry: of lstm the slope of c, of gru what reaches h beside r; cell: of
- * lstm c of the step. */
-struct kept_slopes { float carry[4]; uint32_t cell[4]; int first, length[2]; };
+ * lstm c of the step, of two units. */
+struct kept_slopes { float carry[4]; uint32_t cell[2]; int first, length[2]; };
 
 template <bool bf16, int BLOCKS, bool HALVES> struct backward_block : front_block<bf16, BLOCKS, HALVES> {
   typedef front_block<bf16, BLOCKS, HALVES> base;
   static constexpr int SWAP = 2 * 4 * 128 * 16;
   using base::p; using base::layer; using base::net; using base::lane; using base::warp; using base::half; using base::share;
   int rank;
-  bool uniform;                           /* all tensors have x's dtype */
+  bool paired;                            /* all tensors have x's dtype, and units side by side in aligned words */
   ulonglong2 *partial;                    /* of this layer and share: [to][from][WORDS] */
 
   /* Item i of a thread: unit i / 2, sequence i % 2 of two each. */
-  __device__ __forceinline__ int unit(int i) const { return this->block * 16 + lane / 4 + i / 2 * 8; }
+  __device__ __forceinline__ int unit(int i) const { return this->block * 16 + lane / 4 * 2 + i / 2; }
   __device__ __forceinline__ int local(int i) const { return 32 * half + 8 * warp + lane % 4 * 2 + i % 2; }
   __device__ __forceinline__ bool there(const kept_slopes &of, int i) const { return of.length[i % 2] >= 0 && unit(i) < net.hidden; }
 
@@ -55,55 +58,100 @@ template <bool bf16, int BLOCKS, bool HALVES> struct backward_block : front_bloc
   {
     rank = this->block % PARTS;
     partial = (ulonglong2 *)p.partial + (int64_t)(this->index * p.shares * this->turns + share) * p.unit_blocks * PARTS * WORDS;
-    const uint32_t d = base::dtype;
-    uniform = (!net.gates_at.p || net.gates_at.dtype == d) && (!net.cells_at.p || net.cells_at.dtype == d) &&
-              (!net.c0.p || net.c0.dtype == d) && (!net.h0.p || net.h0.dtype == d) && net.out.dtype == d &&
-              (!net.dout.p || net.dout.dtype == d);
+    paired = words(net.gates_at, 2) && words(net.cells_at, 2) && words(net.out, 2) && words(net.dout, 2) && words(net.c0, 1) &&
+             words(net.h0, 1) && net.hidden % 2 == 0 && net.first % 2 == 0;
   }
-  __device__ __forceinline__ uint32_t get(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k = 0) const
+  static __device__ __forceinline__ bool words(const cuda_rnn_tensor &t, int dims)
   {
-    if (uniform) return t.p ? ((const uint16_t *)t.p)[rnn_at(t, i, j, k)] : 0;
-    return __float_as_uint(rnn_get<float>(t, i, j, k));
+    const int64_t last = dims == 2 ? t.stride[2] : t.stride[1], other = dims == 2 ? t.stride[0] | t.stride[1] : t.stride[0];
+    return !t.p || (t.dtype == base::dtype && last == 1 && other % 2 == 0 && (uintptr_t)t.p % 4 == 0);
   }
-  __device__ __forceinline__ float open(uint32_t x) const
+  static __device__ __forceinline__ uint32_t word(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k = 0)
   {
-    if (!uniform) return __uint_as_float(x);
-    return bf16 ? bf16_to_float((uint16_t)x) : f16_to_float((uint16_t)x);
+    return t.p ? *(const uint32_t *)((const uint16_t *)t.p + rnn_at(t, i, j, k)) : 0;
   }
-  __device__ __forceinline__ uint32_t state_at(const kept_slopes &of, int i, int s) const      /* c after step s, -1: the initial one */
+  static __device__ __forceinline__ float open(uint32_t word, int upper)
   {
-    const int64_t b = of.first + i % 2;
-    return s < 0 ? get(net.c0, b, unit(i)) : get(net.cells_at, rnn_time(net, of.length[i % 2], s), b, unit(i));
+    const uint16_t x = (uint16_t)(upper ? word >> 16 : word);
+    return bf16 ? bf16_to_float(x) : f16_to_float(x);
   }
   __device__ __forceinline__ void begin(kept_slopes &of, int turn) const
   {
+    const bool lstm = net.cell == QN_RNN_LSTM;
     of.first = (share + turn) * CUDA_RNN_FRONT_SHARE + local(0);
 #pragma unroll
-    for (int i = 0; i < 2; i++) of.length[i] = of.first + i < net.batch ? (int)rnn_length(net, of.first + i) : -1;
-    const bool lstm = net.cell == QN_RNN_LSTM;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      of.carry[i] = lstm && there(of, i) ? rnn_get<float>(net.ct, of.first + i % 2, unit(i)) : 0;
-      of.cell[i] = lstm && there(of, i) && of.length[i % 2] == net.steps ? state_at(of, i, (int)net.steps - 1) : 0;
+    for (int i = 0; i < 2; i++) {
+      of.length[i] = of.first + i < net.batch ? (int)rnn_length(net, of.first + i) : -1;
+      const bool whole = lstm && paired && there(of, i) && of.length[i] == net.steps;
+      of.cell[i] = whole ? word(net.cells_at, rnn_time(net, of.length[i], net.steps - 1), of.first + i, unit(0)) : 0;
     }
-  }
-  __device__ __forceinline__ void fetch(const kept_slopes &of, int s, left_of_step (&left)[4]) const
-  {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++) of.carry[i] = lstm && there(of, i) ? rnn_get<float>(net.ct, of.first + i % 2, unit(i)) : 0;
+  }
+  /* Paired: of a step that comes; the loads are on their way while others are waited for. */
+  __device__ __forceinline__ void fetch(const kept_slopes &of, int s, left_of_step (&left)[2]) const
+  {
+    const bool lstm = net.cell == QN_RNN_LSTM, gru = net.cell == QN_RNN_GRU;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
       left[i] = {};
-      const int length = of.length[i % 2];
-      const int64_t b = of.first + i % 2, u = unit(i), t = rnn_time(net, length, s);
-      if (!there(of, i) || s > length) continue;
-      if (net.cell == QN_RNN_LSTM) left[i].old = state_at(of, i, s - 1);  /* of the step after the last one, too: that is its own state */
+      const int length = of.length[i];
+      const int64_t b = of.first + i, u = unit(0), t = rnn_time(net, length, s), before = rnn_time(net, length, s - 1);
+      if (!paired || !there(of, i) || s > length) continue;
+      if (lstm) left[i].old = s ? word(net.cells_at, before, b, u) : word(net.c0, b, u);     /* of the step after the last, too */
       if (s == length) continue;
 #pragma unroll
       for (int g = 0; g < 4; g++)
-        if (g < net.kept) left[i].gate[g] = get(net.gates_at, t, b, g * net.hidden + u);
-      if (net.cell == QN_RNN_GRU) left[i].old = s ? get(net.out, rnn_time(net, length, s - 1), b, net.first + u) : get(net.h0, b, u);
-      else if (net.cell != QN_RNN_LSTM) left[i].old = get(net.out, t, b, net.first + u);
-      left[i].dy = get(net.dout, t, b, net.first + u);
+        if (g < net.kept) left[i].gate[g] = word(net.gates_at, t, b, g * net.hidden + u);
+      if (gru) left[i].old = s ? word(net.out, before, b, net.first + u) : word(net.h0, b, u);
+      else if (!lstm) left[i].old = word(net.out, t, b, net.first + u);
+      left[i].dy = word(net.dout, t, b, net.first + u);
     }
+  }
+  /* And of a later one on their way to the L2 cache: a lane for all units of the block. */
+  __device__ __forceinline__ void announce(const kept_slopes &of, int s) const
+  {
+    if (lane / 4 || s < 1) return;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      if (s >= of.length[i]) continue;
+      const int64_t b = of.first + i, u = unit(0), t = rnn_time(net, of.length[i], s), before = rnn_time(net, of.length[i], s - 1);
+#pragma unroll
+      for (int g = 0; g < 4; g++)
+        if (g < net.kept) ahead(net.gates_at, t, b, g * net.hidden + u);
+      ahead(net.cells_at, before, b, u);
+      if (net.cell == QN_RNN_GRU) ahead(net.out, before, b, net.first + u);
+      ahead(net.dout, t, b, net.first + u);
+    }
+  }
+  static __device__ __forceinline__ void ahead(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k)
+  {
+    if (t.p) prefetch_L2((const char *)t.p + rnn_at(t, i, j, k) * (t.dtype == QN_F32 ? 4 : 2));
+  }
+  /* Of item j at a step: gates, the state of the step, that before, dy. */
+  struct item { float gate[4], cell, old, dy; };
+  __device__ __forceinline__ item item_of(const kept_slopes &of, int s, const left_of_step (&left)[2], int j) const
+  {
+    const bool lstm = net.cell == QN_RNN_LSTM, gru = net.cell == QN_RNN_GRU;
+    const int i = j % 2, upper = j / 2, length = of.length[i];
+    item x = {};
+    if (paired) {
+#pragma unroll
+      for (int g = 0; g < 4; g++) x.gate[g] = open(left[i].gate[g], upper);
+      x.cell = open(of.cell[i], upper), x.old = open(left[i].old, upper), x.dy = open(left[i].dy, upper);
+    } else if (there(of, j) && s < length) {
+      const int64_t b = of.first + i, u = unit(j), t = rnn_time(net, length, s), before = rnn_time(net, length, s - 1);
+#pragma unroll
+      for (int g = 0; g < 4; g++)
+        if (g < net.kept) x.gate[g] = rnn_get<float>(net.gates_at, t, b, g * net.hidden + u);
+      x.cell = rnn_get<float>(net.cells_at, t, b, u);
+      if (lstm) x.old = s ? rnn_get<float>(net.cells_at, before, b, u) : rnn_get<float>(net.c0, b, u);
+      else if (gru) x.old = s ? rnn_get<float>(net.out, before, b, net.first + u) : rnn_get<float>(net.h0, b, u);
+      else x.old = rnn_get<float>(net.out, t, b, net.first + u);
+      x.dy = rnn_get<float>(net.dout, t, b, net.first + u);
+    }
+    if (lstm && s) x.old = rnn_bounded(net, x.old);
+    return x;
   }
   /* sum[i]: of this thread's items, of all four blocks' depth. */
   __device__ __forceinline__ void gather(const float (&d)[32], float4 *swap, uint32_t tag, int turn, float (&sum)[4]) const
@@ -172,13 +220,13 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_backward(
       const int s = (i + turns) / turns - 1, turn = (i + turns) % turns;
       if (!HALVES && layer.inputs && s >= 0) {
         if (layer.follows) front_wait(k.below, (uint32_t)(p.unit_blocks * (steps - s)));
-        k.copy((const char *)layer.inputs + part + k.tiles_at(s, p.unit_blocks), p.chunks);
+        k.copy((const char *)layer.inputs + part + k.tiles_at(s, p.unit_blocks), p.chunks, 0);
       }
       if (s == steps - 1) continue;
       const char *states = (const char *)layer.states + part + k.tiles_at(s + 1, p.unit_blocks, turn);
       front_wait(k.own + turn * 32, (uint32_t)(p.unit_blocks * (steps - 1 - s)));
-      k.copy(states, p.chunks);
-      if (HALVES) k.copy(states + 2 * BLOCKS * CUDA_RNN_FRONT_TILE, p.chunks - 2 * BLOCKS);
+      if (HALVES) k.copy(states, p.chunks, 0);
+      k.copy(states + (HALVES ? 2 * BLOCKS * CUDA_RNN_FRONT_TILE : 0), p.chunks - (HALVES ? 2 * BLOCKS : 0), k.block / PARTS);
     }
     return;
   }
@@ -189,7 +237,7 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_backward(
          unit_lines(layer, true, unit0, first + (HALVES ? most / 4 : 0), HALVES ? depth - most : depth), room);
   float4 *swap = (float4 *)(room + k.room_at);
   kept_slopes kept[TURNS];
-  left_of_step left[4];
+  left_of_step left[2];
 #pragma unroll
   for (int v = 0; v < TURNS; v++)         /* the last share comes first */
     if (v < turns) k.begin(kept[v], turns - 1 - v);
@@ -199,10 +247,10 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_backward(
     const int s = (i + turns) / turns - 1, turn = (i + turns) % turns;
     const kept_slopes &of = kept[0];
     float d[32], sum[4] = {}, gate[4][4], of_h[4];
-    if (inputs && s >= 0) k.template multiply<true>(d, true);
+    if (inputs && s >= 0) k.template multiply<true>(d, true, 0);
     if (s < steps - 1) {
-      if (HALVES) k.template multiply<true>(d, true);
-      k.template multiply<false>(d, !HALVES && !(inputs && s >= 0));
+      if (HALVES) k.template multiply<true>(d, true, 0);
+      k.template multiply<false>(d, !HALVES && !(inputs && s >= 0), k.block / PARTS);
     }
     if ((inputs && s >= 0) || s < steps - 1) k.gather(d, swap, (uint32_t)(steps - s), turn, sum);
     if (s < 0) {
@@ -215,37 +263,56 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_backward(
 #pragma unroll
       for (int j = 0; j < 4; j++) {
         const bool inside = k.there(of, j) && s < of.length[j % 2];
-        const float old = k.open(left[j].old);
-        float dh = sum[j] + k.open(left[j].dy) + (gru ? of.carry[j] : 0.f), at = of.carry[j];
+        const auto x = k.item_of(of, s, left, j);
+        float dh = sum[j] + x.dy + (gru ? of.carry[j] : 0.f), at = of.carry[j];
         if (s == of.length[j % 2] - 1) dh += k.there(of, j) ? rnn_get<float>(net.ht, of.first + j % 2, k.unit(j)) : 0;
 #pragma unroll
-        for (int g = 0; g < 4; g++) gate[j][g] = k.open(left[j].gate[g]);
+        for (int g = 0; g < 4; g++) gate[j][g] = x.gate[g];
         of_h[j] = 0;
-        if (lstm) rnn_lstm_slopes(net, gate[j], k.open(of.cell[j]), s ? rnn_bounded(net, old) : old, dh, at);
+        if (lstm) rnn_lstm_slopes(net, gate[j], x.cell, x.old, dh, at);
         else if (gru) {
-          rnn_gru_slopes(gate[j], old, dh, of_h[j]);
+          rnn_gru_slopes(gate[j], x.old, dh, of_h[j]);
           at = dh;
-        } else gate[j][0] = rnn_plain_slope(net, old, dh);
+        } else gate[j][0] = rnn_plain_slope(net, x.old, dh);
         if (inside) kept[0].carry[j] = at;
-        kept[0].cell[j] = left[j].old;
 #pragma unroll
         for (int g = 0; g < 4; g++) gate[j][g] = inside && g < net.gates ? gate[j][g] : 0;
         of_h[j] = inside ? of_h[j] : 0;
-        const uint32_t low = k.pack(gate[j][0]) | (uint32_t)k.pack(gate[j][1]) << 16;
-        const uint32_t high = k.pack(gate[j][2]) | (uint32_t)k.pack(gru ? of_h[j] : gate[j][3]) << 16;
-        char *to = (char *)layer.states + k.tiles_at(s, p.unit_blocks, turn) + (int64_t)k.block * CUDA_RNN_FRONT_TILE;
-        *(uint2 *)(to + front_place(k.local(j), k.unit(j) % 16 * 4)) = make_uint2(low, high);
+      }
+      uint32_t low[4], high[4];           /* the four numbers of the depth that are item j's */
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        low[j] = k.pack(gate[j][0]) | (uint32_t)k.pack(gate[j][1]) << 16;
+        high[j] = k.pack(gate[j][2]) | (uint32_t)k.pack(gru ? of_h[j] : gate[j][3]) << 16;
+      }
+      char *to = (char *)layer.states + k.tiles_at(s, p.unit_blocks, turn) + (int64_t)k.block * CUDA_RNN_FRONT_TILE;
+#pragma unroll
+      for (int j = 0; j < 2; j++) {
+        kept[0].cell[j] = left[j].old;
+        *(uint4 *)(to + front_place(k.local(j), k.lane / 4 * 8)) = make_uint4(low[j], high[j], low[j + 2], high[j + 2]);
       }
       k.arrive(turn);
 #pragma unroll
-      for (int j = 0; j < 4; j++) {
+      for (int j = 0; j < 2; j++) {
         if (!k.there(of, j)) continue;
-        const int64_t row = (rnn_time(net, of.length[j % 2], s) * net.batch + of.first + j % 2) * net.rows + k.unit(j);
+        const int64_t row = (rnn_time(net, of.length[j], s) * net.batch + of.first + j) * net.rows + k.unit(0);
+        uint16_t *x = (uint16_t *)net.slope_x + row, *h = net.slope_h ? (uint16_t *)net.slope_h + row : nullptr;
 #pragma unroll
-        for (int g = 0; g < 4; g++) {
+        for (int g = 0; g < 4; g++, x += net.hidden, h = h ? h + net.hidden : h) {
           if (g >= net.gates) break;
-          ((uint16_t *)net.slope_x)[row + g * net.hidden] = k.pack(gate[j][g]);
-          if (net.slope_h) ((uint16_t *)net.slope_h)[row + g * net.hidden] = k.pack(gru && g == 2 ? of_h[j] : gate[j][g]);
+          const bool n = gru && g == 2;
+          const uint32_t of_x = k.pack(gate[j][g]) | (uint32_t)k.pack(gate[j + 2][g]) << 16;
+          const uint32_t to_h = n ? k.pack(of_h[j]) | (uint32_t)k.pack(of_h[j + 2]) << 16 : of_x;
+          if (k.paired) {
+            *(uint32_t *)x = of_x;
+            if (h) *(uint32_t *)h = to_h;
+            continue;
+          }
+          x[0] = (uint16_t)of_x;
+          if (h) h[0] = (uint16_t)to_h;
+          if (!k.there(of, j + 2)) continue;
+          x[1] = (uint16_t)(of_x >> 16);
+          if (h) h[1] = (uint16_t)(to_h >> 16);
         }
       }
     }
@@ -254,6 +321,7 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_backward(
       kept[TURNS - 1] = kept[0], kept[0] = other;
     }
     if (i > 0) k.fetch(kept[0], (i - 1) / turns, left);
+    if (i > turns) k.announce(kept[0], (i - 1) / turns - 1);
   }
 #pragma unroll
   for (int v = 0; v < TURNS; v++)
