@@ -299,7 +299,7 @@ static qn_status refused(const qn_request *r, const cuda_rnn_problem *p, qn_prep
 
 template <bool bf16> static const void *kernel_of(int tiles, int warps)
 {
-  if (warps == 16) return tiles == 1 ? (const void *)rnn_cluster<bf16, 1, 16> : (const void *)rnn_cluster<bf16, 2, 16>;
+  if (warps == 16) return (const void *)rnn_cluster<bf16, 1, 16>;
   return tiles == 1 ? (const void *)rnn_cluster<bf16, 1, 8> : (const void *)rnn_cluster<bf16, 2, 8>;
 }
 
@@ -310,7 +310,7 @@ qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cud
   const cuda_rnn *q = &p->net;
   const bool f32 = q->dtype == QN_F32;
   double best = 0;
-  for (int way = 0; way < (f32 ? 1 : 4); way++) {
+  for (int way = 0; way < (f32 ? 1 : 3); way++) {
     const int tiles = way % 2 + 1, warps = way < 2 ? 8 : 16, units = (f32 ? 4 : 8) * warps;
     const int64_t parts = qn_ceil_div(q->hidden, units), depth = parts * units, share = 8 * tiles;
     const int64_t clusters = p->directions * qn_ceil_div(q->batch, share);
