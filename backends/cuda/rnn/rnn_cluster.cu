@@ -17,14 +17,14 @@
 #include "kit/shared_memory.h"
 #include "kit/sm90.cuh"
 
-enum { MOST_PARTS = 8, AHEAD = 3 };        /* AHEAD: steps whose sums are brought to the L2 cache */
+enum { WARPS = 8, KEPT = 8, MOST_PARTS = 8 };
 
 /* Numbers from a sequence's h to the next one's: 8 lanes that read two of them at once meet no bank twice. */
 QN_EITHER_SIDE int32_t pitch_of(int32_t depth) { return depth + 32; }
 
-template <bool bf16, int TILES, int WARPS> struct cluster_block {       /* TILES: of 8 sequences */
+template <bool bf16, int TILES> struct cluster_block {       /* TILES: of 8 sequences */
   static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
-  static constexpr int share = 8 * TILES, units = 8 * WARPS, KEPT = 64 / WARPS;
+  static constexpr int share = 8 * TILES, units = 8 * WARPS;
   const cuda_rnn_cluster &p;
   const cuda_rnn &net;
   int lane, warp, rank, unit, pitch, blocks;    /* blocks: of 32 numbers along the depth */
@@ -168,11 +168,11 @@ __device__ __forceinline__ void cluster_gates(const cuda_rnn &net, int s, const 
     }
 }
 
-template <bool bf16, int TILES, int WARPS>
+template <bool bf16, int TILES>
 __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid_constant__ cuda_rnn_cluster p)
 {
   extern __shared__ __align__(16) char room[];
-  cluster_block<bf16, TILES, WARPS> k(p, room);
+  cluster_block<bf16, TILES> k(p, room);
   const cuda_rnn &net = k.net;
   const int group = blockIdx.x / p.parts, direction = group / p.shares, b0 = group % p.shares * k.share + k.lane % 4 * 2;
   const int steps = (int)net.steps, H = (int)net.hidden, u = k.unit;
@@ -218,20 +218,6 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid
           gate[n][j][g] = g < net.gates && s < length[n][j] ? __ldcs(from + (int64_t)g * H) : 0;
       }
   };
-  /* So that they do not come from memory then: one lane of the 8 whose units lie in the same 32 bytes. */
-  auto announce = [&](int s) {
-    if (k.lane / 4) return;
-#pragma unroll
-    for (int n = 0; n < TILES; n++)
-#pragma unroll
-      for (int j = 0; j < 2; j++) {
-        const float *from = (const float *)net.sums + (rnn_time(net, length[n][j], s) * net.batch + b0 + 8 * n + j) * net.rows + u;
-#pragma unroll
-        for (int g = 0; g < 4; g++)
-          if (g < net.gates && s < length[n][j]) prefetch_L2(from + (int64_t)g * H);
-      }
-  };
-  for (int s = 1; s < AHEAD; s++) announce(s);
   fetch(0);
 #pragma unroll 1
   for (int s = 0; s < steps; s++) {
@@ -264,7 +250,6 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid
         rnn_put_as<k.dtype>(net.cells_at, t, b, u, raw[n][j]);
       }
     if (s + 1 < steps) fetch(s + 1);
-    announce(s + AHEAD);
   }
 #pragma unroll
   for (int n = 0; n < TILES; n++)
@@ -297,10 +282,9 @@ static qn_status refused(const qn_request *r, const cuda_rnn_problem *p, qn_prep
   return QN_OK;
 }
 
-template <bool bf16> static const void *kernel_of(int tiles, int warps)
+template <bool bf16> static const void *kernel_of(int tiles)
 {
-  if (warps == 16) return (const void *)rnn_cluster<bf16, 1, 16>;
-  return tiles == 1 ? (const void *)rnn_cluster<bf16, 1, 8> : (const void *)rnn_cluster<bf16, 2, 8>;
+  return tiles == 1 ? (const void *)rnn_cluster<bf16, 1> : (const void *)rnn_cluster<bf16, 2>;
 }
 
 qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cuda_rnn_problem *p, cuda_rnn_gathering *to)
@@ -309,24 +293,23 @@ qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cud
   if (s) return s;
   const cuda_rnn *q = &p->net;
   const bool f32 = q->dtype == QN_F32;
+  const int units = (f32 ? 4 : 8) * WARPS;
+  to->parts = (int32_t)qn_ceil_div(q->hidden, units), to->threads = 32 * WARPS, to->depth = to->parts * units;
+  const int64_t depth = to->depth, rest = f32 ? 0 : qn_max_i64(depth / 32 - KEPT, 0) * 4 * to->threads * 16;
   double best = 0;
-  for (int way = 0; way < (f32 ? 1 : 3); way++) {
-    const int tiles = way % 2 + 1, warps = way < 2 ? 8 : 16, units = (f32 ? 4 : 8) * warps;
-    const int64_t parts = qn_ceil_div(q->hidden, units), depth = parts * units, share = 8 * tiles;
-    const int64_t clusters = p->directions * qn_ceil_div(q->batch, share);
-    const int64_t rest = f32 ? 0 : qn_max_i64(depth / 32 - 64 / warps, 0) * 4 * 32 * warps * 16;
-    const int64_t shared = f32 ? CUDA_RNN_CLUSTER_F32_SHARED(depth) : 16 + 2 * share * (8 * warps + 2 * pitch_of((int32_t)depth)) + rest;
-    /* More than two blocks do not fill all of a group of multiprocessors: 30 clusters of 4, 15 of 8 of 132 (measured). */
-    const int64_t at_once = qn_max_i64(parts > 2 ? r->device->units * 10 / (11 * parts) : r->device->units / parts, 1);
+  for (int tiles = 1; tiles <= (f32 ? 1 : 2); tiles++) {
+    const int64_t share = 8 * tiles, clusters = p->directions * qn_ceil_div(q->batch, share);
+    const int64_t shared = f32 ? CUDA_RNN_CLUSTER_F32_SHARED(depth) : 16 + 2 * share * (8 * WARPS + 2 * pitch_of((int32_t)depth)) + rest;
+    /* More than two blocks leave some multiprocessors of a group over: of 132 there is room for 30 clusters of 4, 15 of 8 (measured). */
+    const int64_t at_once = qn_max_i64(to->parts > 2 ? r->device->units * 10 / (11 * to->parts) : r->device->units / to->parts, 1);
     const double products = f32 ? (double)qn_min_i64(q->batch, 8) * 350 : (double)tiles * (100 + 3 * (double)depth);
-    const double step = (parts == 1 ? 600 : 1000) + products;
+    const double step = (to->parts == 1 ? 600 : 1000) + products;
     const double cost = (double)(qn_ceil_div(clusters, at_once) * q->steps) * step;
-    if (shared > cuda_room(r) || (warps == 16 && parts > 1) || (best > 0 && cost >= best)) continue;
+    if (shared > cuda_room(r) || (best > 0 && cost >= best)) continue;
     best = cost;
-    to->parts = (int32_t)parts, to->threads = 32 * warps, to->depth = (int32_t)depth;
-    to->share = (int32_t)share, to->blocks = (int32_t)(clusters * parts), to->shared = (int32_t)shared;
+    to->share = (int32_t)share, to->blocks = (int32_t)(clusters * to->parts), to->shared = (int32_t)shared;
     if (f32) to->kernel = cuda_rnn_cluster_f32;
-    else to->kernel = q->dtype == QN_BF16 ? kernel_of<true>(tiles, warps) : kernel_of<false>(tiles, warps);
+    else to->kernel = q->dtype == QN_BF16 ? kernel_of<true>(tiles) : kernel_of<false>(tiles);
   }
   if (!(best > 0)) return qn_refuse(out, "weights and states in shared memory", "r", "fewer units", "%lld units", (long long)q->hidden);
   if (!f32) {

@@ -4,7 +4,7 @@
  *   steps   any network, step by step: product [b][row] = r h, also the matmul engines', then the gates (rnn_steps.cu); gru with the reset
  *           before: of r and z, then of n with r h; with projection: h before it, then its product
  *   cluster all steps of both directions in one kernel, a share of the batch in each cluster of blocks (rnn_cluster.cu)
- *   grid    the same over all blocks (rnn_grid.cuh; many units: rnn_wavefront.cuh), where they hold the weights
+ *   grid    the same over all blocks (rnn_grid.cuh), where they hold the weights
  *   wavefront   all steps of several layers in one kernel (rnn_wavefront.cuh), each a step behind the one below; w x is made there, too
  *
  * Sums are f32 (f64 for f64); h has x's dtype from step to step (of a unit's own state, in all but steps, what is exchanged), c that of
@@ -23,7 +23,6 @@ typedef struct state {
   enum way way;
   cuda_rnn_walk walk;
   cuda_rnn_gathering gathering;
-  bool     halves;                        /* grid: by a kernel of rnn_wavefront.cuh */
   cuda_rnn_front_plan front;
   uint64_t sums[2], product, inner, c, h, full, reset, next[2];       /* places in workspace */
 } state;
@@ -67,11 +66,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   cuda_rnn_problem *p = &st->p;
   const cuda_rnn *q = &p->net;
   st->way = way;
-  st->halves = way == GRID && cuda_rnn_halves(q);
-  if (st->halves) s = cuda_rnn_front_prepare(r, out, p, true, &st->front);
-  else if (way == GRID) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
+  if (way == GRID) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
   if (way == CLUSTER) s = cuda_rnn_cluster_plan(r, out, p, &st->gathering);
-  if (way == WAVEFRONT) s = cuda_rnn_front_prepare(r, out, p, false, &st->front);
+  if (way == WAVEFRONT) s = cuda_rnn_front_prepare(r, out, p, &st->front);
   for (int64_t k = 0; k < p->n && !s && way != WAVEFRONT; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
   if (s) {
     cuda_rnn_release(out);
@@ -140,7 +137,6 @@ static qn_status run_layer(const state *st, const qn_launch *launch, int64_t lay
     if (!s && st->way == STEPS) s = walk(st, launch, &net[d], k);
   }
   if (s || st->way == STEPS) return s;
-  if (st->halves) return cuda_rnn_front_run(&st->front, p, launch, layer, 1, net);
   return st->way == GRID ? cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch)
                          : cuda_rnn_cluster_run(&st->gathering, net, weights, weights_row, weights_step, launch);
 }
@@ -163,8 +159,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 static qn_status build_one_kernel(const qn_request *r, qn_prepared *out)
 {
   const state *st = out->state;
-  const qn_status s = cuda_allow_shared(st->halves || st->way == WAVEFRONT ? st->front.kernel->run : st->way == GRID ? st->walk.kernel
-                                                                                                             : st->gathering.kernel);
+  const qn_status s = cuda_allow_shared(st->way == WAVEFRONT ? st->front.kernel->run : st->way == GRID ? st->walk.kernel
+                                                                                               : st->gathering.kernel);
   return s ? s : cuda_rnn_build(r, out);
 }
 

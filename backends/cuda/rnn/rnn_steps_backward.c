@@ -5,7 +5,7 @@
  *   product [b][state] = slopes r                   what reaches h of the step before (gru: dh z beside it)
  * by
  *   steps   any network: the products are the matmul engines', the rest is rnn_steps.cu's
- *   grid    all steps of both directions in one kernel (rnn_grid.cuh; many units: rnn_wavefront_backward.cu), where they hold the weights
+ *   grid    all steps of both directions in one kernel (rnn_grid.cuh), where they hold the weights
  *   wavefront   all steps of several layers in one kernel (rnn_wavefront_backward.cu), which passes dx of a layer to the one below itself
  * and then, in products over all places, the matmul engines'
  *   dw = slope_x' inputs      dr = slope_h' states before      dbw, dbr = slopes' ones      dprojection = slope_state' h before it
@@ -20,7 +20,7 @@ enum { FULL, RESET, CARRY, TURN, DW, DR, DR_RESET, DPROJECTION, DBW, DBR, DX, PA
 
 typedef struct state {
   cuda_rnn_problem p;
-  bool     grid, wavefront, halves;       /* halves: grid by a kernel of rnn_wavefront_backward.cu */
+  bool     grid, wavefront;
   cuda_rnn_walk walk;
   cuda_rnn_front_plan front;
   uint64_t slope_x[CUDA_RNN_FRONT_LAYERS], slope_h[CUDA_RNN_FRONT_LAYERS];          /* by direction; by layer of a launch */
@@ -148,9 +148,9 @@ static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st,
                          cuda_rnn_matrix(p->sum, 16, q->batch, H, H, 1), times);
     by.dim[0] = 2 * H;
   }
-  if (st->grid && !st->halves)
+  if (st->grid)
     s = cuda_rnn_copy(r, out, p, &part[TURN], cuda_rnn_weight(&p->list[RNN_R][k], true), cuda_rnn_matrix(d, 16, P, q->rows, q->rows, 1));
-  else if (!s && !st->wavefront && !st->halves)
+  else if (!s && !st->wavefront)
     s = cuda_rnn_product(r, out, p, &part[CARRY], cuda_rnn_matrix(d, 16, q->batch, q->rows, by.dim[0], 1), by,
                          cuda_rnn_matrix(p->sum, 16, q->batch, P, P, 1), times);
   if (!s) s = prepare_weights(r, out, st, layer, k, part);
@@ -170,10 +170,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid, bool 
   cuda_rnn_problem *p = &st->p;
   const cuda_rnn *q = &p->net;
   st->grid = grid, st->wavefront = wavefront;
-  st->halves = grid && cuda_rnn_halves(q);
-  if (st->halves) s = cuda_rnn_front_prepare(r, out, p, true, &st->front);
-  else if (grid) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
-  if (wavefront) s = cuda_rnn_front_prepare(r, out, p, false, &st->front);
+  if (grid) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
+  if (wavefront) s = cuda_rnn_front_prepare(r, out, p, &st->front);
   for (int64_t k = 0; k < p->n && !s; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
   if (s) {
     cuda_rnn_release(out);
@@ -193,7 +191,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid, bool 
     st->slope_h[i] = cuda_rnn_take(out, used && apart(q) ? places * q->rows : 0, q->dtype);
   }
   for (int i = 0; i < 2; i++) {
-    st->turned[i] = cuda_rnn_take(out, i < p->directions && grid && !st->halves ? q->rows * q->state : 0, q->dtype);
+    st->turned[i] = cuda_rnn_take(out, i < p->directions && grid ? q->rows * q->state : 0, q->dtype);
   }
   st->slope_state = cuda_rnn_take(out, q->projects ? places * q->state : 0, q->dtype);
   st->step = cuda_rnn_take(out, q->batch * q->rows, q->dtype);
@@ -317,15 +315,13 @@ static qn_status run_layer(const state *st, const qn_launch *launch, int64_t lay
     q->c = base + st->c, q->direct = base + st->straight;
     weights[d] = base + st->turned[d];
     by[d] = writes_dx(st, layer) ? to.p : base + st->by[d];
-    if (st->grid && !st->halves)
-      s = cuda_rnn_multiply(p, launch, k, TURN, launch->ptr[p->list[RNN_R][k].value], base + st->turned[d], NULL);
-    else if (!st->grid) {
+    if (st->grid) s = cuda_rnn_multiply(p, launch, k, TURN, launch->ptr[p->list[RNN_R][k].value], base + st->turned[d], NULL);
+    else {
       s = walk(st, launch, q, k);
       if (!s) s = products(st, launch, q, k, by[d]);
     }
   }
-  if (!s && st->halves) s = cuda_rnn_front_run(&st->front, p, launch, layer, 1, net);
-  else if (!s && st->grid) s = cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch);
+  if (!s && st->grid) s = cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch);
   for (int64_t d = 0; d < p->directions && st->grid && !s; d++) s = products(st, launch, &net[d], layer * p->directions + d, by[d]);
   return s || writes_dx(st, layer) ? s : cuda_rnn_finish(&net[0], by[0], by[1], &to, launch->stream);
 }
@@ -370,7 +366,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 static qn_status build_one_kernel(const qn_request *r, qn_prepared *out)
 {
   const state *st = out->state;
-  const qn_status s = cuda_allow_shared(st->grid && !st->halves ? st->walk.kernel : st->front.kernel->run);
+  const qn_status s = cuda_allow_shared(st->grid ? st->walk.kernel : st->front.kernel->run);
   return s ? s : cuda_rnn_build(r, out);
 }
 

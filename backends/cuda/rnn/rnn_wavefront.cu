@@ -12,26 +12,25 @@ struct gate_lines {
   const uint16_t *from;
   int64_t row, column;
   const cuda_rnn &net;
-  int unit0, first, depth;                /* first: number of the depth that lies first */
+  int unit0, depth;
   bool recurrent, whole;
-  __device__ __forceinline__ gate_lines(const cuda_rnn_front_layer &layer, bool recurrent, int unit0, int first)
+  __device__ __forceinline__ gate_lines(const cuda_rnn_front_layer &layer, bool recurrent, int unit0)
     : from((const uint16_t *)layer.weights[recurrent]), row(layer.row[recurrent]), column(layer.column[recurrent]), net(layer.net),
-      unit0(unit0), first(first), depth((int)(recurrent ? net.hidden : net.inputs)), recurrent(recurrent)
+      unit0(unit0), depth((int)(recurrent ? net.hidden : net.inputs)), recurrent(recurrent)
   {
     whole = column == 1 && row % 8 == 0 && depth % 8 == 0 && (uintptr_t)from % 16 == 0;
   }
   __device__ __forceinline__ const uint16_t *at(int l, int k) const
   {
     const int gate = front_gate(net, recurrent, l % 16 / 4), u = unit0 + l / 16 * 4 + l % 4;
-    k += first;
     return gate < 0 || u >= net.hidden || k >= depth ? nullptr : from + (gate * net.hidden + u) * row + k * column;
   }
 };
 
-template <bool bf16, int BLOCKS, bool HALVES> struct forward_block : front_block<bf16, BLOCKS, HALVES> {
-  typedef front_block<bf16, BLOCKS, HALVES> base;
+template <bool bf16, int BLOCKS> struct forward_block : front_block<bf16, BLOCKS> {
+  typedef front_block<bf16, BLOCKS> base;
   static constexpr int SWAP = 2 * 4 * 128 * 16;
-  using base::p; using base::layer; using base::net; using base::lane; using base::warp; using base::half; using base::share;
+  using base::p; using base::layer; using base::net; using base::lane; using base::warp; using base::half; using base::share; using base::b0;
   int unit, local;                        /* this thread's unit; its first sequence of four, the others 8 further each */
   __device__ __forceinline__ forward_block(const cuda_rnn_front &given, char *room) : base(given, room, SWAP)
   {
@@ -61,7 +60,7 @@ template <bool bf16, int BLOCKS, bool HALVES> struct forward_block : front_block
     }
   }
   /* The tiles' numbers of four units side by side, in four lanes: each lane stores those of one of its sequences. */
-  __device__ __forceinline__ uint2 store(void *tiles, int slot, int turn, const float (&v)[4]) const
+  __device__ __forceinline__ void store(void *tiles, int slot, const float (&v)[4]) const
   {
     uint2 mine = make_uint2(0, 0);
     const int place = lane / 4 % 4;
@@ -72,9 +71,8 @@ template <bool bf16, int BLOCKS, bool HALVES> struct forward_block : front_block
       if (n == place) mine = place & 2 ? make_uint2(others, pair) : make_uint2(pair, others);
     }
     const int first = this->block * 16 + warp * 4, b = local + 8 * place;
-    char *to = (char *)tiles + this->tiles_at(slot, p.chunks, turn) + front_place(b, first);
+    char *to = (char *)tiles + this->tiles_at(slot, p.chunks) + front_place(b, first);
     *(uint2 *)to = mine;
-    return mine;
   }
 };
 
@@ -94,89 +92,58 @@ template <int cell> __device__ __forceinline__ void front_gates(const cuda_rnn &
   }
 }
 
-/* Of a share of the batch: what a thread keeps from step to step. */
-struct kept_states { float h[4], c[4]; int length[4]; };
-
-template <bool bf16, int BLOCKS, bool HALVES>
+template <bool bf16, int BLOCKS>
 __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_forward(const __grid_constant__ cuda_rnn_front p)
 {
   extern __shared__ __align__(1024) char room[];
-  forward_block<bf16, BLOCKS, HALVES> k(p, room);
-  constexpr int TURNS = k.TURNS;
-  const int turns = k.turns;
+  forward_block<bf16, BLOCKS> k(p, room);
   const cuda_rnn &net = k.net;
   const cuda_rnn_front_layer &layer = k.layer;
   const int steps = (int)net.steps, H = (int)net.hidden;
   if (threadIdx.x >= 256) {
     registers_lower<24>();
     if (threadIdx.x > 256) return;
-    for (int i = 0; i < steps * turns; i++) {
-      const int s = i / turns, turn = i % turns;
-      const char *states = (const char *)layer.states + k.tiles_at(s, p.chunks, turn);
-      if (!HALVES) {
-        if (layer.follows) front_wait(k.below, (uint32_t)(p.unit_blocks * (s + 2)));
-        k.copy((const char *)layer.inputs + k.tiles_at(s + 1, layer.input_chunks), layer.input_chunks, 0);
-      }
-      front_wait(k.own + turn * 32, (uint32_t)(p.unit_blocks * (s + 1)));
-      if (HALVES) k.copy(states, p.chunks, 0);
-      k.copy(states + (HALVES ? 2 * BLOCKS * CUDA_RNN_FRONT_TILE : 0), p.chunks - (HALVES ? 2 * BLOCKS : 0), k.block);
+    for (int s = 0; s < steps; s++) {
+      if (layer.follows) front_wait(k.below, (uint32_t)(p.unit_blocks * (s + 2)));
+      k.copy((const char *)layer.inputs + k.tiles_at(s + 1, layer.input_chunks), layer.input_chunks);
+      front_wait(k.own, (uint32_t)(p.unit_blocks * (s + 1)));
+      k.copy((const char *)layer.states + k.tiles_at(s, p.chunks), p.chunks);
     }
     return;
   }
   registers_raise<240>();
-  kept_states kept[TURNS];
-  float bias[4] = {};
+  float h[4], c[4], bias[4] = {};
+  int length[4];
 #pragma unroll
-  for (int v = 0; v < TURNS; v++) {
-    if (v >= turns) break;
-#pragma unroll
-    for (int n = 0; n < 4; n++) {
-      const int b = (k.share + v) * CUDA_RNN_FRONT_SHARE + k.local + 8 * n;
-      const bool there = b < net.batch && k.unit < H;
-      kept[v].length[n] = there ? (int)rnn_length(net, b) : -1;
-      kept[v].h[n] = there ? rnn_get<float>(net.h0, b, k.unit) : 0, kept[v].c[n] = there ? rnn_get<float>(net.c0, b, k.unit) : 0;
-    }
-    k.store(layer.states, 0, v, kept[v].h);
-    k.arrive(v);
+  for (int n = 0; n < 4; n++) {
+    const int b = k.b0 + k.local + 8 * n;
+    const bool there = b < net.batch && k.unit < H;
+    length[n] = there ? (int)rnn_length(net, b) : -1;
+    h[n] = there ? rnn_get<float>(net.h0, b, k.unit) : 0, c[n] = there ? rnn_get<float>(net.c0, b, k.unit) : 0;
   }
+  k.store(layer.states, 0, h);
+  k.arrive();
 #pragma unroll
   for (int g = 0; g < 4; g++) {
     const int of_x = front_gate(net, false, g), of_h = front_gate(net, true, g);
     if (k.unit < H && of_x >= 0) bias[g] += rnn_get<float>(net.bw, of_x * H + k.unit);
     if (k.unit < H && of_h >= 0) bias[g] += rnn_get<float>(net.br, of_h * H + k.unit);
   }
-  k.load(gate_lines(layer, HALVES, k.block * 16, 0), gate_lines(layer, true, k.block * 16, HALVES ? 128 * BLOCKS : 0), room);
+  k.load(gate_lines(layer, false, k.block * 16), gate_lines(layer, true, k.block * 16), room);
   float4 *swap = (float4 *)(room + k.room_at);
-  const bool keeps = net.gates_at.p || net.cells_at.p;
-  const bool packed = net.out.p && !net.next && net.out.dtype == k.dtype && net.out.stride[2] == 1 && H % 4 == 0 && net.first % 4 == 0 &&
-                      net.out.stride[0] % 4 == 0 && net.out.stride[1] % 4 == 0 && (uintptr_t)net.out.p % 8 == 0;
 #pragma unroll 1
-  for (int i = 0; i < steps * turns; i++) {
-    const int s = i / turns, turn = i % turns, first = (k.share + turn) * CUDA_RNN_FRONT_SHARE + k.local;
-    float d[32], of_x[4][4] = {}, gate[4][4], raw[4] = {}, given[4];
-    float (&h)[4] = kept[0].h;
-    const int (&length)[4] = kept[0].length;
-    if (HALVES)
-#pragma unroll
-      for (int n = 0; n < 4; n++) {
-        const float *from = (const float *)net.sums + (rnn_time(net, length[n], s) * net.batch + first + 8 * n) * net.rows + k.unit;
-#pragma unroll
-        for (int g = 0; g < 4; g++) {
-          const int of = front_gate(net, false, g);
-          of_x[n][g] = s < length[n] && of >= 0 ? __ldcs(from + (int64_t)of * H) : 0;
-        }
-      }
+  for (int s = 0; s < steps; s++) {
+    float d[32], of_n[16], gate[4][4], raw[4] = {}, given[4];
     /* A gru's n of x and of h are two sums: what the other's zeros make of numbers that are not finite is no part of them. */
     const bool gru = net.cell == QN_RNN_GRU, upper = k.lane & 16;
-    float of_n[16] = {};
-    k.template multiply<true>(d, true, 0);
-    if (!HALVES && gru)
+    k.template multiply<true>(d, true);
+    if (gru)
 #pragma unroll
       for (int n = 0; n < 16; n++) {
         float &sum = d[n / 2 * 4 + 2 + n % 2];
         of_n[n] = sum, sum = upper ? 0 : sum;
       }
-    k.template multiply<false>(d, false, k.block);
+    k.template multiply<false>(d, false);
     if (gru)
 #pragma unroll
       for (int n = 0; n < 16; n++) {
@@ -184,55 +151,38 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_forward(c
         sum = upper ? sum : of_n[n];
       }
     k.gather(d, swap, gate);
-    if (HALVES)
-#pragma unroll
-      for (int n = 0; n < 16; n++) gate[n / 4][n % 4] += of_x[n / 4][n % 4];
-    if (net.cell == QN_RNN_LSTM) front_gates<QN_RNN_LSTM>(net, s, length, bias, gate, h, kept[0].c, raw);
-    else if (net.cell == QN_RNN_GRU) front_gates<QN_RNN_GRU>(net, s, length, bias, gate, h, kept[0].c, raw);
-    else front_gates<QN_RNN_TANH>(net, s, length, bias, gate, h, kept[0].c, raw);
-    if (!HALVES && layer.dropped) {
+    if (net.cell == QN_RNN_LSTM) front_gates<QN_RNN_LSTM>(net, s, length, bias, gate, h, c, raw);
+    else if (gru) front_gates<QN_RNN_GRU>(net, s, length, bias, gate, h, c, raw);
+    else front_gates<QN_RNN_TANH>(net, s, length, bias, gate, h, c, raw);
+    if (layer.dropped) {
 #pragma unroll
       for (int n = 0; n < 4; n++) {
-        const int64_t place = (rnn_time(net, length[n], s) * net.batch + first + 8 * n) * net.width + net.first + k.unit;
+        const int64_t b = k.b0 + k.local + 8 * n, place = (rnn_time(net, length[n], s) * net.batch + b) * net.width + net.first + k.unit;
         given[n] = s < length[n] ? rnn_dropped(net, net.layer * net.steps * net.batch * net.width + place, h[n]) : 0;
       }
-      k.store(layer.dropped, s + 1, 0, given);
+      k.store(layer.dropped, s + 1, given);
     }
-    const uint2 mine = k.store(layer.states, s + 1, turn, h);
-    k.arrive(turn);
-    if (packed) {                         /* y as the tiles: four units of one of this thread's sequences */
-      const int place = k.lane / 4 % 4, b = first + 8 * place;
-      const int ends = place == 0 ? length[0] : place == 1 ? length[1] : place == 2 ? length[2] : length[3];
-      if (ends >= 0)
-        *(uint2 *)((uint16_t *)net.out.p + rnn_at(net.out, rnn_time(net, ends, s), b, net.first + (k.unit & ~3)))
-          = s < ends ? mine : make_uint2(0, 0);
-    }
+    k.store(layer.states, s + 1, h);
+    k.arrive();
 #pragma unroll
     for (int n = 0; n < 4; n++) {
-      if (length[n] < 0 || (packed && !keeps)) continue;
-      const int64_t b = first + 8 * n, t = rnn_time(net, length[n], s);
+      if (length[n] < 0) continue;
+      const int64_t b = k.b0 + k.local + 8 * n, t = rnn_time(net, length[n], s);
       const bool inside = s < length[n];
-      if (!packed) rnn_give_as<k.dtype>(net, t, b, k.unit, inside ? h[n] : 0.f);
+      rnn_give_as<k.dtype>(net, t, b, k.unit, inside ? h[n] : 0.f);
       if (net.gates_at.p)
 #pragma unroll
         for (int g = 0; g < 4; g++)
           if (g < net.kept) rnn_put_as<k.dtype>(net.gates_at, t, b, g * H + k.unit, inside ? gate[n][g] : 0.f);
       rnn_put_as<k.dtype>(net.cells_at, t, b, k.unit, raw[n]);
     }
-    if (turns > 1) {                      /* the other share's come first */
-      const kept_states other = kept[TURNS - 1];
-      kept[TURNS - 1] = kept[0], kept[0] = other;
-    }
   }
 #pragma unroll
-  for (int v = 0; v < TURNS; v++)
-#pragma unroll
-    for (int n = 0; n < 4; n++) {
-      if (v >= turns || kept[v].length[n] < 0) continue;
-      const int b = (k.share + v) * CUDA_RNN_FRONT_SHARE + k.local + 8 * n;
-      rnn_put(net.ht, b, k.unit, 0, kept[v].h[n]);
-      rnn_put(net.ct, b, k.unit, 0, kept[v].c[n]);
-    }
+  for (int n = 0; n < 4; n++) {
+    if (length[n] < 0) continue;
+    rnn_put(net.ht, k.b0 + k.local + 8 * n, k.unit, 0, h[n]);
+    rnn_put(net.ct, k.b0 + k.local + 8 * n, k.unit, 0, c[n]);
+  }
   k.leave();
 }
 
@@ -260,18 +210,16 @@ __global__ void __launch_bounds__(256) rnn_front_lay(const __grid_constant__ cud
   tiles[(((share * slots + s + 1) * chunks + chunk) * 64 + row) * 8 + (piece ^ row % 8)] = make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-template <bool bf16, int BLOCKS, bool HALVES = false> cuda_rnn_front_kernel forward_of()
+template <bool bf16, int BLOCKS> cuda_rnn_front_kernel forward_of()
 {
-  typedef forward_block<bf16, BLOCKS, HALVES> B;
-  return { (HALVES ? 256 : 128) * BLOCKS, B::shared_with(B::SWAP), (const void *)rnn_front_forward<bf16, BLOCKS, HALVES> };
+  typedef forward_block<bf16, BLOCKS> B;
+  return { 128 * BLOCKS, B::shared_with(B::SWAP), (const void *)rnn_front_forward<bf16, BLOCKS> };
 }
 
 }
 
 const cuda_rnn_front_kernel cuda_rnn_front_forward_f16[] = { forward_of<false, 4>(), forward_of<false, 8>(), {} };
 const cuda_rnn_front_kernel cuda_rnn_front_forward_bf16[] = { forward_of<true, 4>(), forward_of<true, 8>(), {} };
-const cuda_rnn_front_kernel cuda_rnn_halves_forward_f16[] = { forward_of<false, 8, true>(), {} };
-const cuda_rnn_front_kernel cuda_rnn_halves_forward_bf16[] = { forward_of<true, 8, true>(), {} };
 
 qn_status cuda_rnn_front_lay(const cuda_rnn *net, void *tiles, int32_t chunks, int32_t shares, int32_t slots, void *stream)
 {

@@ -36,20 +36,17 @@ __device__ __forceinline__ int front_gate(const cuda_rnn &net, bool recurrent, i
   return slot < 2 ? slot : slot == 2 ? (recurrent ? -1 : 2) : recurrent ? 2 : -1;
 }
 
-/* 128 BLOCKS numbers along the depth of each kind of weights. HALVES: both kinds are recurrent, of the first half of the depth and of the
- * other, and a block takes two shares of the batch in turn, one while the other's states are on their way. */
-template <bool bf16, int BLOCKS, bool HALVES> struct front_block {
-  static constexpr int kind = bf16 ? MMA_BF16 : MMA_F16, RING = BLOCKS == 8 ? 5 : 8, TURNS = HALVES ? 2 : 1;
-  static constexpr int STAGE = 2 * CUDA_RNN_FRONT_TILE;
+template <bool bf16, int BLOCKS> struct front_block {        /* 128 BLOCKS numbers along the depth of each kind of weights */
+  static constexpr int kind = bf16 ? MMA_BF16 : MMA_F16, RING = BLOCKS == 8 ? 5 : 8, STAGE = 2 * CUDA_RNN_FRONT_TILE;
   static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
   static constexpr int ring_at = BLOCKS * STAGE, room_at = ring_at + RING * STAGE;      /* shared memory: weights, ring, `room`, barriers */
   static constexpr int shared_with(int room) { return room_at + room + 16 * RING + 16; }
   const cuda_rnn_front &p;
   const cuda_rnn_front_layer &layer;
   const cuda_rnn &net;
-  int index, share, turns, block, half, warp, lane;       /* share: the first of `turns`; half: the warpgroup; warp: within it */
+  int index, share, block, b0, half, warp, lane;          /* half: the warpgroup; warp: within it */
   uint32_t shared, full, empty, at, phase;
-  uint32_t *own, *below;                  /* counts of this layer, of the one its inputs come from; of the first share */
+  uint32_t *own, *below;                  /* counts of this layer, of the one its inputs come from */
   uint32_t a[4 * BLOCKS][4];
 
   static __device__ __forceinline__ uint16_t pack(float x) { return bf16 ? float_to_bf16(x) : float_to_f16(x); }
@@ -57,10 +54,9 @@ template <bool bf16, int BLOCKS, bool HALVES> struct front_block {
   __device__ __forceinline__ front_block(const cuda_rnn_front &given, char *room, int room_bytes)
     : p(given), layer(given.layer[blockIdx.x / (given.unit_blocks * given.shares)]), net(layer.net)
   {
-    turns = HALVES ? p.turns : 1;
-    block = blockIdx.x % p.unit_blocks, share = blockIdx.x / p.unit_blocks % p.shares * turns;
-    index = blockIdx.x / (p.unit_blocks * p.shares), half = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
-    own = p.met + (index * p.shares * turns + share) * 32, below = own - p.shares * turns * 32;
+    block = blockIdx.x % p.unit_blocks, share = blockIdx.x / p.unit_blocks % p.shares, index = blockIdx.x / (p.unit_blocks * p.shares);
+    b0 = share * CUDA_RNN_FRONT_SHARE, half = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+    own = p.met + (index * p.shares + share) * 32, below = own - p.shares * 32;
     shared = shared_address(room), full = shared + room_at + room_bytes, empty = full + 8 * RING, at = 0, phase = 0;
     if (threadIdx.x == 0)
       for (int i = 0; i < RING; i++) barrier_init(full + 8 * i, 1), barrier_init(empty + 8 * i, 8);
@@ -75,26 +71,23 @@ template <bool bf16, int BLOCKS, bool HALVES> struct front_block {
 
   /* ---- the copying warp: one thread ---- */
 
-  /* The step's tiles, `chunks` of them, then zeros, from pair `first` on and around: not all blocks begin at the same place. */
-  __device__ __forceinline__ void copy(const char *from, int chunks, int first)
+  /* The step's tiles, `chunks` of them, then zeros, in an order that is the same in all blocks: what many ask for at once comes faster. */
+  __device__ __forceinline__ void copy(const char *from, int chunks)
   {
     for (int i = 0; i < BLOCKS; i++) {
-      const int chunk = (i + first) % BLOCKS * 2;
-      const uint32_t to = shared + ring_at + at * STAGE;
       barrier_wait(empty + 8 * at, phase ^ 1);
       barrier_expect(full + 8 * at, STAGE);
-      if (chunk + 1 < chunks) bulk_load(to, from + (int64_t)chunk * CUDA_RNN_FRONT_TILE, STAGE, full + 8 * at);
-      else
-        for (int g = 0; g < 2; g++) {
-          const void *tile = chunk + g < chunks ? from + (int64_t)(chunk + g) * CUDA_RNN_FRONT_TILE : (const char *)p.zeros;
-          bulk_load(to + g * CUDA_RNN_FRONT_TILE, tile, CUDA_RNN_FRONT_TILE, full + 8 * at);
-        }
+      for (int g = 0; g < 2; g++) {
+        const int chunk = g * BLOCKS + i;
+        const void *tile = chunk < chunks ? from + (int64_t)chunk * CUDA_RNN_FRONT_TILE : (const char *)p.zeros;
+        bulk_load(shared + ring_at + (2 * at + g) * CUDA_RNN_FRONT_TILE, tile, CUDA_RNN_FRONT_TILE, full + 8 * at);
+      }
       next();
     }
   }
-  __device__ __forceinline__ int64_t tiles_at(int slot, int chunks, int turn = 0) const
+  __device__ __forceinline__ int64_t tiles_at(int slot, int chunks) const
   {
-    return ((int64_t)(share + turn) * p.slots + slot) * chunks * CUDA_RNN_FRONT_TILE;
+    return ((int64_t)share * p.slots + slot) * chunks * CUDA_RNN_FRONT_TILE;
   }
 
   /* ---- the other warps ---- */
@@ -142,7 +135,7 @@ template <bool bf16, int BLOCKS, bool HALVES> struct front_block {
 #pragma unroll
       for (int e = 0; e < 4; e++)
         a[i][e] = *(const uint32_t *)(room + front_place(warp * 16 + lane / 4 + e % 2 * 8,
-                                                         (i / 4 * 2 + half) * 64 + i % 4 * 16 + e / 2 * 8 + lane % 4 * 2));
+                                                         (half * BLOCKS * 4 + i) * 16 + e / 2 * 8 + lane % 4 * 2));
     sync();
     fill(recurrent, room);
     proxy_fence();
@@ -152,14 +145,14 @@ template <bool bf16, int BLOCKS, bool HALVES> struct front_block {
   {
     if (lane == 0) barrier_arrive(empty + 8 * stage);
   }
-  /* d (+)= this warpgroup's half of the weights, every other chunk, times a step's tiles, which come from pair `first` on. */
-  template <bool of_inputs> __device__ __forceinline__ void multiply(float (&d)[32], bool fresh, int first)
+  /* d (+)= this warpgroup's half of the weights times a step's tiles. */
+  template <bool of_inputs> __device__ __forceinline__ void multiply(float (&d)[32], bool fresh)
   {
     uint32_t before = 0;
 #pragma unroll
     for (int i = 0; i < BLOCKS; i++) {
       const uint32_t tile = shared + ring_at + (2 * at + half) * CUDA_RNN_FRONT_TILE;
-      const uint32_t rows = shared + ((i + first) % BLOCKS * 2 + half) * CUDA_RNN_FRONT_TILE;
+      const uint32_t rows = shared + (half * BLOCKS + i) * CUDA_RNN_FRONT_TILE;
       barrier_wait(full + 8 * at, phase);
       wgmma_fence();
 #pragma unroll
@@ -180,15 +173,15 @@ template <bool bf16, int BLOCKS, bool HALVES> struct front_block {
     release(before);
   }
   /* This block's part of a step is written: all of its threads come here. */
-  __device__ __forceinline__ void arrive(int turn = 0) const
+  __device__ __forceinline__ void arrive() const
   {
     sync();
-    if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.u32 [%0], %1;" :: "l"(own + turn * 32), "r"(1u) : "memory");
+    if (threadIdx.x == 0) asm volatile("red.release.gpu.global.add.u32 [%0], %1;" :: "l"(own), "r"(1u) : "memory");
   }
   /* The last block to come here leaves all counts 0. */
   __device__ __forceinline__ void leave() const
   {
-    const int counts = p.layers * p.shares * turns;
+    const int counts = p.layers * p.shares;
     uint32_t *left = p.met + counts * 32;
     if (threadIdx.x || atomicAdd(left, 1) != gridDim.x - 1) return;
     for (int i = 0; i <= counts; i++) p.met[i * 32] = 0;

@@ -18,14 +18,13 @@ typedef struct cuda_rnn_front_layer {
   int32_t  input_chunks, follows;         /* follows: inputs are made in this launch, by the layer before it in the list */
 } cuda_rnn_front_layer;
 
-/* Blocks: [layer][shares of the batch][share of the units]. */
+/* Blocks: [layer][share of the batch][share of the units]. */
 typedef struct cuda_rnn_front {
   cuda_rnn_front_layer layer[CUDA_RNN_FRONT_LAYERS];
   uint32_t *met;                          /* [layer][share], a line of 128 bytes each, then the blocks that have left */
   const void *zeros;                      /* a tile */
   void     *partial;                      /* of the gradient: sums on their way to other blocks; 0 before a launch */
-  int32_t  layers, shares, turns;         /* turns: shares that a block takes in turn; shares: groups of them */
-  int32_t  unit_blocks, chunks, slots;    /* chunks: of states of a step; slots: steps of all tiles */
+  int32_t  layers, shares, unit_blocks, chunks, slots;       /* chunks: of states of a step; slots: steps of all tiles */
 } cuda_rnn_front;
 
 typedef struct cuda_rnn_front_kernel {
@@ -33,8 +32,7 @@ typedef struct cuda_rnn_front_kernel {
   const void *run;
 } cuda_rnn_front_kernel;
 extern const cuda_rnn_front_kernel cuda_rnn_front_forward_f16[], cuda_rnn_front_forward_bf16[], cuda_rnn_front_backward_f16[],
-                                   cuda_rnn_front_backward_bf16[], cuda_rnn_halves_forward_f16[], cuda_rnn_halves_forward_bf16[],
-                                   cuda_rnn_halves_backward_f16[], cuda_rnn_halves_backward_bf16[];      /* ended by depth 0 */
+                                   cuda_rnn_front_backward_bf16[];       /* ended by depth 0 */
 extern const int64_t cuda_rnn_front_partial;                /* bytes of `partial` of a block */
 /* x as tiles of slots 1, 2, ..., in the order of steps. */
 qn_status cuda_rnn_front_lay(const cuda_rnn *net, void *tiles, int32_t chunks, int32_t shares, int32_t slots, void *stream);
@@ -42,16 +40,13 @@ qn_status cuda_rnn_front_lay(const cuda_rnn *net, void *tiles, int32_t chunks, i
 /* What prepare decides. */
 typedef struct cuda_rnn_front_plan {
   const cuda_rnn_front_kernel *kernel;
-  bool     halves;                        /* one layer whose states alone fill a block, given w x; else several layers */
-  int32_t  at_once, shares, turns, unit_blocks, chunks, input_chunks, slots;
+  int32_t  at_once, shares, unit_blocks, chunks, input_chunks, slots;
   int64_t  cleared;                       /* bytes from zeros on: a tile, of the gradient partial as well */
   uint64_t inputs, zeros, states[CUDA_RNN_FRONT_LAYERS + 1], dropped[CUDA_RNN_FRONT_LAYERS + 1];      /* places in workspace */
 } cuda_rnn_front_plan;
 
-/* Do states alone fill a block? */
-static inline bool cuda_rnn_halves(const cuda_rnn *q) { return q->hidden > 1024 && q->dtype != QN_F32 && q->dtype != QN_F64; }
 /* Chooses a kernel, or refuses; adds workspace, counters, numerics and the estimate of all layers to out's. */
-qn_status cuda_rnn_front_prepare(const qn_request *r, qn_prepared *out, const cuda_rnn_problem *p, bool halves, cuda_rnn_front_plan *plan);
+qn_status cuda_rnn_front_prepare(const qn_request *r, qn_prepared *out, const cuda_rnn_problem *p, cuda_rnn_front_plan *plan);
 /* n layers at once, from the given one upwards, of the gradient downwards. */
 qn_status cuda_rnn_front_run(const cuda_rnn_front_plan *plan, const cuda_rnn_problem *p, const qn_launch *launch, int64_t from, int32_t n,
                              const cuda_rnn *net);

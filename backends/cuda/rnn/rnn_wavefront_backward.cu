@@ -37,12 +37,12 @@ struct unit_lines {
  * the step), dy. */
 struct left_of_step { uint32_t gate[4], old, dy; };
 
-/* Of a share of the batch: what a thread keeps from step to step. carry: of lstm the slope of c, of gru what reaches h beside r; cell: of
+/* What a thread keeps from step to step, of two sequences from `first` on. carry: of lstm the slope of c, of gru what reaches h beside r; cell: of
  * lstm c of the step, of two units. */
 struct kept_slopes { float carry[4]; uint32_t cell[2]; int first, length[2]; };
 
-template <bool bf16, int BLOCKS, bool HALVES> struct backward_block : front_block<bf16, BLOCKS, HALVES> {
-  typedef front_block<bf16, BLOCKS, HALVES> base;
+template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCKS> {
+  typedef front_block<bf16, BLOCKS> base;
   static constexpr int SWAP = 2 * 4 * 128 * 16;
   using base::p; using base::layer; using base::net; using base::lane; using base::warp; using base::half; using base::share;
   int rank;
@@ -57,7 +57,7 @@ template <bool bf16, int BLOCKS, bool HALVES> struct backward_block : front_bloc
   __device__ __forceinline__ backward_block(const cuda_rnn_front &given, char *room) : base(given, room, SWAP)
   {
     rank = this->block % PARTS;
-    partial = (ulonglong2 *)p.partial + (int64_t)(this->index * p.shares * this->turns + share) * p.unit_blocks * PARTS * WORDS;
+    partial = (ulonglong2 *)p.partial + (int64_t)(this->index * p.shares + share) * p.unit_blocks * PARTS * WORDS;
     paired = words(net.gates_at, 2) && words(net.cells_at, 2) && words(net.out, 2) && words(net.dout, 2) && words(net.c0, 1) &&
              words(net.h0, 1) && net.hidden % 2 == 0 && net.first % 2 == 0;
   }
@@ -75,10 +75,10 @@ template <bool bf16, int BLOCKS, bool HALVES> struct backward_block : front_bloc
     const uint16_t x = (uint16_t)(upper ? word >> 16 : word);
     return bf16 ? bf16_to_float(x) : f16_to_float(x);
   }
-  __device__ __forceinline__ void begin(kept_slopes &of, int turn) const
+  __device__ __forceinline__ void begin(kept_slopes &of) const
   {
     const bool lstm = net.cell == QN_RNN_LSTM;
-    of.first = (share + turn) * CUDA_RNN_FRONT_SHARE + local(0);
+    of.first = base::b0 + local(0);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       of.length[i] = of.first + i < net.batch ? (int)rnn_length(net, of.first + i) : -1;
@@ -154,9 +154,8 @@ template <bool bf16, int BLOCKS, bool HALVES> struct backward_block : front_bloc
     return x;
   }
   /* sum[i]: of this thread's items, of all four blocks' depth. */
-  __device__ __forceinline__ void gather(const float (&d)[32], float4 *swap, uint32_t tag, int turn, float (&sum)[4]) const
+  __device__ __forceinline__ void gather(const float (&d)[32], float4 *swap, uint32_t tag, float (&sum)[4]) const
   {
-    ulonglong2 *const of_share = partial + (int64_t)turn * p.unit_blocks * PARTS * WORDS;
     float4 *to = swap + half * 512 + threadIdx.x % 128;
 #pragma unroll
     for (int n = 0; n < 4; n++) {
@@ -166,7 +165,7 @@ template <bool bf16, int BLOCKS, bool HALVES> struct backward_block : front_bloc
     }
     base::sync();
     const float4 *from = swap + (1 - half) * 512 + threadIdx.x % 128;
-    ulonglong2 *out = of_share + ((int64_t)(this->block - rank + warp) * PARTS + rank) * WORDS + half * (WORDS / 2) + lane * 2;
+    ulonglong2 *out = partial + ((int64_t)(this->block - rank + warp) * PARTS + rank) * WORDS + half * (WORDS / 2) + lane * 2;
     const uint64_t mark = (uint64_t)tag << 32;
 #pragma unroll
     for (int n = 0; n < 4; n++) {
@@ -179,7 +178,7 @@ template <bool bf16, int BLOCKS, bool HALVES> struct backward_block : front_bloc
       asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
                    :: "l"(out + n * 64 + 1), "l"(mark | __float_as_uint(z)), "l"(mark | __float_as_uint(w)) : "memory");
     }
-    const ulonglong2 *in = of_share + (int64_t)this->block * PARTS * WORDS + half * (WORDS / 2) + warp * 64 + lane * 2;
+    const ulonglong2 *in = partial + (int64_t)this->block * PARTS * WORDS + half * (WORDS / 2) + warp * 64 + lane * 2;
     bool all;
     do {                                  /* all loads are under way before a tag is looked at */
       uint64_t v[PARTS][4];
@@ -203,144 +202,125 @@ template <bool bf16, int BLOCKS, bool HALVES> struct backward_block : front_bloc
   }
 };
 
-template <bool bf16, int BLOCKS, bool HALVES>
+template <bool bf16, int BLOCKS>
 __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_backward(const __grid_constant__ cuda_rnn_front p)
 {
   extern __shared__ __align__(1024) char room[];
-  backward_block<bf16, BLOCKS, HALVES> k(p, room);
-  constexpr int TURNS = k.TURNS;
+  backward_block<bf16, BLOCKS> k(p, room);
   const cuda_rnn &net = k.net;
   const cuda_rnn_front_layer &layer = k.layer;
-  const int steps = (int)net.steps, turns = k.turns;
+  const int steps = (int)net.steps, last = net.dh0.p ? -1 : 0;         /* step -1: what reaches the initial h */
   if (threadIdx.x >= 256) {
     registers_lower<24>();
     if (threadIdx.x > 256) return;
     const int64_t part = (int64_t)k.rank * p.chunks * CUDA_RNN_FRONT_TILE;
-    for (int i = steps * turns - 1; i >= (net.dh0.p ? -turns : 0); i--) {
-      const int s = (i + turns) / turns - 1, turn = (i + turns) % turns;
-      if (!HALVES && layer.inputs && s >= 0) {
+    for (int s = steps - 1; s >= last; s--) {
+      if (layer.inputs && s >= 0) {
         if (layer.follows) front_wait(k.below, (uint32_t)(p.unit_blocks * (steps - s)));
-        k.copy((const char *)layer.inputs + part + k.tiles_at(s, p.unit_blocks), p.chunks, 0);
+        k.copy((const char *)layer.inputs + part + k.tiles_at(s, p.unit_blocks), p.chunks);
       }
       if (s == steps - 1) continue;
-      const char *states = (const char *)layer.states + part + k.tiles_at(s + 1, p.unit_blocks, turn);
-      front_wait(k.own + turn * 32, (uint32_t)(p.unit_blocks * (steps - 1 - s)));
-      if (HALVES) k.copy(states, p.chunks, 0);
-      k.copy(states + (HALVES ? 2 * BLOCKS * CUDA_RNN_FRONT_TILE : 0), p.chunks - (HALVES ? 2 * BLOCKS : 0), k.block / PARTS);
+      front_wait(k.own, (uint32_t)(p.unit_blocks * (steps - 1 - s)));
+      k.copy((const char *)layer.states + part + k.tiles_at(s + 1, p.unit_blocks), p.chunks);
     }
     return;
   }
   registers_raise<240>();
-  const bool lstm = net.cell == QN_RNN_LSTM, gru = net.cell == QN_RNN_GRU, inputs = !HALVES && layer.inputs;
-  const int unit0 = (k.block - k.rank) * 16, first = k.rank * p.chunks * 16, depth = p.chunks * 64, most = 128 * BLOCKS;
-  k.load(unit_lines(layer, HALVES, unit0, first, min(depth, most)),
-         unit_lines(layer, true, unit0, first + (HALVES ? most / 4 : 0), HALVES ? depth - most : depth), room);
+  const bool lstm = net.cell == QN_RNN_LSTM, gru = net.cell == QN_RNN_GRU;
+  const int unit0 = (k.block - k.rank) * 16, first = k.rank * p.chunks * 16, depth = p.chunks * 64;
+  k.load(unit_lines(layer, false, unit0, first, depth), unit_lines(layer, true, unit0, first, depth), room);
   float4 *swap = (float4 *)(room + k.room_at);
-  kept_slopes kept[TURNS];
+  kept_slopes of;
   left_of_step left[2];
-#pragma unroll
-  for (int v = 0; v < TURNS; v++)         /* the last share comes first */
-    if (v < turns) k.begin(kept[v], turns - 1 - v);
-  k.fetch(kept[0], steps - 1, left);
+  k.begin(of);
+  k.fetch(of, steps - 1, left);
 #pragma unroll 1
-  for (int i = steps * turns - 1; i >= (net.dh0.p ? -turns : 0); i--) {
-    const int s = (i + turns) / turns - 1, turn = (i + turns) % turns;
-    const kept_slopes &of = kept[0];
+  for (int s = steps - 1; s >= last; s--) {
+    const bool inputs = layer.inputs && s >= 0;
     float d[32], sum[4] = {}, gate[4][4], of_h[4];
-    if (inputs && s >= 0) k.template multiply<true>(d, true, 0);
-    if (s < steps - 1) {
-      if (HALVES) k.template multiply<true>(d, true, 0);
-      k.template multiply<false>(d, !HALVES && !(inputs && s >= 0), k.block / PARTS);
-    }
-    if ((inputs && s >= 0) || s < steps - 1) k.gather(d, swap, (uint32_t)(steps - s), turn, sum);
+    if (inputs) k.template multiply<true>(d, true);
+    if (s < steps - 1) k.template multiply<false>(d, !inputs);
+    if (inputs || s < steps - 1) k.gather(d, swap, (uint32_t)(steps - s), sum);
     if (s < 0) {
 #pragma unroll
       for (int j = 0; j < 4; j++)
         if (k.there(of, j))
           rnn_put(net.dh0, of.first + j % 2, k.unit(j), 0,
                   of.length[j % 2] ? sum[j] + (gru ? of.carry[j] : 0.f) : rnn_get<float>(net.ht, of.first + j % 2, k.unit(j)));
-    } else {
+      break;
+    }
 #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        const bool inside = k.there(of, j) && s < of.length[j % 2];
-        const auto x = k.item_of(of, s, left, j);
-        float dh = sum[j] + x.dy + (gru ? of.carry[j] : 0.f), at = of.carry[j];
-        if (s == of.length[j % 2] - 1) dh += k.there(of, j) ? rnn_get<float>(net.ht, of.first + j % 2, k.unit(j)) : 0;
+    for (int j = 0; j < 4; j++) {
+      const bool inside = k.there(of, j) && s < of.length[j % 2];
+      const auto x = k.item_of(of, s, left, j);
+      float dh = sum[j] + x.dy + (gru ? of.carry[j] : 0.f), at = of.carry[j];
+      if (s == of.length[j % 2] - 1) dh += k.there(of, j) ? rnn_get<float>(net.ht, of.first + j % 2, k.unit(j)) : 0;
 #pragma unroll
-        for (int g = 0; g < 4; g++) gate[j][g] = x.gate[g];
-        of_h[j] = 0;
-        if (lstm) rnn_lstm_slopes(net, gate[j], x.cell, x.old, dh, at);
-        else if (gru) {
-          rnn_gru_slopes(gate[j], x.old, dh, of_h[j]);
-          at = dh;
-        } else gate[j][0] = rnn_plain_slope(net, x.old, dh);
-        if (inside) kept[0].carry[j] = at;
+      for (int g = 0; g < 4; g++) gate[j][g] = x.gate[g];
+      of_h[j] = 0;
+      if (lstm) rnn_lstm_slopes(net, gate[j], x.cell, x.old, dh, at);
+      else if (gru) {
+        rnn_gru_slopes(gate[j], x.old, dh, of_h[j]);
+        at = dh;
+      } else gate[j][0] = rnn_plain_slope(net, x.old, dh);
+      if (inside) of.carry[j] = at;
 #pragma unroll
-        for (int g = 0; g < 4; g++) gate[j][g] = inside && g < net.gates ? gate[j][g] : 0;
-        of_h[j] = inside ? of_h[j] : 0;
-      }
-      uint32_t low[4], high[4];           /* the four numbers of the depth that are item j's */
+      for (int g = 0; g < 4; g++) gate[j][g] = inside && g < net.gates ? gate[j][g] : 0;
+      of_h[j] = inside ? of_h[j] : 0;
+    }
+    uint32_t low[4], high[4];           /* the four numbers of the depth that are item j's */
 #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        low[j] = k.pack(gate[j][0]) | (uint32_t)k.pack(gate[j][1]) << 16;
-        high[j] = k.pack(gate[j][2]) | (uint32_t)k.pack(gru ? of_h[j] : gate[j][3]) << 16;
-      }
-      char *to = (char *)layer.states + k.tiles_at(s, p.unit_blocks, turn) + (int64_t)k.block * CUDA_RNN_FRONT_TILE;
+    for (int j = 0; j < 4; j++) {
+      low[j] = k.pack(gate[j][0]) | (uint32_t)k.pack(gate[j][1]) << 16;
+      high[j] = k.pack(gate[j][2]) | (uint32_t)k.pack(gru ? of_h[j] : gate[j][3]) << 16;
+    }
+    char *to = (char *)layer.states + k.tiles_at(s, p.unit_blocks) + (int64_t)k.block * CUDA_RNN_FRONT_TILE;
 #pragma unroll
-      for (int j = 0; j < 2; j++) {
-        kept[0].cell[j] = left[j].old;
-        *(uint4 *)(to + front_place(k.local(j), k.lane / 4 * 8)) = make_uint4(low[j], high[j], low[j + 2], high[j + 2]);
-      }
-      k.arrive(turn);
+    for (int j = 0; j < 2; j++) {
+      of.cell[j] = left[j].old;
+      *(uint4 *)(to + front_place(k.local(j), k.lane / 4 * 8)) = make_uint4(low[j], high[j], low[j + 2], high[j + 2]);
+    }
+    k.arrive();
 #pragma unroll
-      for (int j = 0; j < 2; j++) {
-        if (!k.there(of, j)) continue;
-        const int64_t row = (rnn_time(net, of.length[j], s) * net.batch + of.first + j) * net.rows + k.unit(0);
-        uint16_t *x = (uint16_t *)net.slope_x + row, *h = net.slope_h ? (uint16_t *)net.slope_h + row : nullptr;
+    for (int j = 0; j < 2; j++) {
+      if (!k.there(of, j)) continue;
+      const int64_t row = (rnn_time(net, of.length[j], s) * net.batch + of.first + j) * net.rows + k.unit(0);
+      uint16_t *x = (uint16_t *)net.slope_x + row, *h = net.slope_h ? (uint16_t *)net.slope_h + row : nullptr;
 #pragma unroll
-        for (int g = 0; g < 4; g++, x += net.hidden, h = h ? h + net.hidden : h) {
-          if (g >= net.gates) break;
-          const bool n = gru && g == 2;
-          const uint32_t of_x = k.pack(gate[j][g]) | (uint32_t)k.pack(gate[j + 2][g]) << 16;
-          const uint32_t to_h = n ? k.pack(of_h[j]) | (uint32_t)k.pack(of_h[j + 2]) << 16 : of_x;
-          if (k.paired) {
-            *(uint32_t *)x = of_x;
-            if (h) *(uint32_t *)h = to_h;
-            continue;
-          }
-          x[0] = (uint16_t)of_x;
-          if (h) h[0] = (uint16_t)to_h;
-          if (!k.there(of, j + 2)) continue;
-          x[1] = (uint16_t)(of_x >> 16);
-          if (h) h[1] = (uint16_t)(to_h >> 16);
+      for (int g = 0; g < 4; g++, x += net.hidden, h = h ? h + net.hidden : h) {
+        if (g >= net.gates) break;
+        const bool n = gru && g == 2;
+        const uint32_t of_x = k.pack(gate[j][g]) | (uint32_t)k.pack(gate[j + 2][g]) << 16;
+        const uint32_t to_h = n ? k.pack(of_h[j]) | (uint32_t)k.pack(of_h[j + 2]) << 16 : of_x;
+        if (k.paired) {
+          *(uint32_t *)x = of_x;
+          if (h) *(uint32_t *)h = to_h;
+          continue;
         }
+        x[0] = (uint16_t)of_x;
+        if (h) h[0] = (uint16_t)to_h;
+        if (!k.there(of, j + 2)) continue;
+        x[1] = (uint16_t)(of_x >> 16);
+        if (h) h[1] = (uint16_t)(to_h >> 16);
       }
     }
-    if (turns > 1) {                      /* the other share's come first */
-      const kept_slopes other = kept[TURNS - 1];
-      kept[TURNS - 1] = kept[0], kept[0] = other;
-    }
-    if (i > 0) k.fetch(kept[0], (i - 1) / turns, left);
-    if (i > turns) k.announce(kept[0], (i - 1) / turns - 1);
+    if (s) k.fetch(of, s - 1, left);
+    if (s > 1) k.announce(of, s - 2);
   }
 #pragma unroll
-  for (int v = 0; v < TURNS; v++)
-#pragma unroll
-    for (int j = 0; j < 4; j++)
-      if (v < turns && k.there(kept[v], j)) rnn_put(net.dc0, kept[v].first + j % 2, k.unit(j), 0, kept[v].carry[j]);
+  for (int j = 0; j < 4; j++)
+    if (k.there(of, j)) rnn_put(net.dc0, of.first + j % 2, k.unit(j), 0, of.carry[j]);
   k.leave();
 }
 
-template <bool bf16, int BLOCKS, bool HALVES = false> cuda_rnn_front_kernel backward_of()
+template <bool bf16, int BLOCKS> cuda_rnn_front_kernel backward_of()
 {
-  typedef backward_block<bf16, BLOCKS, HALVES> B;
-  return { (HALVES ? 256 : 128) * BLOCKS, B::shared_with(B::SWAP), (const void *)rnn_front_backward<bf16, BLOCKS, HALVES> };
+  typedef backward_block<bf16, BLOCKS> B;
+  return { 128 * BLOCKS, B::shared_with(B::SWAP), (const void *)rnn_front_backward<bf16, BLOCKS> };
 }
 
 }
 
 const cuda_rnn_front_kernel cuda_rnn_front_backward_f16[] = { backward_of<false, 4>(), backward_of<false, 8>(), {} };
 const cuda_rnn_front_kernel cuda_rnn_front_backward_bf16[] = { backward_of<true, 4>(), backward_of<true, 8>(), {} };
-const cuda_rnn_front_kernel cuda_rnn_halves_backward_f16[] = { backward_of<false, 8, true>(), {} };
-const cuda_rnn_front_kernel cuda_rnn_halves_backward_bf16[] = { backward_of<true, 8, true>(), {} };
 const int64_t cuda_rnn_front_partial = (int64_t)PARTS * WORDS * 16;
