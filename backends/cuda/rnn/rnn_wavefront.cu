@@ -30,7 +30,7 @@ struct gate_lines {
 template <bool bf16, int BLOCKS> struct forward_block : front_block<bf16, BLOCKS> {
   typedef front_block<bf16, BLOCKS> base;
   static constexpr int SWAP = 2 * 4 * 128 * 16;
-  using base::p; using base::layer; using base::net; using base::lane; using base::warp; using base::half; using base::share; using base::b0;
+  using base::p; using base::layer; using base::net; using base::lane; using base::warp; using base::half; using base::b0;
   int unit, local;                        /* this thread's unit; its first sequence of four, the others 8 further each */
   __device__ __forceinline__ forward_block(const cuda_rnn_front &given, char *room) : base(given, room, SWAP)
   {

@@ -37,8 +37,8 @@ struct unit_lines {
  * the step), dy. */
 struct left_of_step { uint32_t gate[4], old, dy; };
 
-/* What a thread keeps from step to step, of two sequences from `first` on. carry: of lstm the slope of c, of gru what reaches h beside r; cell: of
- * lstm c of the step, of two units. */
+/* What a thread keeps from step to step, of two sequences from `first` on. carry: of lstm the slope of c, of gru what reaches h beside r;
+ * cell: of lstm c of the step, of two units. */
 struct kept_slopes { float carry[4]; uint32_t cell[2]; int first, length[2]; };
 
 template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCKS> {
