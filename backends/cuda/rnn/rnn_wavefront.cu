@@ -59,6 +59,27 @@ template <bool bf16, int BLOCKS> struct forward_block : front_block<bf16, BLOCKS
       gate[n][0] = upper ? one : s0, gate[n][1] = upper ? s1 : one, gate[n][2] = upper ? two : s2, gate[n][3] = upper ? s3 : two;
     }
   }
+  /* A gru's n of x and of h are two sums: what the other's zeros make of numbers that are not finite is no part of them. That of x waits in
+   * this thread's own places of `swap`. */
+  __device__ __forceinline__ void set_apart(float (&d)[32], float4 *swap) const
+  {
+    float4 *to = swap + half * 512 + threadIdx.x % 128;
+#pragma unroll
+    for (int n = 0; n < 4; n++) to[n * 128] = make_float4(d[8 * n + 2], d[8 * n + 3], d[8 * n + 6], d[8 * n + 7]);
+    if (lane & 16)
+#pragma unroll
+      for (int j = 0; j < 8; j++) d[4 * j + 2] = 0, d[4 * j + 3] = 0;
+  }
+  __device__ __forceinline__ void set_back(float (&d)[32], const float4 *swap) const
+  {
+    const float4 *from = swap + half * 512 + threadIdx.x % 128;
+    if (lane & 16) return;
+#pragma unroll
+    for (int n = 0; n < 4; n++) {
+      const float4 v = from[n * 128];
+      d[8 * n + 2] = v.x, d[8 * n + 3] = v.y, d[8 * n + 6] = v.z, d[8 * n + 7] = v.w;
+    }
+  }
   /* The tiles' numbers of four units side by side, in four lanes: each lane stores those of one of its sequences. */
   __device__ __forceinline__ void store(void *tiles, int slot, const float (&v)[4]) const
   {
@@ -133,23 +154,12 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_forward(c
   float4 *swap = (float4 *)(room + k.room_at);
 #pragma unroll 1
   for (int s = 0; s < steps; s++) {
-    float d[32], of_n[16], gate[4][4], raw[4] = {}, given[4];
-    /* A gru's n of x and of h are two sums: what the other's zeros make of numbers that are not finite is no part of them. */
-    const bool gru = net.cell == QN_RNN_GRU, upper = k.lane & 16;
+    float d[32], gate[4][4], raw[4] = {}, given[4];
+    const bool gru = net.cell == QN_RNN_GRU;
     k.template multiply<true>(d, true);
-    if (gru)
-#pragma unroll
-      for (int n = 0; n < 16; n++) {
-        float &sum = d[n / 2 * 4 + 2 + n % 2];
-        of_n[n] = sum, sum = upper ? 0 : sum;
-      }
+    if (gru) k.set_apart(d, swap);
     k.template multiply<false>(d, false);
-    if (gru)
-#pragma unroll
-      for (int n = 0; n < 16; n++) {
-        float &sum = d[n / 2 * 4 + 2 + n % 2];
-        sum = upper ? sum : of_n[n];
-      }
+    if (gru) k.set_back(d, swap);
     k.gather(d, swap, gate);
     if (net.cell == QN_RNN_LSTM) front_gates<QN_RNN_LSTM>(net, s, length, bias, gate, h, c, raw);
     else if (gru) front_gates<QN_RNN_GRU>(net, s, length, bias, gate, h, c, raw);
