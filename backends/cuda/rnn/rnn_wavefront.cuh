@@ -71,7 +71,7 @@ template <bool bf16, int BLOCKS> struct front_block {        /* 128 BLOCKS numbe
 
   /* ---- the copying warp: one thread ---- */
 
-  /* The step's tiles, `chunks` of them, then zeros, in an order that is the same in all blocks: what many ask for at once comes faster. */
+  /* The step's tiles, `chunks` of them, then zeros. */
   __device__ __forceinline__ void copy(const char *from, int chunks)
   {
     for (int i = 0; i < BLOCKS; i++) {
