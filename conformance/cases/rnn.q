@@ -216,3 +216,16 @@ rnn_forward x=f32/3x9x8 w=[f32/1000x8] r=[f32/1000x250] bw=[f32/1000] ht=? ct=? 
 
 # a clip where forward leaves nothing for a gradient
 rnn_forward x=f32/6x2x5 w=[f32/28x5] r=[f32/28x7] c0=f32/1x2x7 ht=? ct=? clip=0.25 ; as=f64,f16
+
+# layers one step behind another: more than go at once, units that fill no chunk, more inputs than units, sequences beyond a share, lengths,
+# dropout in between, either direction
+rnn_forward x=f16/7x5x24 w=[f16/256x24,f16/256x64,f16/256x64] r=[f16/256x64,f16/256x64,f16/256x64] bw=[f16/256,f16/256,f16/256] br=[f16/256,f16/256,f16/256] h0=f16/3x5x64 c0=f16/3x5x64 ht=? ct=? gates=? cells=? inner=? layers=3 ; r0.fill=signed:0.05 r1.fill=signed:0.05 r2.fill=signed:0.05 w0.fill=signed:0.1 w1.fill=signed:0.1 w2.fill=signed:0.1 as=bf16
+rnn_forward x=f16/5x66x40 w=[f16/192x40,f16/192x64] r=[f16/192x64,f16/192x64] bw=[f16/192,f16/192] br=[f16/192,f16/192] h0=f16/2x66x64 lengths=i32/66/0 seed=5 ht=? gates=? inner=? cell=gru layers=2 dropout=0.25 direction=backward ; lengths.is=4 r0.fill=signed:0.05 r1.fill=signed:0.05 w0.fill=signed:0.1 w1.fill=signed:0.1
+rnn_forward x=f16/4x6x40 w=[f16/96x40,f16/96x24] r=[f16/96x24/t,f16/96x24] bw=[f16/96,f16/96] c0=f16/2x6x24 lengths=i32/6 ht=? ct=? cells=? inner=? layers=2 clip=0.5 ; lengths.is=4,0,2,1,3,9 r0.fill=signed:0.2 r1.fill=signed:0.2
+rnn_forward x=f16/3x2x200/200:600:1 w=[f16/544x200,f16/544x136] r=[f16/544x136,f16/544x136] br=[f16/544,f16/544] gates=? layers=2 ; r0.fill=signed:0.06 r1.fill=signed:0.06 w0.fill=signed:0.06 w1.fill=signed:0.06
+rnn_forward x=f16/5x3x9 w=[f16/13x9,f16/13x13,f16/13x13] r=[f16/13x13,f16/13x13,f16/13x13] ht=? cell=relu layers=3 ; r0.fill=signed:0.2 r1.fill=signed:0.2 r2.fill=signed:0.2 as=bf16
+rnn_backward dy=f16/7x5x64 dht=f16/3x5x64 dct=f16/3x5x64 x=f16/7x5x24 y=f16/7x5x64 w=[f16/256x24,f16/256x64,f16/256x64] r=[f16/256x64,f16/256x64,f16/256x64] h0=f16/3x5x64 c0=f16/3x5x64 gates=f16/3x7x5x256 cells=f16/3x7x5x64 inner=f16/2x7x5x64 dw=? dr=? dbw=? dbr=? dh0=? dc0=? layers=3 ; gates.fill=pos r0.fill=signed:0.05 r1.fill=signed:0.05 r2.fill=signed:0.05 w1.fill=signed:0.05 w2.fill=signed:0.05 as=bf16
+rnn_backward dy=f16/4x66x24 dht=f16/2x66x24 x=f16/4x66x16 y=f16/4x66x24 w=[f16/72x16,f16/72x24] r=[f16/72x24,f16/72x24/t] h0=f16/2x66x24 lengths=i32/66/0 gates=f16/2x4x66x96 inner=f16/1x4x66x24 dw=? dr=? dbw=? dbr=? dh0=? cell=gru layers=2 direction=backward ; lengths.is=3 gates.fill=pos r0.fill=signed:0.1 r1.fill=signed:0.1 w1.fill=signed:0.1
+rnn_backward dy=f16/4x6x24 dct=f16/2x6x24 x=f16/4x6x16 y=f16/4x6x24 w=[f16/96x16,f16/96x24] r=[f16/96x24,f16/96x24] c0=f16/2x6x24 lengths=i32/6 gates=f16/2x4x6x96 cells=f16/2x4x6x24 inner=f16/1x4x6x24 dr=? dc0=? dh0=? layers=2 clip=0.5 ; lengths.is=4,0,2,1,3,9 gates.fill=pos r0.fill=signed:0.1 r1.fill=signed:0.1 w1.fill=signed:0.1
+rnn_backward dy=f16/3x2x136 x=f16/3x2x8 y=f16/3x2x136 w=[f16/544x8,f16/544x136] r=[f16/544x136,f16/544x136] gates=f16/2x3x2x544 cells=f16/2x3x2x136 inner=f16/1x3x2x136 dw=? dr=? layers=2 ; gates.fill=pos r0.fill=signed:0.03 r1.fill=signed:0.03 w1.fill=signed:0.03
+rnn_backward dy=f16/3x2x13 x=f16/3x2x8 y=f16/3x2x13 w=[f16/13x8,f16/13x13] r=[f16/13x13,f16/13x13] inner=f16/1x3x2x13 dr=? dh0=? h0=f16/2x2x13 cell=tanh layers=2 ; r0.fill=signed:0.2 r1.fill=signed:0.2 as=bf16

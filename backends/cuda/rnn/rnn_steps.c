@@ -5,22 +5,25 @@
  *           before: of r and z, then of n with r h; with projection: h before it, then its product
  *   cluster all steps of both directions in one kernel, a share of the batch in each cluster of blocks (rnn_cluster.cu)
  *   grid    the same over all blocks (rnn_grid.cuh), where they hold the weights
+ *   wavefront   all steps of several layers in one kernel (rnn_wavefront.cuh), each a step behind the one below; w x is made there, too
  *
- * Sums are f32 (f64 for f64); h has x's dtype from step to step (of a unit's own state, in cluster and grid, what is exchanged), c that of
+ * Sums are f32 (f64 for f64); h has x's dtype from step to step (of a unit's own state, in all but steps, what is exchanged), c that of
  * sums. */
 #include "engines.h"
 #include "rnn_cluster.h"
 #include "rnn_grid.h"
+#include "rnn_wavefront.h"
 #include "kit/shared_memory.h"
 
 enum { IN, RECURRENT, RESET, PROJECT, PARTS };
-enum way { STEPS, GRID, CLUSTER };
+enum way { STEPS, GRID, CLUSTER, WAVEFRONT };
 
 typedef struct state {
   cuda_rnn_problem p;
   enum way way;
   cuda_rnn_walk walk;
   cuda_rnn_gathering gathering;
+  cuda_rnn_front_plan front;
   uint64_t sums[2], product, inner, c, h, full, reset, next[2];       /* places in workspace */
 } state;
 
@@ -65,11 +68,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   st->way = way;
   if (way == GRID) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
   if (way == CLUSTER) s = cuda_rnn_cluster_plan(r, out, p, &st->gathering);
-  for (int64_t k = 0; k < p->n && !s; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
+  if (way == WAVEFRONT) s = cuda_rnn_front_prepare(r, out, p, &st->front);
+  for (int64_t k = 0; k < p->n && !s && way != WAVEFRONT; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
   if (s) {
     cuda_rnn_release(out);
     return s;
   }
+  if (way == WAVEFRONT) return QN_OK;
   const int64_t places = q->steps * q->batch, units = q->batch * q->hidden;
   for (int i = 0; i < 2; i++) {
     st->sums[i] = i && way == STEPS ? st->sums[0] : cuda_rnn_take(out, i < p->directions ? places * q->rows : 0, p->sum);
@@ -88,6 +93,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
 static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, STEPS); }
 static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, GRID); }
 static qn_status prepare_cluster(const qn_request *r, qn_prepared *out) { return prepare(r, out, CLUSTER); }
+static qn_status prepare_wavefront(const qn_request *r, qn_prepared *out) { return prepare(r, out, WAVEFRONT); }
 
 /* ---- run ------------------------------------------------------------------------------------------------ */
 
@@ -139,6 +145,13 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const state *st = prepared->state;
   qn_status s = QN_OK;
+  for (int64_t l = 0; st->way == WAVEFRONT && l < st->p.layers && !s; l += st->front.at_once) {
+    const int32_t n = (int32_t)qn_min_i64(st->front.at_once, st->p.layers - l);
+    cuda_rnn net[CUDA_RNN_FRONT_LAYERS];
+    for (int32_t i = 0; i < n; i++) net[i] = cuda_rnn_net(&st->p, launch, l + i, 0);
+    s = cuda_rnn_front_run(&st->front, &st->p, launch, l, n, net);
+  }
+  if (st->way == WAVEFRONT) return s;
   for (int64_t l = 0; l < st->p.layers && !s; l++) s = run_layer(st, launch, l);
   return s;
 }
@@ -146,12 +159,15 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 static qn_status build_one_kernel(const qn_request *r, qn_prepared *out)
 {
   const state *st = out->state;
-  const qn_status s = cuda_allow_shared(st->way == GRID ? st->walk.kernel : st->gathering.kernel);
+  const qn_status s = cuda_allow_shared(st->way == WAVEFRONT ? st->front.kernel->run : st->way == GRID ? st->walk.kernel
+                                                                                               : st->gathering.kernel);
   return s ? s : cuda_rnn_build(r, out);
 }
 
 static const qn_engine row[] = {
   { .name = "cluster", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_cluster,
+    .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
+  { .name = "wavefront", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_wavefront,
     .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
   { .name = "grid", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_grid,
     .build = build_one_kernel, .run = run, .release = cuda_rnn_release },

@@ -6,21 +6,25 @@
  * by
  *   steps   any network: the products are the matmul engines', the rest is rnn_steps.cu's
  *   grid    all steps of both directions in one kernel (rnn_grid.cuh), where they hold the weights
+ *   wavefront   all steps of several layers in one kernel (rnn_wavefront_backward.cu), which passes dx of a layer to the one below itself
  * and then, in products over all places, the matmul engines'
  *   dw = slope_x' inputs      dr = slope_h' states before      dbw, dbr = slopes' ones      dprojection = slope_state' h before it
  *   dx = slope_x w, of both directions added up
  * Gru with the reset before multiplies the slopes of n by r first, which gives the slope of the reset gate. */
 #include "engines.h"
 #include "rnn_grid.h"
+#include "rnn_wavefront.h"
 #include "kit/shared_memory.h"
 
 enum { FULL, RESET, CARRY, TURN, DW, DR, DR_RESET, DPROJECTION, DBW, DBR, DX, PARTS };
 
 typedef struct state {
   cuda_rnn_problem p;
-  bool     grid;
+  bool     grid, wavefront;
   cuda_rnn_walk walk;
-  uint64_t slope_x[2], slope_h[2], slope_state, step, product, inner, c, straight, turned[2], in, before, before_reset, full, ones, by[2],
+  cuda_rnn_front_plan front;
+  uint64_t slope_x[CUDA_RNN_FRONT_LAYERS], slope_h[CUDA_RNN_FRONT_LAYERS];          /* by direction; by layer of a launch */
+  uint64_t slope_state, step, product, inner, c, straight, turned[2], in, before, before_reset, full, ones, by[2],
            dout[2];
 } state;
 
@@ -146,27 +150,28 @@ static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st,
   }
   if (st->grid)
     s = cuda_rnn_copy(r, out, p, &part[TURN], cuda_rnn_weight(&p->list[RNN_R][k], true), cuda_rnn_matrix(d, 16, P, q->rows, q->rows, 1));
-  else if (!s)
+  else if (!s && !st->wavefront)
     s = cuda_rnn_product(r, out, p, &part[CARRY], cuda_rnn_matrix(d, 16, q->batch, q->rows, by.dim[0], 1), by,
                          cuda_rnn_matrix(p->sum, 16, q->batch, P, P, 1), times);
   if (!s) s = prepare_weights(r, out, st, layer, k, part);
   if (writes_dx(st, layer))
     x = layer ? cuda_rnn_matrix(d, 16, places, inputs, inputs, 1) : cuda_rnn_places(p, &p->one[RNN_DX], inputs);
-  if (!s)
+  if (!s && !(st->wavefront && layer))
     s = cuda_rnn_product(r, out, p, &part[DX], cuda_rnn_matrix(d, 16, places, q->rows, q->rows, 1),
                          cuda_rnn_weight(&p->list[RNN_W][k], false), x, 1);
   return s;
 }
 
-static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
+static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid, bool wavefront)
 {
   qn_status s = cuda_rnn_read(r, out, sizeof(state), PARTS);
   if (s) return s;
   state *st = out->state;
   cuda_rnn_problem *p = &st->p;
   const cuda_rnn *q = &p->net;
-  st->grid = grid;
+  st->grid = grid, st->wavefront = wavefront;
   if (grid) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
+  if (wavefront) s = cuda_rnn_front_prepare(r, out, p, &st->front);
   for (int64_t k = 0; k < p->n && !s; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
   if (s) {
     cuda_rnn_release(out);
@@ -175,14 +180,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
   const int64_t places = q->steps * q->batch, units = q->batch * q->hidden;
   const int64_t widest = p->layers > 1 ? qn_max_i64(p->inputs, q->width) : p->inputs;
   bool lay = false, adds = false, before = false, biases = false;
-  for (int64_t l = 0; l < p->layers; l++) lay |= lay_below(st, l), adds |= !writes_dx(st, l);
+  for (int64_t l = 0; l < p->layers; l++) lay |= lay_below(st, l), adds |= !writes_dx(st, l) && !(wavefront && l);
   for (int64_t k = 0; k < p->n; k++) {
     before |= wanted(p, RNN_DR, k) && !shifts(p, k / p->directions);
     biases |= wanted(p, RNN_DBW, k) || wanted(p, RNN_DBR, k);
   }
+  for (int i = 0; i < CUDA_RNN_FRONT_LAYERS; i++) {
+    const bool used = i < (wavefront ? st->front.at_once : p->directions);
+    st->slope_x[i] = cuda_rnn_take(out, used ? places * q->rows : 0, q->dtype);
+    st->slope_h[i] = cuda_rnn_take(out, used && apart(q) ? places * q->rows : 0, q->dtype);
+  }
   for (int i = 0; i < 2; i++) {
-    st->slope_x[i] = cuda_rnn_take(out, i < p->directions ? places * q->rows : 0, q->dtype);
-    st->slope_h[i] = cuda_rnn_take(out, i < p->directions && apart(q) ? places * q->rows : 0, q->dtype);
     st->turned[i] = cuda_rnn_take(out, i < p->directions && grid ? q->rows * q->state : 0, q->dtype);
   }
   st->slope_state = cuda_rnn_take(out, q->projects ? places * q->state : 0, q->dtype);
@@ -196,14 +204,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid)
   st->ones = cuda_rnn_take(out, biases ? places : 0, q->dtype);
   for (int i = 0; i < 2; i++) {
     st->by[i] = cuda_rnn_take(out, adds && i < p->directions ? places * widest : 0, p->sum);
-    st->dout[i] = cuda_rnn_take(out, p->layers > 1 ? places * q->width : 0, q->dtype);
+    st->dout[i] = cuda_rnn_take(out, p->layers > 1 && !wavefront ? places * q->width : 0, q->dtype);
   }
   cuda_rnn_take_scratch(out, p);
-  if (!grid) out->estimate += (double)p->n * (double)q->steps * (2500 + (double)units * 7 / 1000) * (1 + q->before + q->projects);
+  if (!grid && !wavefront)
+    out->estimate += (double)p->n * (double)q->steps * (2500 + (double)units * 7 / 1000) * (1 + q->before + q->projects);
   return QN_OK;
 }
-static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, false); }
-static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, true); }
+static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, false, false); }
+static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, true, false); }
+static qn_status prepare_wavefront(const qn_request *r, qn_prepared *out) { return prepare(r, out, false, true); }
 
 /* ---- run ------------------------------------------------------------------------------------------------ */
 
@@ -276,7 +286,7 @@ static qn_status products(const state *st, const qn_launch *launch, const cuda_r
   if (!s && one_bias(p, k))
     s = cuda_rnn_multiply(p, launch, k, DBR, launch->ptr[p->list[RNN_DBW][k].value], launch->ptr[p->list[RNN_DBR][k].value], NULL);
   else if (!s && wanted(p, RNN_DBR, k)) s = cuda_rnn_multiply(p, launch, k, DBR, ones, slope_h, launch->ptr[p->list[RNN_DBR][k].value]);
-  return s ? s : cuda_rnn_multiply(p, launch, k, DX, q->slope_x, launch->ptr[p->list[RNN_W][k].value], by);
+  return s || (st->wavefront && q->layer) ? s : cuda_rnn_multiply(p, launch, k, DX, q->slope_x, launch->ptr[p->list[RNN_W][k].value], by);
 }
 
 static qn_status run_layer(const state *st, const qn_launch *launch, int64_t layer)
@@ -316,24 +326,55 @@ static qn_status run_layer(const state *st, const qn_launch *launch, int64_t lay
   return s || writes_dx(st, layer) ? s : cuda_rnn_finish(&net[0], by[0], by[1], &to, launch->stream);
 }
 
+/* n layers from the given one down. */
+static qn_status run_layers(const state *st, const qn_launch *launch, int64_t from, int32_t n)
+{
+  const cuda_rnn_problem *p = &st->p;
+  char *base = launch->workspace;
+  cuda_rnn net[CUDA_RNN_FRONT_LAYERS] = { { 0 } };
+  cuda_rnn_tensor to;
+  const cuda_rnn_operand *dx = &p->one[RNN_DX];
+  void *by = NULL;
+  for (int32_t i = 0; i < n; i++) {
+    net[i] = cuda_rnn_net(p, launch, from - i, 0);
+    net[i].slope_x = base + st->slope_x[i], net[i].slope_h = apart(&net[i]) ? base + st->slope_h[i] : NULL;
+  }
+  qn_status s = cuda_rnn_front_run(&st->front, p, launch, from, n, net);
+  for (int32_t i = 0; i < n && !s; i++) {
+    if (from == i) by = writes_dx(st, 0) ? launch->ptr[dx->value] : base + st->by[0];
+    s = products(st, launch, &net[i], from - i, by);
+  }
+  if (s || from >= n || writes_dx(st, 0)) return s;
+  to = (cuda_rnn_tensor){ launch->ptr[dx->value], { 0 }, dx->dtype };
+  memcpy(to.stride, dx->stride, sizeof to.stride);
+  return cuda_rnn_finish(&net[n - 1], by, NULL, &to, launch->stream);
+}
+
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const state *st = prepared->state;
   qn_status s = QN_OK;
+  if (st->wavefront) {
+    for (int64_t l = st->p.layers - 1; l >= 0 && !s; l -= st->front.at_once)
+      s = run_layers(st, launch, l, (int32_t)qn_min_i64(st->front.at_once, l + 1));
+    return s;
+  }
   for (int64_t l = st->p.layers - 1; l >= 0 && !s; l--) s = run_layer(st, launch, l);
   return s;
 }
 
-static qn_status build_grid(const qn_request *r, qn_prepared *out)
+static qn_status build_one_kernel(const qn_request *r, qn_prepared *out)
 {
   const state *st = out->state;
-  const qn_status s = cuda_allow_shared(st->walk.kernel);
+  const qn_status s = cuda_allow_shared(st->grid ? st->walk.kernel : st->front.kernel->run);
   return s ? s : cuda_rnn_build(r, out);
 }
 
 static const qn_engine row[] = {
+  { .name = "wavefront", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_wavefront,
+    .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
   { .name = "grid", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_grid,
-    .build = build_grid, .run = run, .release = cuda_rnn_release },
+    .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
   { .name = "steps", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .prepare = prepare_steps,
     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .build = cuda_rnn_build, .run = run,
     .release = cuda_rnn_release },
