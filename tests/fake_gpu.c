@@ -1,5 +1,5 @@
-/* fake_gpu.c -- a device of kind "cuda" that is host memory, and the part of NCCL that plugins/nccl needs for all_reduce of f32 and messages, for t_nccl:
- * ranks are processes, a communicator is memory that they share. The same file is the plugin and QUERN_NCCL.
+/* fake_gpu.c -- a device of kind "cuda" that is host memory, and what plugins/nccl needs of NCCL for all_reduce of f32 and messages, for
+ * t_nccl: ranks are processes, a communicator is memory that they share. The same file is the plugin and QUERN_NCCL.
  *
  *   streams     a thread that does what is enqueued, in order. There is room for few: enqueueing more waits, as a GPU's driver does
  *   captures    lists of work, that communicators are not freed before
