@@ -301,8 +301,10 @@ qn_status qn__ranks_slot(const qn_ranks *ranks, const void *key, void (*leave)(v
   for (int i = 0; i < QN__SLOTS; i++) {
     qn__slot *s = &g->slot[i];
     if (s->key && s->key != key) continue;
-    s->key = key;
-    s->leave = leave;
+    if (!s->key) {                        /* else the guard may be reading it */
+      s->key = key;
+      s->leave = leave;
+    }
     *out = &s->own;
     return QN_OK;
   }
