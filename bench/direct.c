@@ -23,8 +23,8 @@ int direct_open(qn_group *group)
     NCCL_CALLS(DIRECT_ENTRY)
 #undef DIRECT_ENTRY
   };
+  static struct offer { nccl_id id; int32_t error, reserved; } mine, all[256];
   nccl_config config = NCCL_CONFIG_INIT(1);
-  nccl_id mine, all[256];
   int version = 0;
   void *so = dlopen("libnccl.so.2", RTLD_NOW | RTLD_NOLOAD);
   if (!so) return said("libnccl.so.2", "no collective has run over NCCL here");
@@ -34,10 +34,10 @@ int direct_open(qn_group *group)
     memcpy(entry[i].slot, &p, sizeof p);
   }
   ranks = (size_t)qn_group_size(group);
-  memset(&mine, 0, sizeof mine);
-  nccl_result e = qn_group_rank(group) ? NCCL_SUCCESS : call.ncclGetUniqueId(&mine);
+  if (!qn_group_rank(group)) mine.error = call.ncclGetUniqueId(&mine.id);
   if (ranks > sizeof all / sizeof *all || qn_group_exchange(group, &mine, sizeof mine, all)) return said("group", qn_last_error());
-  if (!e) e = call.ncclCommInitRankConfig(&comm, (int)ranks, all[0], qn_group_rank(group), &config);
+  if (all[0].error) return said("ncclGetUniqueId", call.ncclGetErrorString(all[0].error));
+  const nccl_result e = call.ncclCommInitRankConfig(&comm, (int)ranks, all[0].id, qn_group_rank(group), &config);
   if (e) return said("ncclCommInitRankConfig", call.ncclGetErrorString(e));
   call.ncclGetVersion(&version);
   if (!qn_group_rank(group)) printf("NCCL %d.%d.%d\n", version / 10000, version / 100 % 100, version % 100);
@@ -61,6 +61,7 @@ qn_status direct_call(uint32_t op, const char *x, char *y, size_t bytes, void *s
     }
     if (!e) e = call.ncclGroupEnd();
   }
+  if (e) said("a collective", call.ncclGetErrorString(e));
   return e ? QN_DEVICE : QN_OK;
 }
 

@@ -271,7 +271,8 @@ static int overlap(const place *p)
   const bool cpu = !strcmp(qn_context_describe(p->ctx)->kind, "cpu");
   const char *dtype = cpu ? "f32" : "bf16";
   const int width = cpu ? 256 : 4096, layers = 8;
-  int number[128] = { ['N'] = 1 + (cpu ? 8 : 1024), ['A'] = 1 + (cpu ? 16 : 256), ['B'] = 1 + (cpu ? 32 : 512), ['G'] = 641, ['W'] = 1 + width };
+  int number[128] = { ['N'] = 1 + (cpu ? 8 : 1024), ['A'] = 1 + (cpu ? 16 : 256), ['B'] = 1 + (cpu ? 32 : 512), ['G'] = 1 + 640,
+                      ['W'] = 1 + width };         /* + 1: 0 is none */
   char what[64];
   for (int k = 0; k < 3; k++) expand(convolutions, k + 1, number, dtype, text[k], sizeof text[k]);
   bool ok = overlap_of(p, "the convolutions of cnn_digits", text);

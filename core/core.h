@@ -452,7 +452,8 @@ struct qn_context {
   int32_t      most_threads;                        /* a plan made for more, before fork, cannot be executed */
   atomic_uintptr_t user;                            /* the thread in a call with it; 0: none; QN__DISTURBED: see qn__end */
   atomic_uint_least64_t calls;                      /* begun so far: whether it still is the same one */
-  atomic_int   frees;                               /* calls that give memory back, which any thread may make */
+  atomic_uint_least64_t frees;                      /* calls that give memory back, which any thread may make: begun so far */
+  atomic_int   freeing;                             /* and under way */
   qn__device  *dev;
   uint64_t     id;                                  /* unique in the process */
   const qn__policy *policy;
@@ -532,6 +533,10 @@ void      qn__profile_end(struct qn_context *ctx);  /* prints the table and free
 /* ---- ranks/group.c, running/guard.c ------------------------------------------------------------- */
 
 const qn_ranks *qn__context_ranks(const struct qn_context *ctx);          /* NULL: it has joined no group */
+/* Around what runs or replays collectives; and after a wait for the stream. */
+void      qn__collectives_begin(const struct qn_context *ctx);
+void      qn__collectives_end(const struct qn_context *ctx);
+void      qn__collectives_waited(const struct qn_context *ctx);
 /* The group's failure, if its guard has aborted collectives; again: also if that has been told. */
 qn_status qn__group_broken(const struct qn_context *ctx, bool again);
 extern const char *const qn__group_variables[];     /* as a backend's variables */

@@ -1,11 +1,14 @@
-/* fake_gpu.c -- a device of kind "cuda" that is host memory, and the part of NCCL that plugins/nccl needs for all_reduce of f32, for t_nccl:
- * ranks are processes, a communicator is memory that they share. The same file is the plugin and QUERN_NCCL.
+/* fake_gpu.c -- a device of kind "cuda" that is host memory, and what plugins/nccl needs of NCCL for all_reduce of f32 and messages, for
+ * t_nccl: ranks are processes, a communicator is memory that they share. The same file is the plugin and QUERN_NCCL.
  *
  *   streams     a thread that does what is enqueued, in order. There is room for few: enqueueing more waits, as a GPU's driver does
  *   captures    lists of work, that communicators are not freed before
  *   waiting     making a communicator, its first call of each size, and the work itself wait for the other ranks, until it is aborted
  *
- * FAKE_NCCL=making|connecting: this rank dies there; error: its communicator has an error after its third call. */
+ * A communicator that was destroyed or aborted ends the process of who uses it again.
+ *
+ * FAKE_NCCL=making|made|connecting: this rank dies there; stalling: it sleeps as it connects; slow: it takes its time as it destroys a
+ * communicator; error: its communicator has an error after its third call. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,14 +27,18 @@ static void rest(void) { nanosleep(&(struct timespec){ 0, 100000 }, NULL); }
 /* ---- communicators ----------------------------------------------------------------------------------------- */
 
 enum { MOST_RANKS = 8, FLOATS = 4096, SIZES = 64 };
-typedef struct shared { atomic_int arrived[MOST_RANKS]; float x[2][MOST_RANKS][FLOATS]; } shared;
+typedef struct shared {
+  atomic_int arrived[MOST_RANKS], sent[MOST_RANKS][MOST_RANKS];
+  float x[2][MOST_RANKS][FLOATS], mail[MOST_RANKS][MOST_RANKS][FLOATS];
+} shared;
 
 struct ncclComm {
   shared *all;
   char    name[64];
   int     rank, ranks, blocks, round, calls, n_sizes, parts;
   size_t  size[SIZES];                    /* connected */
-  atomic_int aborted, state, graphs;      /* state: of ncclCommGetAsyncError */
+  atomic_int aborted, state, graphs, gone;      /* state: of ncclCommGetAsyncError */
+  int     taken[MOST_RANKS];              /* messages */
   atomic_int at;                          /* rounds of work */
 };
 
@@ -48,10 +55,20 @@ static bool all_come(nccl_comm c, int *rounds, int first)
   return true;
 }
 
-static void die_at(const char *where)
+static bool is_at(const char *where)
 {
   const char *said = getenv("FAKE_NCCL");
-  if (said && !strcmp(said, where)) raise(SIGKILL);
+  return said && !strcmp(said, where);
+}
+
+static void die_at(const char *where)
+{
+  if (is_at(where)) raise(SIGKILL);
+}
+
+static void must_live(nccl_comm c)
+{
+  if (atomic_load(&c->gone)) fprintf(stderr, "fake_gpu: a communicator is used that is gone\n"), abort();
 }
 
 typedef struct making { nccl_comm parent, own; nccl_comm *out; } making;
@@ -62,6 +79,7 @@ static void *make(void *arg)
   const bool came = all_come(m->own, &m->own->round, 0);
   shm_unlink(m->own->name);               /* all have it, or nobody needs it */
   if (m->out) *m->out = m->own;
+  if (m->parent) die_at("made");
   atomic_store(&(m->parent ? m->parent : m->own)->state, came ? NCCL_SUCCESS : NCCL_INTERNAL_ERROR);
   free(m);
   return NULL;
@@ -122,15 +140,18 @@ QN_EXPORT nccl_result ncclCommSplit(nccl_comm comm, int colour, int key, nccl_co
 
 QN_EXPORT nccl_result ncclCommGetAsyncError(nccl_comm comm, nccl_result *state)
 {
-  const char *said = getenv("FAKE_NCCL");
-  *state = said && !strcmp(said, "error") && comm->calls > 2 ? 6 : atomic_load(&comm->state);
+  must_live(comm);
+  *state = is_at("error") && comm->calls > 2 ? 6 : atomic_load(&comm->state);
   return NCCL_SUCCESS;
 }
 
 QN_EXPORT nccl_result ncclCommDestroy(nccl_comm comm)
 {
+  must_live(comm);
+  if (is_at("slow")) nanosleep(&(struct timespec){ 0, 400000000 }, NULL);
   while (atomic_load(&comm->graphs)) rest();          /* also when aborted, as NCCL does */
-  return NCCL_SUCCESS;                                /* kept: its work may look at it */
+  atomic_store(&comm->gone, 1);                       /* its memory is kept: work may look at it */
+  return NCCL_SUCCESS;
 }
 
 QN_EXPORT nccl_result ncclCommAbort(nccl_comm comm)
@@ -142,7 +163,8 @@ QN_EXPORT nccl_result ncclCommAbort(nccl_comm comm)
 /* ---- streams ------------------------------------------------------------------------------------------------ */
 
 enum { ROOM = 16, MOST_CAPTURED = 64 };
-typedef struct work { nccl_comm comm; const void *from; void *to; size_t bytes; } work;       /* comm: an all_reduce; else a copy */
+typedef struct work { nccl_comm comm; const void *from; void *to; size_t bytes; int peer; } work;
+/* comm: an all_reduce, or without `to` or `from` a message; else a copy */
 typedef struct graph { work w[MOST_CAPTURED]; int n; } graph;
 typedef struct stream {
   pthread_mutex_t lock;
@@ -170,6 +192,24 @@ static void all_reduce(const work *w)
   atomic_store(&c->at, round);
 }
 
+/* To peer, or from it. */
+static void message(const work *w)
+{
+  nccl_comm c = w->comm;
+  const int from = w->from ? c->rank : w->peer, to = w->from ? w->peer : c->rank;
+  if (w->from) {
+    memcpy(c->all->mail[from][to], w->from, w->bytes);
+    atomic_fetch_add(&c->all->sent[from][to], 1);
+    return;
+  }
+  while (atomic_load(&c->all->sent[from][to]) == c->taken[from]) {
+    if (atomic_load(&c->aborted)) return;
+    rest();
+  }
+  c->taken[from]++;
+  memcpy(w->to, c->all->mail[from][to], w->bytes);
+}
+
 static void *stream_main(void *arg)
 {
   stream *s = arg;
@@ -179,7 +219,8 @@ static void *stream_main(void *arg)
     if (s->begun == s->asked) break;
     const work w = s->queue[s->begun++ % ROOM];
     pthread_mutex_unlock(&s->lock);
-    if (w.comm) all_reduce(&w);
+    if (w.comm && w.from && w.to) all_reduce(&w);
+    else if (w.comm) message(&w);
     else memcpy(w.to, w.from, w.bytes);
     pthread_mutex_lock(&s->lock);
     s->done++;
@@ -211,16 +252,34 @@ QN_EXPORT nccl_result ncclGroupEnd(void) { return NCCL_SUCCESS; }
 
 QN_EXPORT nccl_result ncclAllReduce(const void *x, void *y, size_t n, int dtype, int op, nccl_comm comm, void *on)
 {
+  must_live(comm);
   if (dtype != NCCL_F32 || op != NCCL_SUM || n > FLOATS || !comm->blocks) return 4;
   int known = 0;
   while (known < comm->n_sizes && comm->size[known] != n) known++;
   if (known == comm->n_sizes) {
     die_at("connecting");
+    if (is_at("stalling")) sleep(6), _exit(0);
     if (!all_come(comm, &comm->round, 0)) return NCCL_INTERNAL_ERROR;
     if (known < SIZES) comm->size[comm->n_sizes++] = n;
   }
   comm->calls++;
-  push(on, (work){ comm, x, y, n * sizeof(float) });
+  push(on, (work){ comm, x, y, n * sizeof(float), 0 });
+  return NCCL_SUCCESS;
+}
+
+QN_EXPORT nccl_result ncclSend(const void *x, size_t n, int dtype, int peer, nccl_comm comm, void *on)
+{
+  must_live(comm);
+  if (dtype != NCCL_U8 || n > FLOATS * sizeof(float) || peer == comm->rank) return 4;
+  push(on, (work){ comm, x, NULL, n, peer });
+  return NCCL_SUCCESS;
+}
+
+QN_EXPORT nccl_result ncclRecv(void *y, size_t n, int dtype, int peer, nccl_comm comm, void *on)
+{
+  must_live(comm);
+  if (dtype != NCCL_U8 || n > FLOATS * sizeof(float) || peer == comm->rank) return 4;
+  push(on, (work){ comm, NULL, y, n, peer });
   return NCCL_SUCCESS;
 }
 
@@ -231,8 +290,6 @@ ABSENT(ncclRedOpDestroy, (int op, nccl_comm comm))
 ABSENT(ncclReduceScatter, (const void *x, void *y, size_t n, int dtype, int op, nccl_comm comm, void *on))
 ABSENT(ncclAllGather, (const void *x, void *y, size_t n, int dtype, nccl_comm comm, void *on))
 ABSENT(ncclBroadcast, (const void *x, void *y, size_t n, int dtype, int root, nccl_comm comm, void *on))
-ABSENT(ncclSend, (const void *x, size_t n, int dtype, int peer, nccl_comm comm, void *on))
-ABSENT(ncclRecv, (void *y, size_t n, int dtype, int peer, nccl_comm comm, void *on))
 
 /* ---- the device ------------------------------------------------------------------------------------------------ */
 
@@ -303,7 +360,7 @@ static qn_status stream_done(const qn_device *d, void *on, int *yes)
 static qn_status stream_wait(const qn_device *d, void *on, void *other) { return stream_synchronize(d, other); }
 static qn_status copy(const qn_device *d, void *to, const void *from, size_t bytes, int kind, void *on)
 {
-  push(on, (work){ NULL, from, to, bytes });
+  push(on, (work){ NULL, from, to, bytes, 0 });
   return QN_OK;
 }
 static qn_status fill(const qn_device *d, void *p, int byte, size_t bytes, void *on)

@@ -249,7 +249,10 @@ void qn_group_destroy(qn_group *group)
 {
   if (!group) return;
   if (group->process == getpid()) {
-    if (group->ctx) group->leave(group->ctx, NULL);
+    if (group->ctx && group->leave(group->ctx, NULL)) {         /* which goes on using it */
+      qn__log(QN_LOG_ERROR, "a group is not destroyed: %s", qn_last_error());
+      return;
+    }
     qn__slots_end(group->slot, 1);
     qn__meeting_end(&group->meeting);
     pthread_mutex_destroy(&group->meeting.lock);
@@ -298,8 +301,10 @@ qn_status qn__ranks_slot(const qn_ranks *ranks, const void *key, void (*leave)(v
   for (int i = 0; i < QN__SLOTS; i++) {
     qn__slot *s = &g->slot[i];
     if (s->key && s->key != key) continue;
-    s->key = key;
-    s->leave = leave;
+    if (!s->key) {                        /* else the guard may be reading it */
+      s->key = key;
+      s->leave = leave;
+    }
     *out = &s->own;
     return QN_OK;
   }

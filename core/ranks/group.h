@@ -5,7 +5,6 @@
 
 typedef struct qn__slot { const void *key; void (*leave)(void *own, int failed); void *own; } qn__slot;
 enum { QN__SLOTS = 8 };                   /* backends that carry collectives */
-enum { QN__BREAK = 2 };                   /* leave's `failed`, of the guard */
 enum { QN__WHOLE, QN__BROKEN, QN__TOLD };
 typedef struct qn__guard qn__guard;       /* running/guard.c */
 
@@ -16,6 +15,7 @@ struct qn_group {
   qn_status  (*leave)(qn_context *, qn_group *);      /* how it leaves: qn_context_join, of a floor above */
   qn__guard   *guard;                     /* that context's, on a device with streams; else NULL */
   atomic_int   broken;                    /* QN__BROKEN: it has failed, and the guard has aborted what was under way; QN__TOLD: and said so */
+  atomic_bool  inside, enqueued;          /* the context's thread runs or replays collectives; some were since it last waited for its stream */
   pid_t        process;                   /* that made it: after fork it is the parent's */
   qn__slot     slot[QN__SLOTS];
 };

@@ -1,4 +1,4 @@
-/* rendezvous.h -- how ranks meet and exchange a few bytes: a star of TCP connections around rank 0, without threads. */
+/* rendezvous.h -- how ranks meet and exchange a few bytes: a star of TCP connections around rank 0. */
 #ifndef QUERN_RENDEZVOUS_H
 #define QUERN_RENDEZVOUS_H
 #include "core.h"

@@ -241,6 +241,7 @@ qn_status qn_context_synchronize(qn_context *ctx)
   qn_status status = qn__use(ctx, &use);
   if (status || !ctx->dev->ops->stream_synchronize || (status = qn__enter(ctx->dev, &saved))) return status;
   status = ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
+  qn__collectives_waited(ctx);
   const qn_status group = qn__group_broken(ctx, false);
   if (group) status = group;
   qn__leave(ctx->dev, saved);

@@ -8,12 +8,13 @@
  * destroyed later are waited for by the guard alone. */
 #include "config.h"
 #include "ranks/group.h"
+#include <quern/collective.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-enum { LOOK = 50, PATIENCE = 10000 };     /* milliseconds between looks; that leaving a group waits for the guard */
+enum { LOOK = 50, PATIENCE = 5000 };     /* milliseconds between looks; that leaving a group waits for the guard */
 
 struct qn__guard {
   pthread_mutex_t lock;
@@ -21,6 +22,7 @@ struct qn__guard {
   pthread_t       thread;
   qn_context     *ctx;
   qn_group       *group;
+  qn__device     *dev;
   enum { WATCHES, LEAVES, HAS_LEFT } state;
   bool            failed, alone;          /* the group has failed; nobody waits for the guard any more */
   qn__slot        slot[QN__SLOTS];        /* to end */
@@ -43,63 +45,79 @@ static void wait_for(qn__guard *guard, int64_t ms)
   pthread_cond_timedwait(&guard->changed, &guard->lock, &t);
 }
 
-/* The context's thread has been in one call for so long. */
-static qn_status look(const qn__guard *guard, int64_t *since, int64_t now)
+/* Whether the deadline has passed for a call that began at *since. It counts for a plan or a recording with collectives, wherever that is held
+ * up, and for what waits for a device that collectives were enqueued on; else the call has other reasons to take long. */
+static bool is_late(const qn__guard *guard, int64_t *since, int64_t now)
 {
   const qn_context *ctx = guard->ctx;
-  qn_group *g = guard->group;
+  const qn_group *g = guard->group;
   int done = 0;
-  if (pthread_mutex_trylock(&g->meeting.lock)) {      /* it is in the group's code, and watches itself */
+  if (now - *since <= g->ranks.deadline) return false;
+  if (atomic_load(&g->inside)) return true;
+  if (atomic_load(&g->enqueued) && !ctx->dev->ops->stream_done(&ctx->dev->desc, ctx->stream, &done) && !done) return true;
+  *since = now;
+  return false;
+}
+
+/* A call has taken long. */
+static qn_status look(const qn__guard *guard, int64_t *since, int64_t now)
+{
+  qn_group *g = guard->group;
+  if (pthread_mutex_trylock(&g->meeting.lock)) {      /* the context's thread is in an exchange, which has its own deadline */
     *since = now;
     return QN_OK;
   }
   pthread_mutex_unlock(&g->meeting.lock);
-  qn_status status = qn__meeting_watch(&g->meeting);
-  if (status || now - *since <= g->ranks.deadline) return status;
-  if (!ctx->dev->ops->stream_done(&ctx->dev->desc, ctx->stream, &done) && done) {       /* it does not wait for the device */
-    *since = now;
-    return QN_OK;
-  }
+  const qn_status status = qn__meeting_watch(&g->meeting);
+  if (status || !is_late(guard, since, now)) return status;
   char why[200];
   snprintf(why, sizeof why, "the group has failed: rank %d waited %.3g s, its deadline, for its device, where collectives wait for the "
            "other ranks", g->ranks.rank, (double)g->ranks.deadline / 1000);
   return qn__meeting_fail(&g->meeting, why);
 }
 
-/* Without the lock: an engine may have to wait for recordings that use what it ends. */
+/* Without the lock: an engine may have to wait for recordings that use what it ends. An engine that stores its pointer later watches the
+ * group afterwards. */
 static void break_off(qn__guard *guard, qn_group *g)
 {
-  qn__slot slot[QN__SLOTS];
-  memcpy(slot, g->slot, sizeof slot);
+  struct { void (*leave)(void *own, int failed); void *own; } to[QN__SLOTS];
+  int n = 0;
   atomic_store(&g->broken, QN__BROKEN);
-  pthread_mutex_unlock(&guard->lock);
   for (int i = 0; i < QN__SLOTS; i++)
-    if (slot[i].own) slot[i].leave(slot[i].own, QN__BREAK);
+    if ((to[n].own = __atomic_load_n(&g->slot[i].own, __ATOMIC_ACQUIRE))) to[n++].leave = g->slot[i].leave;
+  pthread_mutex_unlock(&guard->lock);
+  for (int i = 0; i < n; i++) to[i].leave(to[i].own, QN_COLLECTIVE_BREAK);
   pthread_mutex_lock(&guard->lock);
+}
+
+/* Calls with the context, or of any thread that gives memory back: since when the latest has been under way; 0: none is. */
+typedef struct seen { uint64_t count; int64_t since; } seen;
+static bool takes_long(seen *s, uint64_t count, bool any, int64_t now)
+{
+  if (count == s->count && any) return now - s->since >= LOOK;
+  *s = (seen){ count, now };
+  return false;
 }
 
 static void watch(qn__guard *guard)
 {
   qn_context *ctx = guard->ctx;
   qn_group *g = guard->group;
-  uint64_t seen = 0;
-  int64_t since = 0;
+  seen calls = { 0, 0 }, frees = { 0, 0 };
   while (guard->state == WATCHES) {
     wait_for(guard, LOOK);
     if (guard->state != WATCHES || atomic_load(&g->broken)) continue;
     const int64_t now = qn__now();
-    const uint64_t calls = atomic_load(&ctx->calls);
-    if (calls != seen || !(atomic_load(&ctx->user) | (uintptr_t)atomic_load(&ctx->frees))) {
-      seen = calls;
-      since = now;
-    } else if (now - since >= LOOK && look(guard, &since, now)) break_off(guard, g);
+    const bool call = takes_long(&calls, atomic_load(&ctx->calls), atomic_load(&ctx->user), now);
+    const bool frees_long = takes_long(&frees, atomic_load(&ctx->frees), atomic_load(&ctx->freeing) > 0, now);
+    if ((call && look(guard, &calls.since, now)) || (frees_long && look(guard, &frees.since, now))) break_off(guard, g);
   }
 }
 
 static void *guard_main(void *arg)
 {
   qn__guard *guard = arg;
-  const qn__device *dev = guard->ctx->dev;
+  const qn__device *dev = guard->dev;
   uint64_t saved;
   const bool entered = !qn__enter(dev, &saved);       /* now, since the driver may be held up later */
   pthread_mutex_lock(&guard->lock);
@@ -125,6 +143,7 @@ qn_status qn__guard_start(qn_context *ctx, qn_group *g)
   if (!guard) return qn__fail(QN_NO_MEMORY, "no memory for a group");
   guard->ctx = ctx;
   guard->group = g;
+  guard->dev = ctx->dev;
   pthread_mutex_init(&guard->lock, NULL);
   pthread_condattr_init(&attr);
   pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -152,7 +171,8 @@ void qn__guard_end(qn_group *g, bool failed)
   g->guard = NULL;
   pthread_mutex_lock(&guard->lock);
   failed |= g->meeting.failed;
-  const int64_t most = failed ? PATIENCE / 10 : PATIENCE, until = qn__now() + (g->ranks.deadline < most ? g->ranks.deadline : most);
+  const int64_t until = qn__now() + (failed ? PATIENCE / 5 : PATIENCE);
+  const pthread_t thread = guard->thread;
   memcpy(guard->slot, g->slot, sizeof guard->slot);
   memset(g->slot, 0, sizeof g->slot);
   guard->failed = failed;
@@ -163,12 +183,29 @@ void qn__guard_end(qn_group *g, bool failed)
   guard->alone = !over;
   pthread_mutex_unlock(&guard->lock);
   if (over) {
-    pthread_join(guard->thread, NULL);
+    pthread_join(thread, NULL);
     free_guard(guard);
   } else {
-    pthread_detach(guard->thread);
+    pthread_detach(thread);           /* guard may be gone */
     qn__log(QN_LOG_WARN, "a group that was left keeps what its collectives communicated by until the recordings that hold it are destroyed");
   }
+}
+
+void qn__collectives_begin(const qn_context *ctx)
+{
+  if (!ctx->group) return;
+  atomic_store(&ctx->group->enqueued, true);
+  atomic_store(&ctx->group->inside, true);
+}
+
+void qn__collectives_end(const qn_context *ctx)
+{
+  if (ctx->group) atomic_store(&ctx->group->inside, false);
+}
+
+void qn__collectives_waited(const qn_context *ctx)
+{
+  if (ctx->group) atomic_store(&ctx->group->enqueued, false);
 }
 
 qn_status qn__group_broken(const qn_context *ctx, bool again)

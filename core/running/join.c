@@ -16,9 +16,12 @@ qn_status qn_context_join(qn_context *ctx, qn_group *group)
   const int32_t was = ctx->settings.ranks;
   ctx->settings.ranks = group ? group->ranks.size : 0;
   if ((status = qn__policy_intern(ctx->dev, &ctx->settings, ctx->backend, ctx->n_backends, &policy))) {
-    ctx->settings.ranks = was;
-    if (group) qn__guard_end(group, false);
-    return status;
+    if (group) {
+      ctx->settings.ranks = was;
+      qn__guard_end(group, false);
+      return status;
+    }
+    policy = ctx->policy;                             /* leaving must be possible; plans with collectives are refused by their size */
   }
   if (policy != ctx->policy) qn__context_forget(ctx);
   ctx->policy = policy;

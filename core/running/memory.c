@@ -24,10 +24,10 @@ static void release(qn_context *ctx, free_fn *give_back, void *p)
 {
   uint64_t saved;
   if (!p || qn__context_alive(ctx) || qn__enter(ctx->dev, &saved)) return;
-  atomic_fetch_add(&ctx->calls, 1);
   atomic_fetch_add(&ctx->frees, 1);
+  atomic_fetch_add(&ctx->freeing, 1);
   give_back(&ctx->dev->desc, p);
-  atomic_fetch_sub(&ctx->frees, 1);
+  atomic_fetch_sub(&ctx->freeing, 1);
   qn__leave(ctx->dev, saved);
 }
 
@@ -91,6 +91,7 @@ static qn_status enqueue(qn_context *ctx, void *to, const void *from, size_t byt
   if ((status = qn__enter(ctx->dev, &saved))) return status;
   status = ops->copy(&ctx->dev->desc, to, from, bytes, kind, ctx->stream);
   if (!status && waits && ops->stream_synchronize) status = ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
+  if (waits) qn__collectives_waited(ctx);
   const qn_status group = waits ? qn__group_broken(ctx, false) : QN_OK;
   if (group) status = group;
   qn__leave(ctx->dev, saved);

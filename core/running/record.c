@@ -143,7 +143,9 @@ qn_status qn_recording_replay(qn_context *ctx, qn_recording *recording)
       return qn__fail(QN_BAD_ARGUMENT, "recording: holds what its collectives communicated by, which ended as ctx left the group; "
                       "record anew");
     if ((status = qn__enter(ctx->dev, &saved))) return status;
+    if (recording->ranks >= 0) qn__collectives_begin(ctx);
     status = qn__profile_replay(ctx, recording->profile, recording->n, recording->native);
+    if (recording->ranks >= 0) qn__collectives_end(ctx);
     qn__leave(ctx->dev, saved);
     return status;
   }

@@ -136,7 +136,10 @@ static __attribute__((noinline)) qn_status execute_checked(qn_context *ctx, cons
   status = p->n_pointers > QN__MANY && !many_suspicious(ctx, p, ptr) ? QN_OK : check_pointers(p, ptr);
   if (status) return status;
   if (ctx->recording && ((status = qn__record_add(ctx, p, ptr)) || !ctx->dev->ops->capture_begin)) return status;
-  return qn__plan_run(ctx, p, ptr, workspace, counters);
+  if (p->ranks >= 0) qn__collectives_begin(ctx);
+  status = qn__plan_run(ctx, p, ptr, workspace, counters);
+  if (p->ranks >= 0) qn__collectives_end(ctx);
+  return status;
 }
 
 static inline qn_status execute(qn_context *ctx, const qn_plan *p, void *const *ptr, void *workspace, void *counters)

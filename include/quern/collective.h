@@ -18,6 +18,11 @@
 #include <stdio.h>
 #include <quern/kit.h>
 
+/* What a slot's leave is called with, instead of whether the group has failed, from another thread while the context's may be in the engine:
+ * what waits on the device, or in that call, is to end at once; the pointer stays, for another call of leave follows. An engine stores its
+ * pointer as one atomic word, and watches the group once more before it uses what it points to. */
+enum { QN_COLLECTIVE_BREAK = 2 };
+
 /* A problem without what may differ between ranks: strides, alignment, what shares memory. Ranks whose hashes differ do not fit
  * each other; text is for the error. A send and its recv have the same hash if their tensors fit. */
 typedef struct qn_collective_line { uint64_t hash; char text[400]; } qn_collective_line;

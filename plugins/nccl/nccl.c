@@ -22,7 +22,7 @@ enum { AGREED = 1024 };
 typedef struct member {
   const qn_ranks *ranks;
   nccl_comm   comm;
-  atomic_bool aborted;                    /* comm is gone */
+  atomic_bool inside, aborted;            /* the context's thread is in NCCL with comm; comm is gone, or about to be */
   uint64_t    agreed[AGREED];             /* lines that all ranks have run: open addressing, 0: free */
 } member;
 
@@ -67,15 +67,26 @@ static qn_status settle(const member *m, nccl_comm comm, const char *call, nccl_
   return result ? failed(m, call, result) : QN_OK;
 }
 
-/* After a failure ranks are not waited for. Of the guard, during a run: that ends, and is told by its result; m is ended by another call. */
-enum { BREAK = 2 };
+/* Of the guard: the context's thread may be in a run. It leaves NCCL soon, and comes in no more; but if it is held up there, aborting is
+ * what lets it out, and that was its last call with comm. */
+static void break_off(member *m)
+{
+  const nccl_comm comm = m->comm;
+  if (atomic_exchange(&m->aborted, true)) return;
+  for (const int64_t since = now(); atomic_load(&m->inside) && now() - since < 200;) nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
+  nccl.ncclCommAbort(comm);
+}
+
+/* After a failure ranks are not waited for. */
 static void leave(void *own, int has_failed)
 {
   member *m = own;
-  const nccl_comm comm = m->comm;
-  const bool gone = has_failed && atomic_exchange(&m->aborted, true);
-  if (has_failed != BREAK) nccl_host->free(m);
-  if (!gone) (has_failed ? nccl.ncclCommAbort : nccl.ncclCommDestroy)(comm);
+  if (has_failed == QN_COLLECTIVE_BREAK) {
+    break_off(m);
+    return;
+  }
+  if (!atomic_load(&m->aborted)) (has_failed ? nccl.ncclCommAbort : nccl.ncclCommDestroy)(m->comm);
+  nccl_host->free(m);
 }
 
 /* A communicator that blocks, of all ranks of `whole`, which does not. */
@@ -104,6 +115,7 @@ static qn_status make(member *m)
   status = settle(m, whole, "ncclCommInitRankConfig", begun ? begun : NCCL_IN_PROGRESS);
   if (!status) status = split(m, whole);
   if (whole) (status ? nccl.ncclCommAbort : nccl.ncclCommDestroy)(whole);
+  if (status && m->comm) nccl.ncclCommAbort(m->comm);
   return status;
 }
 
@@ -116,9 +128,13 @@ static qn_status member_of(const qn_ranks *ranks, member **out)
   member *m = nccl_host->alloc(sizeof *m);
   if (!m) return nccl_host->error(QN_NO_MEMORY, "no memory for a group");
   m->ranks = ranks;
-  if ((status = make(m))) nccl_host->free(m);
-  else *own = *out = m;
-  return status;
+  if ((status = make(m))) {
+    nccl_host->free(m);
+    return status;
+  }
+  *out = m;
+  __atomic_store_n(own, (void *)m, __ATOMIC_RELEASE);
+  return nccl_host->ranks_watch(ranks);   /* the guard may have found nothing to abort */
 }
 
 /* The first time that a problem runs, all ranks must be at it. A full table only costs exchanges. */
@@ -214,18 +230,13 @@ static nccl_result operator_for(const state *k, const member *m, int dtype, cons
 
 enum { DTYPES = 10 };
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *l)
+/* In NCCL. What holds up a call is its end, after which comm is not looked at again if it was aborted. */
+static nccl_result enqueue(const state *k, const member *m, const qn_launch *l)
 {
-  const state *k = prepared->state;
-  const bool reduces = k->op == QN_OP_ALL_REDUCE || k->op == QN_OP_REDUCE_SCATTER, pair = k->op == QN_OP_SEND || k->op == QN_OP_RECV;
-  member *m;
+  const bool reduces = k->op == QN_OP_ALL_REDUCE || k->op == QN_OP_REDUCE_SCATTER;
+  const bool several = k->n > 1 || (k->op != QN_OP_BROADCAST && k->op != QN_OP_ALL_GATHER && !reduces);       /* else a group costs 0.3 us */
   int op[DTYPES];
   bool own[DTYPES] = { false }, known[DTYPES] = { false };
-  if (!l->ranks) return nccl_host->error(QN_BAD_ARGUMENT, "ctx: has joined no group, and the plan was made in one");
-  if (pair && k->peer == l->ranks->rank) return nccl_host->error(QN_BAD_ARGUMENT, "peer: is this rank itself");
-  qn_status status = member_of(l->ranks, &m);
-  if (!status) status = settle(m, m->comm, "an earlier collective", NCCL_IN_PROGRESS);
-  if (status || (!pair && (status = agree(m, &k->line)))) return status;
   nccl_result e = NCCL_SUCCESS;
   for (int32_t i = 0; i < k->n && reduces && !e; i++) {
     const int dtype = k->piece[i].dtype;
@@ -233,7 +244,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *l)
     known[dtype] = true;
     e = operator_for(k, m, dtype, l, &op[dtype], &own[dtype]);
   }
-  const bool several = k->n > 1 || pair || k->op == QN_OP_ALL_TO_ALL;   /* a group of one costs some tenths of a microsecond */
   if (!e && several) e = nccl.ncclGroupStart();
   if (!e) {
     for (int32_t i = 0; i < k->n && !e; i++)
@@ -241,10 +251,25 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *l)
     const nccl_result ended = several ? nccl.ncclGroupEnd() : e;
     if (!e || e == NCCL_IN_PROGRESS) e = ended;
   }
-  status = settle(m, m->comm, qn_collective_name(k->op), e);
-  for (int dtype = 0; dtype < DTYPES && !status && !atomic_load(&m->aborted); dtype++)
+  for (int dtype = 0; dtype < DTYPES && !e && !atomic_load(&m->aborted); dtype++)
     if (own[dtype]) nccl.ncclRedOpDestroy(op[dtype], m->comm);
-  return status;
+  return e;
+}
+
+static qn_status run(const qn_prepared *prepared, const qn_launch *l)
+{
+  const state *k = prepared->state;
+  const bool pair = k->op == QN_OP_SEND || k->op == QN_OP_RECV;
+  member *m;
+  if (!l->ranks) return nccl_host->error(QN_BAD_ARGUMENT, "ctx: has joined no group, and the plan was made in one");
+  if (pair && k->peer == l->ranks->rank) return nccl_host->error(QN_BAD_ARGUMENT, "peer: is this rank itself");
+  qn_status status = member_of(l->ranks, &m);
+  if (status || (!pair && (status = agree(m, &k->line)))) return status;
+  atomic_store(&m->inside, true);
+  status = settle(m, m->comm, "an earlier collective", NCCL_IN_PROGRESS);       /* aborted: the group's failure */
+  if (!status) status = settle(m, m->comm, qn_collective_name(k->op), enqueue(k, m, l));
+  atomic_store(&m->inside, false);
+  return status || !atomic_load(&m->aborted) ? status : nccl_host->ranks_watch(l->ranks);
 }
 
 /* ---- preparation ---------------------------------------------------------------------------------------- */
