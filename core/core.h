@@ -1,7 +1,8 @@
 /* core.h -- declarations shared by the files of libquern. Read from top to bottom it is the architecture:
  *   errors -> schema -> graph (notation.c, infer.c, graph.c) -> settings -> registry -> device and context
  *   -> planner -> plan -> plan cache -> calls
- * The folders are floors (tests/floors.sh); above the planner, which reaches it by qn__tuner, stands tuning, beside it watching.
+ * The folders are floors (tests/floors.sh); above the planner, which reaches it by qn__tuner, stands tuning,
+ * above that watching.
  * Names used across files begin with qn__ (public ones with qn_): they are global symbols in libquern.a. */
 #ifndef QUERN_CORE_H
 #define QUERN_CORE_H

@@ -30,7 +30,8 @@ generated/translated: $(addprefix $(CUDA)/,$(translated)) $(CUDA)/engines.def $(
 	$(PYTHON) $(HERE)/translate.py $(HERE)/ptx.h $(CUDA) generated \
 	  $(if $(filter $(HERE)/% %/engines.def,$?),$(translated),$(patsubst $(CUDA)/%,%,$?))
 	touch $@
-$(addprefix generated/,$(translated)): generated/translated ;
+$(addprefix generated/,$(translated)): generated/translated
+	@test -e $@ || $(PYTHON) $(HERE)/translate.py $(HERE)/ptx.h $(CUDA) generated $(@:generated/%=%)
 
 # What every file begins with takes longer to read than most files to compile; so it is read once. ccache wants to be told that it may
 # look at the result alone.
