@@ -51,12 +51,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                 visits = bias_tiles ? all_tiles / bias_tiles / row : 1;
   a->dbias_parts = !bias_tiles || r->demands->determinism >= QN_DET_BATCH ? 1
                  : (int32_t)qn_max_i64(1, qn_min_i64(visits, 6 * r->device->units / bias_tiles));
+  const uint64_t part = (uint64_t)elements * 4, fixed = statistics_bytes(&st), limit = r->demands->workspace_limit;
+  while (a->dbias_parts > 1 && fixed + part * (uint64_t)a->dbias_parts > limit) a->dbias_parts--;
   if (a->dbias_parts > 1) out->traits &= ~(uint64_t)QN_TRAIT_BATCH_INVARIANT;
   st.bias_grid = (uint32_t)(bias_tiles * a->dbias_parts);
   st.join_grid = a->dbias_parts > 1 ? (uint32_t)qn_ceil_div(elements, 4) : 0;
   for (int i = 0; i < 2; i++) st.grid[i] = (uint32_t)cuda_attention_gradient_tiles(&st.request, i, CUDA_ATTENTION_BLOCK);
 
-  out->workspace = statistics_bytes(&st) + (a->dbias_parts > 1 ? (uint64_t)elements * (uint64_t)a->dbias_parts * 4 : 0);
+  out->workspace = fixed + (a->dbias_parts > 1 ? part * (uint64_t)a->dbias_parts : 0);
   out->numerics = (qn_numerics){ .accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC, .store = f32 ? 0 : dtype };
   out->math = f32 ? QN_MATH_F32 : QN_MATH_STRICT;
   /* Two blocks a unit, together about 1900 operations a ns (250 TFLOP/s of an H100), one where there is no room for two; 3 products for

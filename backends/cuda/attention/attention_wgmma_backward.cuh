@@ -301,8 +301,8 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
           store_ds(PIECE, buffer);
           proxy_fence();
           wgmma_wait<0>();
-          if (lead()) barrier_arrive(at + DY_EMPTY + stage * 8), barrier_arrive(at + Q_EMPTY + stage * 8);
           group_sync(BOTH, 256);
+          if (lead()) barrier_arrive(at + DY_EMPTY + stage * 8), barrier_arrive(at + Q_EMPTY + stage * 8);
           make_dq(buffer);
           group_sync(FREE + w, 160);
           wgmma_wait<0>();
