@@ -23,6 +23,11 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     return onednn_refused(p, QN_UNSUPPORTED);
   if (qn_role(op, QN_ROLE_MATMUL_C) >= 0 || qn_role(op, QN_ROLE_MATMUL_ALPHA) >= 0)
     return onednn_refused(p, qn_refuse(p, "only y = a b + bias is asked of oneDNN", "c", "no c, alpha or beta", "%s", ""));
+  const qn_value *left = &request->value[a];
+  const int64_t rows = left->dim[left->rank - 2], terms = left->dim[left->rank - 1];
+  if (rows == 1 && terms > 65536)         /* seen on an AMD EPYC: the error of adding them one after another */
+    return onednn_refused(p, qn_refuse(p, "oneDNN may add a single row's products one after another", "a", "at most 65536 columns", "%lld",
+                                       (long long)terms));
   if (!onednn_add(s, request, p, DNNL_ARG_SRC, a) || !onednn_add(s, request, p, DNNL_ARG_WEIGHTS, b) ||
       !onednn_add(s, request, p, DNNL_ARG_DST, y) || (bias >= 0 && !onednn_add(s, request, p, DNNL_ARG_BIAS, bias)))
     return onednn_refused(p, QN_UNSUPPORTED);
