@@ -194,9 +194,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid, bool 
     st->turned[i] = cuda_rnn_take(out, i < p->directions && grid ? q->rows * q->state : 0, q->dtype);
   }
   st->slope_state = cuda_rnn_take(out, q->projects ? places * q->state : 0, q->dtype);
-  st->step = cuda_rnn_take(out, q->batch * q->rows, q->dtype);
-  st->product = cuda_rnn_take(out, q->batch * q->state, p->sum), st->inner = cuda_rnn_take(out, units, p->sum);
-  st->c = cuda_rnn_take(out, units, p->sum), st->straight = cuda_rnn_take(out, units, p->sum);
+  const int64_t walked = wavefront ? 0 : q->batch;       /* the wavefront keeps what goes from step to step itself */
+  st->step = cuda_rnn_take(out, walked * q->rows, q->dtype);
+  st->product = cuda_rnn_take(out, walked * q->state, p->sum), st->inner = cuda_rnn_take(out, walked * q->hidden, p->sum);
+  st->c = cuda_rnn_take(out, walked * q->hidden, p->sum), st->straight = cuda_rnn_take(out, walked * q->hidden, p->sum);
   st->in = cuda_rnn_take(out, lay ? places * widest : 0, q->dtype);
   st->before = cuda_rnn_take(out, before ? places * q->state : 0, q->dtype);
   st->before_reset = cuda_rnn_take(out, q->before ? places * q->state : 0, q->dtype);

@@ -2,7 +2,8 @@
  * As many layers as the device has room for go at once, the rest follow in further launches.
  *
  * Not: f32, f64; both directions (a layer's first step needs the last one of the layer below); projection; gru with the reset before;
- * more than 1024 units or inputs, whose weights fill registers and shared memory of a block of 16 units. */
+ * more than 1024 units or, of forward, inputs, whose weights fill registers and shared memory of a block of 16 units; the gradient of
+ * dropout between layers. */
 #include "rnn_wavefront.h"
 #include "kit/shared_memory.h"
 
@@ -23,6 +24,13 @@ static qn_status refused(const qn_request *r, const cuda_rnn_problem *p, qn_prep
   return QN_OK;
 }
 
+/* Does the next layer take other tiles than a layer's own next step? Forward what dropout leaves; of a gru's gradient the slope of n by x,
+ * where the own step takes that by h. */
+static bool passes_other(const cuda_rnn_problem *p)
+{
+  return p->layers > 1 && (p->net.gradient ? p->net.cell == QN_RNN_GRU : p->net.dropout > 0);
+}
+
 qn_status cuda_rnn_front_prepare(const qn_request *r, qn_prepared *out, const cuda_rnn_problem *p, cuda_rnn_front_plan *plan)
 {
   const qn_status s = refused(r, p, out);
@@ -33,14 +41,20 @@ qn_status cuda_rnn_front_prepare(const qn_request *r, qn_prepared *out, const cu
                                                            { cuda_rnn_front_backward_f16, cuda_rnn_front_backward_bf16 } };
   const cuda_rnn_front_kernel *k = list[q->gradient != 0][q->dtype == QN_BF16];
   while (k->depth && k->depth < depth) k++;
-  if (!k->depth || k->shared > cuda_room(r))
-    return qn_refuse(out, "weights in the registers and shared memory of a block", "w, r", "fewer units and inputs", "%lld",
-                     (long long)depth);
+  if (!k->depth)
+    return qn_refuse(out, "weights in the registers and shared memory of a block", "w, r",
+                     q->gradient ? "1024 units" : "1024 units and inputs", "%lld", (long long)depth);
+  if (k->shared > cuda_room(r))
+    return qn_refuse(out, "weights in the shared memory of a block", "", "a device that gives a block more", "%lld bytes",
+                     (long long)k->shared);
   plan->kernel = k, plan->shares = (int32_t)shares, plan->slots = (int32_t)q->steps + 1;
   plan->chunks = (int32_t)qn_ceil_div(q->hidden, 64), plan->input_chunks = (int32_t)qn_ceil_div(p->inputs, 64);
   plan->unit_blocks = 4 * plan->chunks;
   const int64_t room = r->device->units / (plan->unit_blocks * shares);
   if (room < 1) return qn_refuse(out, "all blocks resident", "x", "fewer units or sequences", "%lld sequences", (long long)q->batch);
+  if (!q->gradient && shares * q->steps * plan->input_chunks > INT32_MAX / 2)
+    return qn_refuse(out, "x is laid in one launch, two blocks a tile", "x", "fewer steps, sequences or inputs", "%lld steps",
+                     (long long)q->steps);
   plan->at_once = (int32_t)qn_min_i64(qn_min_i64(room, p->layers), CUDA_RNN_FRONT_LAYERS);
 
   const int64_t of_chunk = shares * plan->slots * CUDA_RNN_FRONT_TILE, chunks = q->gradient ? plan->unit_blocks : plan->chunks;
@@ -50,9 +64,9 @@ qn_status cuda_rnn_front_prepare(const qn_request *r, qn_prepared *out, const cu
   plan->zeros = cuda_rnn_take(out, plan->cleared / 2, q->dtype);
   for (int i = 0; i < CUDA_RNN_FRONT_LAYERS + 1; i++) {     /* the last layer of a launch is read by the next one */
     const bool used = i < qn_min_i64(plan->at_once + 1, p->layers);
-    const bool drops = used && p->layers > 1 && q->dropout > 0 && !q->gradient;
+    const bool passes = used && passes_other(p);
     plan->states[i] = cuda_rnn_take(out, used ? of_chunk * chunks / 2 : 0, q->dtype);
-    plan->dropped[i] = cuda_rnn_take(out, drops ? of_chunk * chunks / 2 : 0, q->dtype);
+    plan->passed[i] = cuda_rnn_take(out, passes ? of_chunk * chunks / 2 : 0, q->dtype);
   }
   const uint64_t counters = (uint64_t)(plan->at_once * shares + 1) * 32 * sizeof(uint32_t);
   if (out->counters < counters) out->counters = counters;
@@ -60,7 +74,7 @@ qn_status cuda_rnn_front_prepare(const qn_request *r, qn_prepared *out, const cu
   if (out->numerics.accumulator == QN_ACC_NATIVE) out->numerics.accumulator = QN_ACC_F32_TC;
   out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);         /* a larger batch may not fit */
   const double launches = (double)qn_ceil_div(p->layers, plan->at_once), steps = (double)(q->steps + plan->at_once - 1);
-  const double step = q->gradient ? 7600 + 1.8 * k->depth : 4400 + 1.66 * k->depth;         /* as measured, 5.7 and 9.4 us of 1024 units */
+  const double step = q->gradient ? 7600 + 1.8 * k->depth : 4400 + 1.66 * k->depth;     /* of 1024 units 6.1, 9.4 us; measured 5.7, 9.4 */
   out->estimate += 4000 + (double)input_bytes / 1000 + launches * (60000 + steps * step);
   return QN_OK;
 }
@@ -69,11 +83,10 @@ qn_status cuda_rnn_front_run(const cuda_rnn_front_plan *plan, const cuda_rnn_pro
                              const cuda_rnn *net)
 {
   char *base = launch->workspace;
-  const bool gradient = p->net.gradient, drops = p->layers > 1 && p->net.dropout > 0;
-  const int64_t first = gradient ? p->layers - 1 : 0, by = gradient ? -1 : 1, turns = plan->at_once + 1;
+  const bool gradient = p->net.gradient, passes = passes_other(p);
+  const int64_t first = gradient ? p->layers - 1 : 0, last = p->layers - 1 - first, by = gradient ? -1 : 1, turns = plan->at_once + 1;
   qn_status s = QN_OK;
   cuda_rnn_front g = { .met = launch->counters, .zeros = base + plan->zeros, .partial = base + plan->zeros + CUDA_RNN_FRONT_TILE,
-                       
                        .layers = n, .shares = plan->shares, .unit_blocks = plan->unit_blocks, .chunks = plan->chunks,
                        .slots = plan->slots };
   if (from == first || gradient)
@@ -90,11 +103,11 @@ qn_status cuda_rnn_front_run(const cuda_rnn_front_plan *plan, const cuda_rnn_pro
       const cuda_rnn_operand *o = &p->list[w ? RNN_R : RNN_W][l + above];
       layer->weights[w] = launch->ptr[o->value], layer->row[w] = o->stride[0], layer->column[w] = o->stride[1];
     }
-    if (l != first) layer->inputs = base + (drops && !gradient ? plan->dropped[other] : plan->states[other]);
+    if (l != first) layer->inputs = base + (passes ? plan->passed[other] : plan->states[other]);
     else layer->inputs = gradient ? NULL : base + plan->inputs;
     layer->input_chunks = l == first ? plan->input_chunks : plan->chunks;
     layer->states = base + plan->states[of], layer->follows = i > 0;
-    layer->dropped = drops && !gradient && l < p->layers - 1 ? base + plan->dropped[of] : NULL;
+    layer->passed = passes && l != last ? base + plan->passed[of] : NULL;
   }
   void *arguments[] = { &g };
   return s ? s : cuda_launch_clusters(plan->kernel->run, (unsigned)(n * plan->shares * plan->unit_blocks), CUDA_TOGETHER,

@@ -164,13 +164,13 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_forward(c
     if (net.cell == QN_RNN_LSTM) front_gates<QN_RNN_LSTM>(net, s, length, bias, gate, h, c, raw);
     else if (gru) front_gates<QN_RNN_GRU>(net, s, length, bias, gate, h, c, raw);
     else front_gates<QN_RNN_TANH>(net, s, length, bias, gate, h, c, raw);
-    if (layer.dropped) {
+    if (layer.passed) {
 #pragma unroll
       for (int n = 0; n < 4; n++) {
         const int64_t b = k.b0 + k.local + 8 * n, place = (rnn_time(net, length[n], s) * net.batch + b) * net.width + net.first + k.unit;
         given[n] = s < length[n] ? rnn_dropped(net, net.layer * net.steps * net.batch * net.width + place, h[n]) : 0;
       }
-      k.store(layer.dropped, s + 1, given);
+      k.store(layer.passed, s + 1, given);
     }
     k.store(layer.states, s + 1, h);
     k.arrive();

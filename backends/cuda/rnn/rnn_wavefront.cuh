@@ -183,7 +183,11 @@ template <bool bf16, int BLOCKS> struct front_block {        /* 128 BLOCKS numbe
   {
     const int counts = p.layers * p.shares;
     uint32_t *left = p.met + counts * 32;
-    if (threadIdx.x || atomicAdd(left, 1) != gridDim.x - 1) return;
+    if (threadIdx.x) return;
+    __threadfence();                      /* this block's additions to `own` come before that to `left` */
+    const bool last = atomicAdd(left, 1) == gridDim.x - 1;
+    __threadfence();
+    if (!last) return;
     for (int i = 0; i <= counts; i++) p.met[i * 32] = 0;
   }
 };

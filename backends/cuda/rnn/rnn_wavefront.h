@@ -14,7 +14,7 @@ typedef struct cuda_rnn_front_layer {
   const void *weights[2];                 /* w, r (of the gradient: w of the layer above) */
   int64_t  row[2], column[2];             /* their strides, in elements */
   const void *inputs;                     /* tiles: of x, of the layer below (of the gradient: slopes of the layer above); NULL: none */
-  void    *states, *dropped;              /* tiles: h (slopes) of each step; what the layer above takes, NULL: h */
+  void    *states, *passed;               /* tiles: h (slopes by h) of each step; what the next layer takes, NULL: the same */
   int32_t  input_chunks, follows;         /* follows: inputs are made in this launch, by the layer before it in the list */
 } cuda_rnn_front_layer;
 
@@ -42,7 +42,7 @@ typedef struct cuda_rnn_front_plan {
   const cuda_rnn_front_kernel *kernel;
   int32_t  at_once, shares, unit_blocks, chunks, input_chunks, slots;
   int64_t  cleared;                       /* bytes from zeros on: a tile, of the gradient partial as well */
-  uint64_t inputs, zeros, states[CUDA_RNN_FRONT_LAYERS + 1], dropped[CUDA_RNN_FRONT_LAYERS + 1];      /* places in workspace */
+  uint64_t inputs, zeros, states[CUDA_RNN_FRONT_LAYERS + 1], passed[CUDA_RNN_FRONT_LAYERS + 1];      /* places in workspace */
 } cuda_rnn_front_plan;
 
 /* Chooses a kernel, or refuses; adds workspace, counters, numerics and the estimate of all layers to out's. */

@@ -111,7 +111,7 @@ template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCK
   /* And of a later one on their way to the L2 cache: a lane for all units of the block. */
   __device__ __forceinline__ void announce(const kept_slopes &of, int s) const
   {
-    if (lane / 4 || s < 1) return;
+    if (lane / 4 || s < 1 || unit(0) >= net.hidden) return;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       if (s >= of.length[i]) continue;
@@ -126,7 +126,8 @@ template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCK
   }
   static __device__ __forceinline__ void ahead(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k)
   {
-    if (t.p) prefetch_L2((const char *)t.p + rnn_at(t, i, j, k) * (t.dtype == QN_F32 ? 4 : 2));
+    const int bytes = t.dtype == QN_F64 ? 8 : t.dtype == QN_F32 ? 4 : 2;
+    if (t.p) prefetch_L2((const char *)t.p + rnn_at(t, i, j, k) * bytes);
   }
   /* Of item j at a step: gates, the state of the step, that before, dy. */
   struct item { float gate[4], cell, old, dy; };
@@ -268,17 +269,22 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_backward(
       for (int g = 0; g < 4; g++) gate[j][g] = inside && g < net.gates ? gate[j][g] : 0;
       of_h[j] = inside ? of_h[j] : 0;
     }
-    uint32_t low[4], high[4];           /* the four numbers of the depth that are item j's */
+    /* The four numbers of the depth that are item j's. A gru's n has two slopes, by x and by h: each product's tile has 0 in place of the
+     * other one, which may be beyond the dtype where its own is not, and that times a weight of 0 were NaN. */
+    uint32_t low[4], high[4];
 #pragma unroll
     for (int j = 0; j < 4; j++) {
       low[j] = k.pack(gate[j][0]) | (uint32_t)k.pack(gate[j][1]) << 16;
-      high[j] = k.pack(gate[j][2]) | (uint32_t)k.pack(gru ? of_h[j] : gate[j][3]) << 16;
+      high[j] = (gru ? 0 : k.pack(gate[j][2])) | (uint32_t)k.pack(gru ? of_h[j] : gate[j][3]) << 16;
     }
-    char *to = (char *)layer.states + k.tiles_at(s, p.unit_blocks) + (int64_t)k.block * CUDA_RNN_FRONT_TILE;
+    const int64_t at = k.tiles_at(s, p.unit_blocks) + (int64_t)k.block * CUDA_RNN_FRONT_TILE;
 #pragma unroll
     for (int j = 0; j < 2; j++) {
+      const int64_t place = at + front_place(k.local(j), k.lane / 4 * 8);
       of.cell[j] = left[j].old;
-      *(uint4 *)(to + front_place(k.local(j), k.lane / 4 * 8)) = make_uint4(low[j], high[j], low[j + 2], high[j + 2]);
+      *(uint4 *)((char *)layer.states + place) = make_uint4(low[j], high[j], low[j + 2], high[j + 2]);
+      if (layer.passed)
+        *(uint4 *)((char *)layer.passed + place) = make_uint4(low[j], k.pack(gate[j][2]), low[j + 2], k.pack(gate[j + 2][2]));
     }
     k.arrive();
 #pragma unroll
