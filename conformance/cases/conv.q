@@ -256,3 +256,7 @@ conv_forward x=f32/1x6x9x10 w=f32/6x1x3x3 pad=1 groups=6 ; fill=signed w.fill=sp
 conv_forward x=f32/3x100x10x12 w=f32/40x50x3x3 pad=1:0,2:1 groups=2 bias=f32/40
 conv_forward x=f32/1x48x5x6x10 w=f32/27x48x1x3x3 pad=0,1,1 dilation=1,1,2
 conv_forward x=f32/1x8x9x10 w=f32/8x4x3x3 pad=1 groups=2 ; fill=signed w.fill=special
+# windows too far apart for shared memory; a dim of 1 with a stride beyond 32 bits, padded
+conv_forward x=f32/1x1x8x8 w=f32/1x1x2x2 dilation=32767,32756 pad=16380,16376
+conv_forward x=f32/1x4x1x16/64:16:4294967296:1 w=f32/4x4x3x3 pad=1
+conv_forward x=f32/2x4x1x16/64:16:4294967296:1 w=f32/4x1x3x3 pad=1 groups=4 ; as=bf16

@@ -203,3 +203,5 @@ conv_backward_data dy=f32/9x70x1x1 w=f32/70x28x1x1 dx=f32/9x28x1x1 ; as=f16
 conv_backward_data dy=f16/2x45x9x11/nhwc w=f16/45x1x5x5 dx=f16/2x45x9x11/nhwc pad=2 groups=45 ; as=bf16,f32
 conv_backward_data dy=f32/1x6x9x10 w=f32/6x1x3x3 dx=f32/1x6x9x10 pad=1 groups=6 ; fill=signed w.fill=special as=f16
 conv_backward_data dy=f32/2x80x6x8 w=f32/80x20x3x3 dx=f32/2x40x12x16 pad=1 stride=2 groups=2
+# f32 planes: classes with fewer taps along the first dim than others, a chunk's last terms missing
+conv_backward_data dy=f32/1x3x3x6x6 w=f32/3x4x3x1x1 dx=f32/1x4x7x6x6 stride=2,1,1

@@ -6,9 +6,9 @@
  *            registers
  *   window   5x5 or 7x7, or stride 2: the input tile of a block is copied to shared memory (cp.async, double buffered); a thread
  *            has a pair of channels of a tile of outputs, walks the rows, and adds each to all outputs that see it
- *   near     square windows to 5, any strides of the tensors, any number of channels: a thread has 2x4 outputs of one channel, or of two
- *            neighbours, and loads all that they see at once, from L1 where others have loaded it: one wait, which is what counts in
- *            small problems
+ *   near     one filter a channel, 1x1, 3x3 or 5x5 of stride 1 (the only one in backward data), 3x3 or 5x5 of stride 2, no dilation,
+ *            tensors of any strides within 2^30 elements: a thread has 2x4 outputs of one channel, or of two neighbours, and loads
+ *            all that they see at once, from L1 where others have loaded it: one wait, which is what counts in small problems
  *   any      everything else, any strides: an output a thread
  *
  * Backward data is the same sum over dy with the filter reversed; with a forward stride only every stride-th tap falls on a dy.
@@ -289,19 +289,23 @@ __global__ void __launch_bounds__(STRIP_THREADS, 4) depthwise_near(const __grid_
   const uint32_t unit = blockIdx.x * STRIP_THREADS + threadIdx.x;
   if (unit >= (uint32_t)p.units) return;
   uint32_t c, i, j, n, rest;
-  if (p.channels_fastest) rest = cuda_quotient(unit, p.by_c, &c), rest = cuda_quotient(rest, p.by_w, &j), n = cuda_quotient(rest, p.by_h, &i);
-  else rest = cuda_quotient(unit, p.by_w, &j), rest = cuda_quotient(rest, p.by_h, &i), n = cuda_quotient(rest, p.by_c, &c);
+  if (p.channels_fastest)
+    rest = cuda_quotient(unit, p.by_c, &c), rest = cuda_quotient(rest, p.by_w, &j), n = cuda_quotient(rest, p.by_h, &i);
+  else
+    rest = cuda_quotient(unit, p.by_w, &j), rest = cuda_quotient(rest, p.by_h, &i), n = cuda_quotient(rest, p.by_c, &c);
   const int channel = c * V, y0 = i * NEAR_H, x0 = j * NEAR_W, back = p.flip ? S - 1 : 0, top = y0 * stride + p.off[0] - back,
             left = x0 * stride + p.off[1] - back;
 
   raw v[ROWS][COLUMNS];
-  const int at = (int)n * (int)p.x_stride[0] + channel * (int)p.x_stride[1] + top * (int)p.x_stride[2] + left * (int)p.x_stride[3];
+  /* modulo 2^32: places in the padding wrap, those that exist lie below 2^30 and are exact */
+  const uint32_t down = (uint32_t)p.x_stride[2], across = (uint32_t)p.x_stride[3];
+  const uint32_t at = n * (uint32_t)p.x_stride[0] + channel * (uint32_t)p.x_stride[1] + top * down + left * across;
 #pragma unroll
   for (int r = 0; r < ROWS; r++)
 #pragma unroll
     for (int q = 0; q < COLUMNS; q++) {
       const bool there = (uint32_t)(top + r) < (uint32_t)p.in[0] && (uint32_t)(left + q) < (uint32_t)p.in[1];
-      v[r][q] = there ? *(const raw *)((const element *)p.x.p + (at + r * (int)p.x_stride[2] + q * (int)p.x_stride[3])) : raw();
+      v[r][q] = there ? *(const raw *)((const element *)p.x.p + (at + r * down + q * across)) : raw();
     }
   typename many::number w[S][S], sum[NEAR_H][NEAR_W] = {};
 #pragma unroll
@@ -325,7 +329,8 @@ __global__ void __launch_bounds__(STRIP_THREADS, 4) depthwise_near(const __grid_
             many::add(sum[t][u], x, w[r - t * stride][q - u * stride]);
     }
 
-  const int to = (int)n * (int)p.y_stride[0] + channel * (int)p.y_stride[1] + y0 * (int)p.y_stride[2] + x0 * (int)p.y_stride[3];
+  const uint32_t to = n * (uint32_t)p.y_stride[0] + channel * (uint32_t)p.y_stride[1] + y0 * (uint32_t)p.y_stride[2] +
+                      x0 * (uint32_t)p.y_stride[3];
   float bias[V] = {};
   column_fold fold[V];
 #pragma unroll
@@ -351,7 +356,7 @@ __global__ void __launch_bounds__(STRIP_THREADS, 4) depthwise_near(const __grid_
       out[u] = many::rounded(sum[t][u]);
     }
     if (y0 + t >= p.out[0]) continue;
-    element *line = (element *)p.y + (to + t * (int)p.y_stride[2]);
+    element *line = (element *)p.y + (to + t * (uint32_t)p.y_stride[2]);
     if constexpr (V == 1 && NEAR_W % 2 == 0)
       if (p.side_by_side) {
         struct alignas(2 * sizeof(raw)) two { raw lo, hi; };
@@ -362,7 +367,7 @@ __global__ void __launch_bounds__(STRIP_THREADS, 4) depthwise_near(const __grid_
       }
 #pragma unroll
     for (int u = 0; u < NEAR_W; u++)
-      if (x0 + u < p.out[1]) *(raw *)(line + u * (int)p.y_stride[3]) = out[u];
+      if (x0 + u < p.out[1]) *(raw *)(line + u * (uint32_t)p.y_stride[3]) = out[u];
   }
 }
 
@@ -401,8 +406,10 @@ static const char *const names[] = { "tiles", "near", "any", nullptr };
 
 struct near_kernel { const void *function; uint32_t dtype; int32_t size, stride, many; };
 #define NEAR_KERNELS(dtype, many) \
-  { (const void *)depthwise_near<dtype, 1, 1, many>, dtype, 1, 1, many }, { (const void *)depthwise_near<dtype, 3, 1, many>, dtype, 3, 1, many }, \
-  { (const void *)depthwise_near<dtype, 3, 2, many>, dtype, 3, 2, many }, { (const void *)depthwise_near<dtype, 5, 1, many>, dtype, 5, 1, many }, \
+  { (const void *)depthwise_near<dtype, 1, 1, many>, dtype, 1, 1, many }, \
+  { (const void *)depthwise_near<dtype, 3, 1, many>, dtype, 3, 1, many }, \
+  { (const void *)depthwise_near<dtype, 3, 2, many>, dtype, 3, 2, many }, \
+  { (const void *)depthwise_near<dtype, 5, 1, many>, dtype, 5, 1, many }, \
   { (const void *)depthwise_near<dtype, 5, 2, many>, dtype, 5, 2, many },
 static const near_kernel near_kernels[] = { NEAR_KERNELS(QN_BF16, 1) NEAR_KERNELS(QN_BF16, 2) NEAR_KERNELS(QN_F16, 1)
                                             NEAR_KERNELS(QN_F16, 2) NEAR_KERNELS(QN_F32, 1) };
@@ -515,10 +522,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!wanted(TILES)) window = nullptr;
   if (!wanted(NEAR)) near = nullptr;
   if (!window && !near && !wanted(ANY))
-    return qn_refuse(out, "a kernel of that variant", "x", "square windows without dilation, 1 to 7", "%s", r->variant);
+    return qn_refuse(out, "a kernel of that variant", "x",
+                     wanted(NEAR) ? "one filter a channel, undilated 1x1, 3x3, 5x5 of stride 1 or forward 3x3, 5x5 of 2, 2^30 elements"
+                                  : "one filter a channel, undilated 3x3, 5x5, 7x7 of stride 1 or forward 3x3, 5x5 of 2, channels last",
+                     "%s", r->variant);
   const int64_t strips = to->dim[0] * qn_ceil_div(p.out[0], STRIP) * qn_ceil_div(p.out[1], STRIP) * (p.channels / 2);
-  if (window && !window->pitch && near && strips < 128 * (int64_t)r->device->units && r->demands->determinism < QN_DET_BATCH)
-    window = nullptr;                     /* most lanes would be idle */
+  if (window && !window->pitch && near && r->demands->determinism < QN_DET_BATCH) {
+    /* the two add a bias first and last; which one it is depends on the number of images and on the device */
+    out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
+    if (strips < 128 * (int64_t)r->device->units) window = nullptr;                       /* most lanes would be idle */
+  }
   p.flip = data;
   out->variant = names[window ? TILES : near ? NEAR : ANY];
   if (window) {
@@ -551,7 +564,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     blocks = qn_ceil_div(p.units, STRIP_THREADS);
     /* as measured, in the scale of conv_depthwise_planes.cu's: the smaller a plane, the more sectors a warp's loads meet */
     const double loads = (double)((NEAR_H - 1) * near->stride + near->size) * ((NEAR_W - 1) * near->stride + near->size),
-                 each = (loads * 3.5 + NEAR_H * NEAR_W * (14 + taps) * near->many) * (p.channels_fastest ? 1.2 : 1.05 + 5.0 / (p.out[1] + 2));
+                 each = (loads * 3.5 + NEAR_H * NEAR_W * (14 + taps) * near->many) *
+                        (p.channels_fastest ? 1.2 : 1.05 + 5.0 / (p.out[1] + 2));
     const double moved = bytes / (p.dtype == QN_F32 ? 1350 : 2000), added = (double)p.units * each / (r->device->units * 128 * 1.4);
     const double more = p.channels_fastest || added < 3500 ? added : 2 * added - 3500;          /* large planes go in wider loads */
     out->estimate = 2300 + (moved > more ? moved : more);

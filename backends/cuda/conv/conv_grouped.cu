@@ -60,7 +60,8 @@ static __device__ __forceinline__ void load_filters(const grouped &p, uint32_t *
 #pragma unroll
     for (int b = 0; b < BATCH; b++) {
       const bool tap = begin + b < steps && r < down.taps && across.taps;
-      const int64_t at = (down.tap + r * down.tap_step) * f.w_stride[2] + (across.tap + s * across.tap_step) * f.w_stride[3] + chunk * 8 * up;
+      const int64_t at = (down.tap + r * down.tap_step) * f.w_stride[2] + (across.tap + s * across.tap_step) * f.w_stride[3] +
+                         chunk * 8 * up;
 #pragma unroll
       for (int m = 0; m < MINE; m++) {
         const uint16_t *e = w[m] + at;

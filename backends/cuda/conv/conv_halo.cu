@@ -1,5 +1,5 @@
-/* conv_halo.cu -- f32 convolution and its gradient by x as tf32 products, gathered in shared memory: for groups of few channels, few filters,
- * short sums, in any layout. One to three spatial dims; of two, bias, fold and relu are fused.
+/* conv_halo.cu -- f32 convolution and its gradient by x as tf32 products, gathered in shared memory: for groups of few channels, few
+ * filters, short sums, in any layout. One to three spatial dims; of two, bias, fold and relu are fused.
  *
  *   y[n, k, p] = sum over channels c of k's group and taps r of x[n, c, p stride + r dilation - pad] w[k, c, r]
  *
@@ -85,11 +85,11 @@ template <int MT, int NT> __global__ void __launch_bounds__(SIMT_THREADS, MT * N
       for (int i = threadIdx.x; i < p.terms; i += SIMT_THREADS) {
         const int k = i / taps, tap = i - k * taps, r = tap / across.taps, s = tap - r * across.taps,
                   c = deep.taps > 1 ? (first + k) / deep.taps : k, d = deep.taps > 1 ? first + k - c * deep.taps : 0;
-        at[i] = k >= p.chunk ? make_int2(0, 0)              /* times 0 */
-                             : make_int2(k * p.plane + r * p.step[0] * p.pitch + s * p.step[1],
-                                         (int)(c * p.w_stride[1] + (down.tap + r * down.tap_step) * p.w_stride[2] +
-                                               (across.tap + s * across.tap_step) * p.w_stride[3] +
-                                               (deep.tap + d * deep.tap_step) * p.w_stride[4]));
+        at[i] = k >= here ? make_int2(0, 0)                 /* times 0: of a plane that was copied */
+                          : make_int2(k * p.plane + r * p.step[0] * p.pitch + s * p.step[1],
+                                      (int)(c * p.w_stride[1] + (down.tap + r * down.tap_step) * p.w_stride[2] +
+                                            (across.tap + s * across.tap_step) * p.w_stride[3] +
+                                            (deep.tap + d * deep.tap_step) * p.w_stride[4]));
       }
     __syncthreads();
     const int64_t from = b.group * p.w_group + b.k0 * p.w_stride[0] + (deep.taps > 1 ? 0 : first * p.w_stride[1]);
@@ -218,7 +218,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!found) return qn_refuse(out, "a tile's windows in shared memory", "w", "fewer taps", "%lld", (long long)(c.size[0] * c.size[1]));
   const int64_t tiles = qn_ceil_div(p.planes, p.together) * p.tiles_h * p.tiles_w, blocks_k = c.groups * p.blocks_k,
                 classes = (int64_t)p.apart[0] * p.apart[1] * p.apart[2];
-  if (tiles > INT32_MAX || blocks_k > 65535 || classes > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer groups", "%s", "more");
+  if (tiles > INT32_MAX || blocks_k > 65535 || classes > 65535)
+    return qn_refuse(out, "a grid of blocks", "y", "fewer groups", "%s", "more");
   const bool data = c.mode == CUDA_CONV_DATA;
   cuda_conv_kernel *k = cuda_conv_kernel_begin(out, kernels[found / 4][(p.block_k + EIGHT - 1) / EIGHT - 1], &p, sizeof p);
   if (!k) return QN_NO_MEMORY;

@@ -28,7 +28,8 @@ static double cost(const cuda_conv_mma_kernel *k, double tiles, double steps, do
   double product = (double)k->bm * k->bn * k->bk / k->rate, copy = (k->bm + k->bn) * 64 / 32.0;      /* a stage has 64 bytes of each row */
   double work = product > copy ? product : copy, room = (double)multiprocessors * k->resident, cycles = 0;
   for (double left = tiles; left > 0; left -= room) {       /* full waves, then the remainder */
-    double at_once = left < room ? ceil(left / multiprocessors) : k->resident, rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
+    double at_once = left < room ? ceil(left / multiprocessors) : k->resident;
+    double rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
     cycles += rounds * (steps * (at_once * work > 400 ? at_once * work : 400) + 2000.0 * k->bm * k->bn / 8 / k->threads);
     left -= (rounds - 1) * room;
   }

@@ -1,5 +1,5 @@
-/* conv_simt.cu -- f32 convolution and its gradient by x on FP32 cores, for what Tensor Cores gain nothing from: groups of few channels, short
- * sums. Any layout, one to three spatial dims, bias, fold and relu fused in two.
+/* conv_simt.cu -- f32 convolution and its gradient by x on FP32 cores, for what Tensor Cores gain nothing from: groups of few channels,
+ * short sums. Any layout, one to three spatial dims, bias, fold and relu fused in two.
  *
  *   y[n, k, p] = sum over channels c of k's group and taps r of x[n, c, p stride + r dilation - pad] w[k, c, r]
  *
@@ -44,7 +44,8 @@ template <int PX, int KB> __global__ void __launch_bounds__(SIMT_THREADS) conv_s
     b.copy_windows(shared_address(windows), offsets, first, here);
     for (int i = 0; i < here; i++) {
       int plane = first + i, c = plane / deep.taps, d = plane - c * deep.taps;
-      const float *from = p.w + b.group * p.w_group + b.k0 * p.w_stride[0] + c * p.w_stride[1] + (deep.tap + d * deep.tap_step) * p.w_stride[4];
+      const float *from = p.w + b.group * p.w_group + b.k0 * p.w_stride[0] + c * p.w_stride[1] +
+                          (deep.tap + d * deep.tap_step) * p.w_stride[4];
       uint32_t to = shared_address(filters + i * taps * padded_k);
       if (i == 0 && first == 0) __syncthreads();            /* tap_at */
       for (int e = threadIdx.x; e < taps * padded_k; e += SIMT_THREADS) {
@@ -110,12 +111,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t channels = p.channels, classes = (int64_t)p.apart[0] * p.apart[1] * p.apart[2];
   const bool data = c.mode == CUDA_CONV_DATA;
   const bool narrow = p.block_k <= 4;
-  const int each = narrow ? 4 : 8, mine = narrow ? 8 : 4, padded_k = (int)qn_round_up(p.block_k, each), pixels = SIMT_THREADS / (padded_k / each) * mine;
+  const int each = narrow ? 4 : 8, mine = narrow ? 8 : 4, padded_k = (int)qn_round_up(p.block_k, each);
+  const int pixels = SIMT_THREADS / (padded_k / each) * mine;
   p.by_k = cuda_divide_by(padded_k);
   if (!simt_tile(&p, pixels, 127, SHARED, 64 + (int64_t)simt_taps(&p, 0) * simt_taps(&p, 1) * 4, padded_k * 4))
     return qn_refuse(out, "a tile's windows in shared memory", "w", "fewer taps", "%lld", (long long)(c.size[0] * c.size[1]));
   const int64_t tiles = qn_ceil_div(p.planes, p.together) * p.tiles_h * p.tiles_w, blocks_k = c.groups * p.blocks_k;
-  if (tiles > INT32_MAX || blocks_k > 65535 || classes > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer groups", "%s", "more");
+  if (tiles > INT32_MAX || blocks_k > 65535 || classes > 65535)
+    return qn_refuse(out, "a grid of blocks", "y", "fewer groups", "%s", "more");
   cuda_conv_kernel *k = cuda_conv_kernel_begin(out, narrow ? (const void *)conv_simt<8, 4> : (const void *)conv_simt<4, 8>, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)tiles, k->grid[1] = (uint32_t)blocks_k, k->grid[2] = (uint32_t)classes;
@@ -127,7 +130,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   double products = (double)(tiles * blocks_k * classes) * pixels * padded_k * terms;
   double bytes = 4 * ((double)qn_elements(c.x) + (double)qn_elements(c.y));
   /* a stride's classes copy the windows that they share, each for itself; windows of small images are mostly edges */
-  const double rate = classes > 1 ? 0.18 : p.together > 1 ? 0.3 : 0.4, all = products / (r->device->units * 128 * 1.7 * rate) + bytes / 3000;
+  const double rate = classes > 1 ? 0.18 : p.together > 1 ? 0.3 : 0.4;
+  const double all = products / (r->device->units * 128 * 1.7 * rate) + bytes / 3000;
   /* a block takes one plane after another; few blocks wait for each one's copy */
   const int deep = simt_taps(&p, 2), taps = simt_taps(&p, 0) * simt_taps(&p, 1);
   const double in_turn = (double)channels * deep * (500 + 65.0 * taps + 0.6 * p.plane);

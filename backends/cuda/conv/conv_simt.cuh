@@ -17,14 +17,15 @@ struct simt {
   float   *y;
   int32_t  channels, filters;             /* summed over and written, of a group */
   int32_t  block_k, blocks_k;             /* filters of a block; blocks of a group */
-  int32_t  in[3], extent[3];              /* of x and y: H, W, D */
+  int32_t  in[3];                         /* of x: H, W, D */
   int32_t  apart[3], pace[3], step[3];    /* of y's pixels of a class; of windows in x; of taps */
   cuda_conv_span spans[3][CUDA_CONV_APART];
   int32_t  images, planes;                /* N; planes of y of the largest class */
   int32_t  together, tile_h, tile_w, tiles_h, tiles_w;      /* a tile: images, rows, columns */
   int32_t  x_h, pitch, plane;             /* of its windows in shared memory */
   int32_t  vector;                        /* elements of a row copied at once: such rows begin at whole vectors, and end there */
-  cuda_divisor by_tile, by_row, by_vectors, by_together, by_k;           /* pixels of a tile's image, of its row; vectors of a row; padded filters */
+  /* pixels of a tile's image, of its row; vectors of a row; images of a tile; padded filters */
+  cuda_divisor by_tile, by_row, by_vectors, by_together, by_k;
   int32_t  chunk;                         /* planes (channel, tap along D) at a time */
   int32_t  terms;                         /* halo: taps of that many planes, in eights */
   int32_t  column, factor, relu;          /* operands of bias and fold (-1: none) */
@@ -131,8 +132,8 @@ static inline int simt_taps(const simt *p, int d)
   return most;
 }
 
-/* The tile of at most `pixels`, of `most` images, with the fewest tiles, whose windows, their offsets, and `fixed` + by_tap bytes for each tap
- * of a plane fit into `room`; returns their bytes, 0: none. */
+/* The tile of at most `pixels`, of `most` images, with the fewest tiles, whose windows, their offsets, and `fixed` + by_tap bytes for each
+ * tap of a plane fit into `room`; returns their bytes, 0: none. */
 static inline int64_t simt_tile(simt *p, int pixels, int64_t most, int64_t room, int64_t fixed, int64_t by_tap)
 {
   const int out_h = p->spans[0][0].out, out_w = p->spans[1][0].out, taps_h = simt_taps(p, 0), taps_w = simt_taps(p, 1);
@@ -143,11 +144,12 @@ static inline int64_t simt_tile(simt *p, int pixels, int64_t most, int64_t room,
     p->tile_h = (int)qn_ceil_div(out_h, qn_ceil_div(out_h, rows));
     if (p->tile_h == out_h && p->tile_w == out_w) p->together = (int)qn_min_i64(qn_min_i64(pixels / (out_h * out_w), p->planes), most);
     for (; p->together > 0; p->together /= 2) {
-      p->x_h = (p->tile_h - 1) * p->pace[0] + (taps_h > 0 ? taps_h - 1 : 0) * p->step[0] + 1;
-      p->pitch = (p->tile_w - 1) * p->pace[1] + (taps_w > 0 ? taps_w - 1 : 0) * p->step[1] + 1;
-      p->pitch = (int)qn_round_up(p->pitch + p->vector - 1, p->vector);
-      p->plane = p->together * p->x_h * p->pitch;
-      const int64_t each = p->plane * 4 + taps * by_tap, others = fixed + (int64_t)p->x_h * (p->pitch / p->vector) * 4;
+      const int64_t x_h = (int64_t)(p->tile_h - 1) * p->pace[0] + (int64_t)(taps_h > 0 ? taps_h - 1 : 0) * p->step[0] + 1;
+      const int64_t x_w = (int64_t)(p->tile_w - 1) * p->pace[1] + (int64_t)(taps_w > 0 ? taps_w - 1 : 0) * p->step[1] + 1;
+      const int64_t pitch = qn_round_up(x_w + p->vector - 1, p->vector), plane = p->together * x_h * pitch;
+      if (plane * 4 > room) continue;     /* strides and dilations make it as large as they are */
+      p->x_h = (int32_t)x_h, p->pitch = (int32_t)pitch, p->plane = (int32_t)plane;
+      const int64_t each = plane * 4 + taps * by_tap, others = fixed + x_h * (pitch / p->vector) * 4;
       p->chunk = (int)qn_min_i64((room - others) / each, planes);
       if (p->chunk > 0) {
         p->by_tile = cuda_divide_by(p->tile_h * p->tile_w), p->by_row = cuda_divide_by(p->tile_w);
@@ -174,7 +176,6 @@ static inline qn_status simt_read(simt *p, cuda_conv_problem *c, cuda_chain *cha
     if (data && c->stride[d] > CUDA_CONV_APART)
       return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)c->stride[d]);
     p->in[d] = (int32_t)(data ? c->out[d] : c->in[d]);
-    p->extent[d] = (int32_t)(data ? c->in[d] : c->out[d]);
     p->apart[d] = data ? (int32_t)c->stride[d] : 1;
     p->pace[d] = data ? 1 : (int32_t)c->stride[d];
     p->step[d] = (int32_t)(data ? c->dilation[d] * cuda_conv_every(c, d) / c->stride[d] : c->dilation[d]);
@@ -192,8 +193,18 @@ static inline qn_status simt_read(simt *p, cuda_conv_problem *c, cuda_chain *cha
   cuda_conv_strides(p->x_stride, x);
   cuda_conv_strides(p->y_stride, y);
   cuda_conv_strides(p->w_stride, c->w);
-  const int64_t reach = (p->in[0] - 1) * p->x_stride[2] + (p->in[1] - 1) * p->x_stride[3];
-  if (reach > INT32_MAX) return qn_refuse(out, "a plane of fewer than 2^31 elements", "x", "", "%lld", (long long)reach);
+  for (int d = 0; d < 2; d++)             /* of a dim of 1 it says nothing, and may be huge */
+    if (x->dim[d] == 1) p->x_stride[d] = 0;
+  for (int d = 0; d < 3; d++)
+    if (p->in[d] == 1) p->x_stride[2 + d] = 0;
+  double reach = 4;                       /* of the offsets of windows, which begin in the padding, at a whole vector */
+  for (int d = 0; d < 2; d++) {
+    int before = 0;
+    for (int i = 0; i < p->apart[d]; i++) before = p->spans[d][i].before > before ? p->spans[d][i].before : before;
+    reach += (double)(p->in[d] - 1 + before) * (double)p->x_stride[2 + d];
+  }
+  if (reach > INT32_MAX)
+    return qn_refuse(out, "a plane, with its padding, of fewer than 2^31 elements", data ? "dy" : "x", "", "%.0f", reach);
   if (qn_extent(c->w) > INT32_MAX)
     return qn_refuse(out, "a filter of fewer than 2^31 elements", "w", "", "%lld", (long long)qn_extent(c->w));
   p->w_group = (data ? channels : filters) * c->w->stride[0];
