@@ -228,4 +228,4 @@ pool_max_backward dy=f32/1x2x20x20 indices=i64/1x2x20x20 window=17 stride=1 pad=
 pool_max_backward dy=f32/2x3x2x5x5 indices=i64/2x3x2x5x5 dx=f32/2x3x4x10x10 window=2 ; as=bf16
 pool_max_backward dy=f32/1x2x4334 indices=i64/1x2x4334 dx=f32/1x2x13002 window=3 stride=3 ; as=bf16
 pool_max_backward dy=f32/1x2x6499 indices=u8/1x2x6499 dx=f32/1x2x13000 window=4 stride=2 ; as=f16
-pool_max_backward dy=f32/1x2x6x5 indices=i32/1x2x6x5 dx=f32/1x2x70x60 window=20 stride=10 ; as=bf16
+pool_max_backward dy=f32/1x2x7x6 indices=i32/1x2x7x6 dx=f32/1x2x41x40 window=17 stride=4 ; as=bf16
