@@ -247,3 +247,10 @@ pool_average x=f32/1x3x4x4/nhwc window=2 ; fill=const:1e38 y.is=1e38 plain=1
 # long sums: one running f32 sum fails
 pool_average x=f32/1x8x512x512/nhwc window=512 ; fill=const:0.1 plain=1
 pool_average x=f32/1x8x512x512 window=512 ; fill=const:0.1 plain=1
+
+# small windows with other padding down than across
+pool_max x=bf16/2x16x10x11/nhwc window=3 stride=2 pad=0,1 indices=? ; as=f32
+pool_max x=bf16/2x3x10x16 window=3 stride=2 pad=0,1 ; as=f32
+pool_max x=bf16/2x3x9x15 window=3 stride=2 pad=1,0 indices=? ; as=f32
+pool_average x=bf16/2x3x10x16 window=3 stride=1 pad=0,1 include_pad=0 ; as=f32
+pool_average x=bf16/2x16x9x12/nhwc window=2 stride=2 pad=1,0 ; as=f32

@@ -223,3 +223,9 @@ pool_max_backward dy=f32/2x3x9x13 indices=u8/2x3x9x13 window=7,13 stride=1 pad=3
 pool_max_backward dy=f32/1x2x40x20 indices=i32/1x2x40x20 window=15,17 stride=1 pad=7,8
 pool_max_backward dy=f32/1x2x12x6 indices=i64/1x2x12x6 dx=f32/1x2x60x33 window=2,3 stride=5,6 ; as=bf16
 pool_max_backward dy=f32/1x2x20x20 indices=i64/1x2x20x20 window=17 stride=1 pad=8
+
+# maxima by places of side-by-side windows in 3-D; long lines; large windows with more taps than u8 counts
+pool_max_backward dy=f32/2x3x2x5x5 indices=i64/2x3x2x5x5 dx=f32/2x3x4x10x10 window=2 ; as=bf16
+pool_max_backward dy=f32/1x2x4334 indices=i64/1x2x4334 dx=f32/1x2x13002 window=3 stride=3 ; as=bf16
+pool_max_backward dy=f32/1x2x6499 indices=u8/1x2x6499 dx=f32/1x2x13000 window=4 stride=2 ; as=f16
+pool_max_backward dy=f32/1x2x7x6 indices=i32/1x2x7x6 dx=f32/1x2x41x40 window=17 stride=4 ; as=bf16

@@ -294,126 +294,6 @@ static inline bool sweep_takes(const pool &p)
   return takes;
 }
 
-/* ---- lp: powers, roots and scaling ----------------------------------------------------------------------------------------- */
-
-enum { LP_MOST = 64 };                    /* largest p: 2^p and sums of it stay finite in f32 */
-
-static __device__ __noinline__ float lp_power_of(float t, float p) { return powf(t, p); }
-
-/* t to the power p, t >= 0. */
-template <int V> __device__ __forceinline__ void lp_power(float (&t)[V], float p)
-{
-  float all[V];
-#pragma unroll
-  for (int i = 0; i < V; i++) all[i] = p == 0 ? 1 : t[i];
-  if (p == rintf(p) && p <= 8) {
-#pragma unroll 1
-    for (int k = 1; k < (int)p; k++)
-#pragma unroll
-      for (int i = 0; i < V; i++) all[i] *= t[i];
-  } else {
-#pragma unroll
-    for (int i = 0; i < V; i++) all[i] = lp_power_of(t[i], p);
-  }
-#pragma unroll
-  for (int i = 0; i < V; i++) t[i] = all[i];
-}
-
-__device__ __forceinline__ float lp_root(float t, float p)
-{
-  return p == 1 ? t : p == 2 ? sqrtf(t) : p == 3 ? cbrtf(t) : lp_power_of(t, 1 / p);
-}
-
-/* A sum of powers above this has lost nothing to underflow. */
-#define LP_LEAST 0x1p-80f
-
-/* The norm of a window whose sum of powers over- or underflows, with the taps scaled by their maximum. */
-inline __device__ __noinline__ float lp_scaled(const pool &p, int64_t plane, int o0, int o1, int o2)
-{
-  const int o[3] = { o0, o1, o2 };
-  const window w = window_of(p, o);
-  float most = 0, sum = 0;
-  taps_again(p, plane, w, [&](float v) { most = larger(most, fabsf(v)); });
-  if (!(most > 0 && most < INFINITY)) return most;
-  /* In units of a power of two near the maximum no power overflows; of subnormal values, lifted first, its inverse would. */
-  const float up = most < 0x1p-64f ? 0x1p80f : 1, unit = __uint_as_float(__float_as_uint(most * up) & 0x7f800000u), inverse = 1 / unit;
-  taps_again(p, plane, w, [&](float v) {
-    float t[1] = { fabsf(v) * up * inverse };
-    lp_power(t, p.p);
-    sum += t[0];
-  });
-  return lp_root(sum, p.p) * unit / up;
-}
-
-/* Adds the contribution of one window to dx. */
-template <int V>
-__device__ __forceinline__ void lp_gradient(float (&sum)[V], const float (&x)[V], const float (&y)[V], const float (&dy)[V], float p)
-{
-  float t[V];
-#pragma unroll
-  for (int i = 0; i < V; i++) t[i] = fabsf(x[i]) / y[i];
-  lp_power(t, p - 1);
-#pragma unroll
-  for (int i = 0; i < V; i++) sum[i] += y[i] != 0 ? dy[i] * (x[i] > 0 ? 1 : x[i] < 0 ? -1 : x[i]) * t[i] : 0;
-}
-
-/* ---- reductions of windows ------------------------------------------------------------------------------------------------ */
-
-enum { MAX, MAX_INDEX, AVERAGE, SQUARES, CUBES, POWERS };                 /* from SQUARES on: lp, with p 2, 3, any */
-
-/* The reduction of a window's taps so far, for V channels; tap: -1 until one was seen; MAX_INDEX: the maximum's; most: POWERS: the largest;
- * any: SQUARES, CUBES: the taps as loaded, OR-ed together, of which only signs are left where all are 0. */
-template <int V, int mode> struct found {
-  float v[V], most[mode == POWERS ? V : 1];
-  int   tap[mode == MAX_INDEX ? V : 1];
-  uint32_t any[4] = {};
-
-  __device__ __forceinline__ found()
-  {
-#pragma unroll
-    for (int i = 0; i < V; i++)
-      v[i] = mode >= AVERAGE ? 0.f : -INFINITY, most[mode == POWERS ? i : 0] = 0, tap[mode == MAX_INDEX ? i : 0] = -1;
-  }
-  __device__ __forceinline__ void take(const float (&a)[V], int at, float p = 0)
-  {
-    if constexpr (mode == POWERS) {
-      float t[V];
-#pragma unroll
-      for (int i = 0; i < V; i++) t[i] = fabsf(a[i]), most[i] = larger(most[i], t[i]);
-      lp_power(t, p);
-#pragma unroll
-      for (int i = 0; i < V; i++) v[i] += t[i];
-    } else
-#pragma unroll
-      for (int i = 0; i < V; i++)
-        if (mode == AVERAGE) v[i] += a[i];
-        else if (mode == SQUARES) v[i] += a[i] * a[i];
-        else if (mode == CUBES) v[i] += a[i] * a[i] * fabsf(a[i]);
-        else if (mode == MAX) v[i] = larger(v[i], a[i]);
-        else if (tap[i] < 0 || a[i] > v[i] || (a[i] != a[i] && v[i] == v[i])) v[i] = a[i], tap[i] = at;
-    if (mode != MAX_INDEX) tap[0] = at;
-  }
-  __device__ __forceinline__ void take(float a, int at)
-  {
-    const float one[V] = { a };
-    take(one, at);
-  }
-  /* Appends the result of later taps, whose numbers begin at `from`. */
-  __device__ __forceinline__ void join(const found &b, int from)
-  {
-    if (mode == MAX_INDEX) {
-#pragma unroll
-      for (int i = 0; i < V; i++)
-        if (b.tap[i] >= 0 && (tap[i] < 0 || b.v[i] > v[i] || (b.v[i] != b.v[i] && v[i] == v[i]))) v[i] = b.v[i], tap[i] = from + b.tap[i];
-    } else if (mode >= SQUARES) {
-#pragma unroll
-      for (int i = 0; i < V; i++) v[i] += b.v[i], any[i % 4] |= b.any[i % 4];
-    } else if (b.tap[0] >= 0) {
-      take(b.v, 0);
-    }
-  }
-};
-
 /* ---- host: what all pooling engines keep and launch ---------------------------------------------------------- */
 
 struct pool_tensors { int32_t x, y, dy, dx, indices; };     /* value numbers of the request; -1: none */
@@ -451,7 +331,7 @@ template <class P> static qn_status pool_build(const qn_request *, qn_prepared *
 /* Keeps a state whose kernel takes `threads` threads, in blocks of `block`, and moves `rate` bytes a ns where it has many. */
 template <class P> static inline qn_status pool_keep(pool_state<P> *s, double threads, uint32_t block, double rate, qn_prepared *out)
 {
-  if (threads > INT32_MAX) return qn_refuse(out, "fewer than 2^31 threads", "x", "", "%s", "more");
+  if (threads > INT32_MAX) return qn_refuse(out, "fewer than 2^31 threads", s->of.dx < 0 ? "x" : "dx", "", "%s", "more");
   s->blocks = (uint32_t)qn_ceil_div((int64_t)threads, (int64_t)block), s->threads = block;
   out->estimate = 3000 + s->moved / rate;
   return cuda_keep(out, s, sizeof *s);
@@ -592,12 +472,16 @@ template <class P> static inline qn_status pool_read(pool_state<P> *s, const qn_
   return QN_OK;
 }
 
-/* Size, step and padding of square windows as three digits, e.g. 321; 0: not square, dilated, or too large. */
+/* Size and step of square windows as two digits, e.g. 32, with any padding; 0: not square, dilated, or too large. */
+static inline int square_step(const pool *p)
+{
+  bool square = p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->dilation[1] == 1 && p->dilation[2] == 1;
+  return square && p->size[1] < 10 && p->step[1] < 10 ? 10 * p->size[1] + p->step[1] : 0;
+}
+/* Size, step and padding of square windows as three digits, e.g. 321; 0: padding of two widths too. */
 static inline int square_of(const pool *p)
 {
-  bool square = p->size[1] == p->size[2] && p->step[1] == p->step[2] && p->before[1] == p->before[2] && p->dilation[1] == 1 &&
-                p->dilation[2] == 1;
-  return square && p->size[1] < 10 && p->step[1] < 10 && p->before[1] < 10 ? 100 * p->size[1] + 10 * p->step[1] + p->before[1] : 0;
+  return p->before[1] == p->before[2] && p->before[1] < 10 && square_step(p) ? 10 * square_step(p) + p->before[1] : 0;
 }
 
 /* Have all windows the same divisor? */

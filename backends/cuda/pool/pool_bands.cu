@@ -5,7 +5,7 @@
  *
  * A block stages dy and the maxima's taps of some whole planes, or of a band of rows of one plane, in shared memory, gathers dx there from
  * the windows over each place, and writes it in 16-byte words. Small squares of windows are gathered by cells of places, whose windows are
- * known at compile time; others place by place, means separably.
+ * known at compile time; others place by place, means separably. Adaptive windows of one size are windows like others.
  * Refused: dilation, windows over several planes, rows too wide for shared memory; maxima of unequal windows, or of more than 255 taps. */
 #include "pool_gradient.cuh"
 

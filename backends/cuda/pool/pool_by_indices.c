@@ -3,8 +3,9 @@
  *
  *   y, indices = pool_max(x)     dx[x] = the sum of dy over the windows whose index is x
  *
- * An engine that recomputes each window for each of the places below it reads taps x taps elements a place, 625 for windows of 5 x 5 with
- * stride 1; so they are 25 to find the indices and 25 to use them. */
+ * Recomputing each window for each of the places below it reads taps x taps elements a place, 625 for windows of 5 x 5 with stride 1; so
+ * they are 25 to find the indices and 25 to use them. Engines of small windows aside, only direct recomputes them: it gets such maxima
+ * where the limit of workspace (QUERN_WORKSPACE_LIMIT) has no room for y and the indices. */
 #include "cuda_backend.h"
 #include "engines.h"
 

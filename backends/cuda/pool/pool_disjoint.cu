@@ -5,8 +5,8 @@
  *   average   dx[x] = dy of its window / taps of the window
  *
  * A pure expansion: each thread stores 16-byte words of dx, and loads the few dy (or the vector of channels) that they depend on.
- * Refused: maxima without indices; planes where words and windows do not align, but means in one dim or of an even width; padding that
- * matters, adaptive windows of unequal sizes. */
+ * Refused: maxima without indices; planes where words and windows do not align, but maxima by places and means in one dim or of an even
+ * width; padding that matters, adaptive windows of unequal sizes. */
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
 
@@ -60,6 +60,41 @@ template <int dtype, bool flat> __global__ void __launch_bounds__(THREADS) pool_
       if (within == p.by_wide[0].by) within = 0, window++;
       if (x == p.by_in[0].by) window = next;
     }
+  }
+  if (many == E) vector_store_whole<dtype>(v, p.dx, first);
+  else vector_store(v, p.dx, dtype, first, 1, many);
+}
+
+/* Maxima by places where words and windows do not align. flat: one dim is left. */
+template <int dtype, bool flat> __global__ void __launch_bounds__(THREADS) pool_disjoint_places(const __grid_constant__ disjoint p)
+{
+  constexpr int E = vector_per_16<dtype>;
+  const uint32_t word = blockIdx.x * THREADS + threadIdx.x, first = word * E, width = p.by_in[0].by;
+  if (word >= p.words) return;
+  const int many = (int)min((uint32_t)E, p.elements - first);
+  uint32_t x, place, here = 0, next = 0, held = ~0u;      /* held: the window whose dy and index these are */
+  cuda_quotient(first, p.by_plane, &place);
+  if (flat) {
+    here = cuda_quotient(first, p.by_wide[0], &x);
+  } else {
+    const uint32_t row = cuda_quotient(first, p.by_in[0], &x);
+    here = row_of_windows(p, row), next = row_of_windows(p, row + 1);
+  }
+  float v[E], dy = 0;
+  int64_t index = -1;
+#pragma unroll
+  for (int i = 0; i < E; i++) {
+    v[i] = 0;
+    if (i >= many) continue;
+    const uint32_t window = flat || x + i < width ? here + cuda_quotient(x + i, p.by_wide[0])
+                                                  : next + cuda_quotient(x + i - width, p.by_wide[0]);
+    if (window != held) {
+      held = window, dy = edge_load<dtype>(p.dy, window);
+      index = p.index_dtype == QN_I64 ? ((const int64_t *)p.indices)[window] : ((const int32_t *)p.indices)[window];
+    }
+    uint32_t at = place + i;
+    if (at >= p.by_plane.by) cuda_quotient(at, p.by_plane, &at);          /* of small planes a word has several */
+    v[i] = index == (int64_t)at ? dy : 0;
   }
   if (many == E) vector_store_whole<dtype>(v, p.dx, first);
   else vector_store(v, p.dx, dtype, first, 1, many);
@@ -228,14 +263,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p->by_units = cuda_divide_by(p->by_in[0].by / v), p->by_rows = cuda_divide_by(dims > 2 ? (int64_t)p->rows : (int64_t)1 << 31);
     p->words = (uint32_t)(elements / v / rows);
     s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return windows_of<dtype()>(max ? at->dtype : 0, k); });
-  } else if (max || (dims > 1 && (in[dims - 1] < v || in[dims - 1] % 2 || w % 2))) {
-    return qn_refuse(out, "windows that align with words, or of means one dim or an even width", "dx", "2", "%lld", (long long)w);
-  } else {
-    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) {
-      return dims > 1 ? (pool_kernel)pool_disjoint_means<dtype(), false> : (pool_kernel)pool_disjoint_means<dtype(), true>;
-    });
+    return pool_keep(&s, p->words, THREADS, 2400, out);
   }
-  return pool_keep(&s, p->words, THREADS, 2400, out);
+  const bool flat = dims <= 1;
+  if (max ? at->dtype == QN_U8 || (!flat && in[dims - 1] < v) : !flat && (in[dims - 1] < v || in[dims - 1] % 2 || w % 2))
+    return qn_refuse(out, "windows that align with words, or maxima by places, or of means one dim or an even width", "dx", "2", "%lld",
+                     (long long)w);
+  s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) {
+    return max ? flat ? (pool_kernel)pool_disjoint_places<dtype(), true> : (pool_kernel)pool_disjoint_places<dtype(), false>
+         : flat ? (pool_kernel)pool_disjoint_means<dtype(), true> : (pool_kernel)pool_disjoint_means<dtype(), false>;
+  });
+  return pool_keep(&s, p->words, THREADS, max ? 2200 : 2400, out);
 }
 
 static const qn_engine row[] = { pool_row<disjoint>("disjoint", QN_OP_POOL_MAX_BACKWARD, prepare),

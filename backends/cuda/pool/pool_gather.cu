@@ -8,6 +8,7 @@
  * once for all of them. Norms take columns one by one.
  * Of unequal adaptive means, channels last, a thread instead fills what a window determines.
  * Refused: maxima without indices, images of more than 2^31 elements, lp powers above 64. */
+#include "pool_found.cuh"
 #include "pool_gradient.cuh"
 #include "kit/words.cuh"
 

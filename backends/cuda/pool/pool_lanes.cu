@@ -54,7 +54,7 @@ enum { SCATTER_COLUMNS = 4 };
 
 /* A window's tap number becomes a one-hot mask that predicates nine adds. BLOCKS: resident on an SM; AHEAD: rows of windows in flight. */
 template <int dtype, int how, int STEP, int BLOCKS, int AHEAD>
-__global__ void __launch_bounds__(WARPS * 32, BLOCKS) pool_scatter(const __grid_constant__ lanes p)
+__global__ void __launch_bounds__(WARPS * 32, BLOCKS) lanes_scatter(const __grid_constant__ lanes p)
 {
   /* window k begins FIRST + k STEP columns right of the strip */
   enum { COLUMNS = SCATTER_COLUMNS, L = per_word<dtype>, bytes = 4 / L, INDEX = how == BY_PLACE ? 8 : 1, KEPT = SIZE - STEP,
@@ -387,10 +387,10 @@ template <int dtype> static form form_of(int how, int window, bool even)
   if (how == MEANS) return { means_of<dtype>(window, even), MEANS_COLUMNS, 16 };
   if (how == BY_X && window == 321) return { (pool_kernel)pool_recompute<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2>, half ? 4 : 8, 4 };
   if (how == BY_X && window == 311) return { (pool_kernel)pool_recompute<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2>, 7, 4 };
-  if (how == BY_TAP && window == 321) return { (pool_kernel)pool_scatter<dtype, BY_TAP, 2, 7, 3>, SCATTER_COLUMNS, 4 };
-  if (how == BY_TAP && window == 311) return { (pool_kernel)pool_scatter<dtype, BY_TAP, 1, 5, 2>, SCATTER_COLUMNS, 4 };
-  if (how == BY_PLACE && window == 321) return { (pool_kernel)pool_scatter<dtype, BY_PLACE, 2, 5, 1>, SCATTER_COLUMNS, 4 };
-  if (how == BY_PLACE && window == 311) return { (pool_kernel)pool_scatter<dtype, BY_PLACE, 1, 4, 1>, SCATTER_COLUMNS, 4 };
+  if (how == BY_TAP && window == 321) return { (pool_kernel)lanes_scatter<dtype, BY_TAP, 2, 7, 3>, SCATTER_COLUMNS, 4 };
+  if (how == BY_TAP && window == 311) return { (pool_kernel)lanes_scatter<dtype, BY_TAP, 1, 5, 2>, SCATTER_COLUMNS, 4 };
+  if (how == BY_PLACE && window == 321) return { (pool_kernel)lanes_scatter<dtype, BY_PLACE, 2, 5, 1>, SCATTER_COLUMNS, 4 };
+  if (how == BY_PLACE && window == 311) return { (pool_kernel)lanes_scatter<dtype, BY_PLACE, 1, 4, 1>, SCATTER_COLUMNS, 4 };
   return {};
 }
 

@@ -7,7 +7,7 @@
  * A block stages whole planes, or a band of rows of one, and reduces its windows from there: those of 2x2 and 3x3 by columns, all others
  * separably, or a plane that is one window by one thread.
  * Refused: windows over several planes, rows too wide for shared memory. */
-#include "pool.cuh"
+#include "pool_found.cuh"
 #include "kit/words.cuh"
 
 /* WHOLE: threads, and planes, of a block of whole_windows; WHOLE_MOST: bytes of a plane; WIDE, ALL: as SIZE */
@@ -236,7 +236,7 @@ __global__ void __launch_bounds__(threads_of<SIZE>) pool_planes(const __grid_con
 /* 10 SIZE + STEP if small_windows takes it, else 0. */
 static int small_window(const pool &p)
 {
-  const int small = p.adaptive ? 0 : square_of(&p) / 10;
+  const int small = p.adaptive ? 0 : square_step(&p);
   return small == 32 || small == 31 || small == 22 ? small : 0;
 }
 /* Does whole_windows take it? */

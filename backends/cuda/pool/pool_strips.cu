@@ -8,7 +8,7 @@
  * Rows of 2x2 or 3x3 windows are reduced once to the V / STEP windows over the vector; windows that tile the plane, V 2^k columns wide, by
  * shuffles of 2^k neighbouring lanes.
  * Refused: odd widths, dilation, unequal adaptive windows; strips with indices. */
-#include "pool.cuh"
+#include "pool_found.cuh"
 
 /* tiles: rows in flight; windows of a thread; rows of a deep window */
 enum { THREADS = 128, TILE_BATCH = 8, SEVERAL = 4, DEEP_MOST = 16 };
@@ -256,7 +256,7 @@ template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds
 
 template <int dtype, int mode, int V> static pool_kernel choose_window(const strips &p)
 {
-  const int window = square_of(&p);
+  const int window = p.before[2] < 10 ? 10 * square_step(&p) + p.before[2] : 0;      /* rows may have other padding */
   if (window == 321) return (pool_kernel)pool_strips<dtype, mode, V, 3, 2, 1>;
   if (window == 220) return (pool_kernel)pool_strips<dtype, mode, V, 2, 2, 0>;
   if constexpr (mode != SQUARES) {

@@ -10,6 +10,7 @@
  * partial sums go to workspace and the last block of a channel adds them in a fixed order.
  * Refused: rows of windows that are no multiple of 4. */
 #include "program/chain.h"
+#include "pool_found.cuh"
 #include "pool_gradient.cuh"
 #include "program/steps.cuh"
 #include "kit/sums.cuh"

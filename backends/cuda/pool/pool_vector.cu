@@ -8,7 +8,7 @@
  * so that overlapping windows hit the caches. With channels last, small windows are reduced row by row down a column of them, each row
  * once, and large ones of stride 1 separably through shared memory.
  * Refused: lp powers above 64. */
-#include "pool.cuh"
+#include "pool_found.cuh"
 #include "kit/words.cuh"
 
 enum { THREADS = 128, BLOCK = 4096 };     /* BLOCK: taps of a sum */
@@ -357,7 +357,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   /* small windows: columns, cut into enough bands to fill the device with threads */
   const bool plane = p.size[0] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0;
-  int small = square_of(&p) / 10;
+  int small = square_step(&p);
   if (!whole || !plane || p.adaptive || (small != 32 && small != 31 && small != 22) || (lp && (small == 31 || (p.p != 2 && p.p != 3))))
     small = 0;
   if (small) {
