@@ -472,3 +472,20 @@ layer_norm_backward dy=bf16/5x3001 x=bf16/5x3001 mean=f32/5x1 rstd=f32/5x1 dshif
 rms_norm_backward dy=bf16/3x4x64/640:128:1 x=bf16/3x4x64/640:128:1 axis=2 scale=bf16/1x1x64 rstd=f32/3x4x1 dscale=? dx=bf16/3x4x64/1024:200:1 ; as=f32 plain=1
 rms_norm_backward dy=f16/3x9001 x=f16/3x9001 scale=f32/1x9001 rstd=f32/3x1 dscale=? ; as=f32 plain=1
 layer_norm_backward dy=bf16/2x12288 x=bf16/2x12288 scale=bf16/1x12288 mean=f32/2x1 rstd=f32/2x1 dscale=? dshift=? ; as=f32 plain=1
+# the loads beyond such a row's end are 0: -mean rstd overflows there
+layer_norm_backward dy=f32/1x35 x=f32/1x35 mean=f32/1x1 rstd=f32/1x1 ; x.is=2e36 mean.is=2e36 rstd.is=316 plain=1
+
+# several dtypes; groups of several nests, or with an inner stride; parameters of each row; long rows numbered by dims that do not merge
+layer_norm x=bf16/5x1024 scale=bf16/1x1024 shift=bf16/1x1024 mean=? rstd=? y=f32/5x1024 ; plain=1
+rms_norm x=f32/3x3001 scale=f16/1x3001 y=f16/3x3001 ; plain=1
+layer_norm x=bf16/6x16x64/3072:192:1 axis=1,2 scale=bf16/1x16x64 mean=? rstd=? ; as=f32 plain=1
+layer_norm x=f32/3x8/20:2 mean=? rstd=? ; plain=1
+layer_norm x=f32/4x64 scale=f32/4x64 shift=f32/4x1 ; plain=1
+rms_norm x=f32/2x2x2x17000/100000:40000:17003:1 axis=3 rstd=? ; plain=1
+layer_norm_backward dy=f32/5x1024 x=bf16/5x1024 scale=bf16/1x1024 mean=f32/5x1 rstd=f32/5x1 dscale=? dshift=? ; plain=1
+rms_norm_backward dy=f16/40x50 x=f32/40x50 scale=f32/1x50 rstd=f32/40x1 dscale=? dx=f16/40x50 ; plain=1
+layer_norm_backward dy=f32/3x12001 x=bf16/3x12001 scale=f32/1x12001 mean=f32/3x1 rstd=f32/3x1 dscale=? dshift=? ; plain=1
+
+# rows that lie at an odd step: of whole words, so that a row alone could be taken otherwise
+layer_norm_backward dy=f32/2x20000/20001:1 x=f32/2x20000/20001:1 mean=f32/2x1 rstd=f32/2x1 dshift=? ; plain=1
+rms_norm_backward dy=f32/3x1024/1025:1 x=f32/3x1024/1025:1 scale=f32/1x1024 rstd=f32/3x1 dscale=? ; plain=1

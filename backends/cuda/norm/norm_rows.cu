@@ -15,11 +15,11 @@
 #include "norm_layout.cuh"
 #include "norm_moments.cuh"
 #include "norm_parameters.cuh"
+#include "norm_rows_backward.cuh"
 
 /* Kinds of kernels: whole words with no second tensor, one added to x, one added to y; and those of the head. */
 enum { ALONE, BEFORE, BEHIND, WIDE, ODD, TWICE };
-/* Forward: words of a thread, threads for a row, at most. Gradient: threads of a block, elements of a thread, blocks of a row */
-enum { K = 4, MOST = 1024, BLOCK = 512, EACH = 16, MAX_PARTS = 8 };
+enum { K = 4, MOST = 1024 };              /* forward: words of a thread, threads for a row, at most */
 
 /* ---- words at any alignment --------------------------------------------------------------------------------------------------- */
 
@@ -282,9 +282,15 @@ template <class A> static qn_status read_rows(const qn_request *r, norm_plan *s,
   if (status) return status;
   *kind = !norm_word_rows(r, &p, a->step, &wide) ? ODD : wide ? WIDE : ALONE;
   a->unit = norm_row_unit(r, &p);
-  if (!norm_rows(&p) || !a->unit || !norm_number(p.outer, 1, &a->outer) || p.groups > INT32_MAX / MAX_PARTS || p.length > INT32_MAX / 16)
-    return qn_refuse(out, "contiguous rows of one dtype, fewer than 2^28, numbered by up to 4 dims; parameters alike for all", "x", "",
-                     "%s", "another layout");
+  for (int t = X; t <= DY; t++)
+    if (p.number[t] >= 0 && p.dtype[t] != p.dtype[X])
+      return qn_refuse(out, "x, y and dy of one dtype", norm_names[t], qn_kit_name(p.dtype[X]), "%s", qn_kit_name(p.dtype[t]));
+  if (!norm_rows(&p)) return qn_refuse(out, "contiguous rows, and parameters alike for all of them", "x", "", "%s", "another layout");
+  if (!norm_number(p.outer, 1, &a->outer))
+    return qn_refuse(out, "rows numbered by up to 4 dims that do not merge", "x", "4", "%d", p.outer.rank);
+  if (p.groups > INT32_MAX || p.length > INT32_MAX / 16)
+    return qn_refuse(out, "fewer than 2^31 rows, of fewer than 2^27 elements", "x", "", "%lld of %lld", (long long)p.groups,
+                     (long long)p.length);
   a->rows = (int32_t)p.groups, a->length = (int32_t)p.length, a->words = (int32_t)qn_ceil_div(p.length * p.bytes, 16);
   s->cluster = 1;
   return QN_OK;
@@ -327,61 +333,10 @@ static qn_status run_forward(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- the gradient ------------------------------------------------------------------------------------------------------------- */
 
-struct rows_back : rows {
-  float   *part[2];                       /* partial sums of dscale and dshift; NULL: not wanted */
-  int64_t  part_step;                     /* between blocks (or clusters) */
+struct rows_back : rows, row_division {
   int64_t  hop[DY + 1];                   /* words, to the next row of the same threads */
-  int32_t  parts, jobs;                   /* blocks for a row; blocks, or clusters, that share the rows */
 };
 template <int kind> using back_of = typename std::conditional<kind >= ODD, odd<rows_back>, rows_back>::type;
-
-/* The number of the block's (or cluster's) first group of rows, and its rank in the cluster; signals to the cluster that it started. */
-template <bool cluster> __device__ __forceinline__ int row_enter(int parts, int *rank)
-{
-  *rank = 0;
-#if __CUDA_ARCH__ >= 900
-  if (cluster) {
-    *rank = (int)cluster_rank();
-    cluster_arrive();
-    return blockIdx.x / (uint32_t)parts;
-  }
-#endif
-  return blockIdx.x;
-}
-
-/* A row's sums (of along alone, unless both) over its warps, in all its blocks. turn: 0 and 1 alternate. A row within a block uses a named
- * barrier. begun: the cluster has already synchronised since row_enter. */
-template <int threads, bool cluster, bool both>
-__device__ __forceinline__ float2 row_sums(float sum, float along, int parts, int rank, bool begun, int turn)
-{
-  constexpr int warps = threads / 32, groups = BLOCK / threads;
-  __shared__ float2 of_warp[2][BLOCK / 32];
-  if (both) sum = warp_sum(sum);
-  along = warp_sum(along);
-  if (threads == 32) return make_float2(sum, along);
-  const int group = threadIdx.x / threads, warp = threadIdx.x % threads / 32;
-#if __CUDA_ARCH__ >= 900
-  if (cluster) {
-    __shared__ float4 of_cluster[2][warps * MAX_PARTS];
-    const int to = threadIdx.x % 32;
-    if (!begun) cluster_wait();
-    if (to < parts) cluster_store(cluster_address(shared_address(&of_cluster[turn][rank * warps + warp]), to), sum, along, 0, 0);
-    cluster_sync();
-    sum = along = 0;
-    for (int i = to; i < warps * parts; i += 32) sum += of_cluster[turn][i].x, along += of_cluster[turn][i].y;
-    return make_float2(warp_sum(sum), warp_sum(along));
-  }
-#endif
-  if (threadIdx.x % 32 == 0) of_warp[turn][group * warps + warp] = make_float2(sum, along);
-  group_sync(groups > 1 ? 1 + group : 0, threads);
-  sum = along = 0;
-#pragma unroll 4
-  for (int w = 0; w < warps; w++) {
-    const float2 s = of_warp[turn][group * warps + w];
-    sum += s.x, along += s.y;
-  }
-  return make_float2(sum, along);
-}
 
 /* Words of a row that a thread holds, raw. */
 template <int K> struct held_row {
@@ -481,7 +436,10 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
         vector_open<dtype>(w, 0, scale[k]);
       }
 #pragma unroll
-      for (int e = 0; e < E; e++) h[e] = (h[e] - (centred ? now.mean : 0)) * now.rstd;
+      for (int e = 0; e < E; e++) {
+        h[e] = (h[e] - (centred ? now.mean : 0)) * now.rstd;
+        if (odd_rows && e * (16 / E) >= bytes(k)) h[e] = 0;           /* beyond the row: -mean rstd may be infinite, and dy is 0 there */
+      }
     };
 #pragma unroll
     for (int k = 0; k < K; k++) {
@@ -523,9 +481,8 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
   if (centred && a.part[1]) write_part<threads>(a.part[1] + job * a.part_step, dshift, stage, first, a.words);
 }
 
-struct gradient_state : norm_plan {
+struct gradient_state : row_plan {
   odd<rows_back> a;
-  column_parts parts;
 };
 
 #define OF(threads, dtype, centred, cluster, kind) (const void *)gradient<threads, dtype, centred, cluster, kind>
@@ -541,6 +498,25 @@ static const void *const gradients[5][2][6] = { DTYPE(QN_F32, ALONE), DTYPE(QN_B
                                                 DTYPE(QN_F16, WIDE) };
 static const void *const odd_gradients[3][2][5] = { ODD_DTYPE(QN_F32), ODD_DTYPE(QN_BF16), ODD_DTYPE(QN_F16) };
 
+/* Were a dim of 1 longer, would the rows still lie at one step, in whole words? So a row has the same kind alone as among others. */
+static bool lone_rows_whole(const qn_request *r, const norm_problem *p)
+{
+  const uint64_t mask = ((const qn_norm *)r->op[0].attr)->mask;
+  for (int t = X; t < TENSORS; t++) {
+    if (p->number[t] < 0 || (t > DY && t < MEAN)) continue;
+    const qn_value *v = &r->value[p->number[t]];
+    for (int d = v->rank - 1, inner = -1; d >= 0; d--) {
+      if (mask >> d & 1) continue;
+      if (v->dim[d] == 1) {
+        if (t <= DY && v->stride[d] * p->bytes % 16) return false;
+        if (inner >= 0 && v->stride[d] != v->stride[inner] * v->dim[inner] && v->stride[d] != v->stride[inner]) return false;
+      }
+      inner = d;
+    }
+  }
+  return true;
+}
+
 static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
 {
   gradient_state s = {};
@@ -548,28 +524,20 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
   const norm_problem &p = s.of;
   const bool clusters = cuda_has_clusters(r->device);
   int kind;
-  const qn_status status = read_rows(r, &s, &s.a, &kind, out);
+  qn_status status = read_rows(r, &s, &s.a, &kind, out);
   if (status) return status;
+  if (!lone_rows_whole(r, &p)) kind = ODD;
   if (p.length > BLOCK * EACH * (clusters && kind != ODD ? MAX_PARTS : 1)) kind = TWICE;
-  const int64_t share = BLOCK * EACH * (kind == TWICE ? 2 : 1);         /* elements of a block */
-  for (a.parts = 1; a.parts < MAX_PARTS && p.length > share * a.parts;) a.parts *= 2;
-  if (p.length > share * a.parts || (a.parts > 1 && !clusters))
-    return qn_refuse(out, "a row must fit into the registers of a block, on Hopper of a cluster", "x", "", "%lld", (long long)p.length);
+  status = row_divide(r, p, BLOCK * EACH * (kind == TWICE ? 2 : 1), &a, out);
+  if (status) return status;
   /* the fewest threads to a row of those that there are kernels for */
   int threads = kind == TWICE ? BLOCK : 32, size = kind == TWICE ? 3 : 0;
   for (; threads < BLOCK && p.length > threads * EACH; threads *= kind == ODD ? 4 : 2) size++;
   size += a.parts > 1;
   const int dtype = norm_of_dtype(p.dtype[X], 0, 1, 2);
   s.kernel = kind >= ODD ? odd_gradients[dtype][p.centred][size] : gradients[dtype + (kind == WIDE ? 2 : 0)][p.centred][size];
-  a.jobs = (int32_t)qn_min_i64(qn_ceil_div(p.groups, BLOCK / threads), qn_max_i64(1, r->device->units / a.parts));
+  s.share_rows(r, threads, a.words * (16 / p.bytes), &a, out);
   for (int t = X; t <= DY; t++) a.hop[t] = (int64_t)a.jobs * (BLOCK / threads) * a.step[t];
-  s.blocks = (uint32_t)(a.jobs * a.parts), s.cluster = (uint32_t)a.parts, s.threads = BLOCK;
-  column_parts &sums = s.parts;
-  for (int t = DSCALE; t <= DSHIFT; t++)
-    if (p.number[t] >= 0) sums.dtype[sums.n++] = p.dtype[t];
-  sums.jobs = a.jobs, sums.length = p.length, sums.pitch = a.words * (16 / p.bytes), sums.early = r->device->arch_major >= 9;
-  a.part_step = sums.n * sums.pitch;
-  out->workspace = (uint64_t)(a.jobs * a.part_step) * sizeof(float);
   out->estimate = 5000 + p.moved / (kind < ODD ? 4000 : kind == TWICE || s.a.unit < 8 ? 600 : 2000);
   return cuda_keep(out, &s, sizeof s);
 }
@@ -577,15 +545,7 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
 static qn_status run_gradient(const qn_prepared *p, const qn_launch *launch)
 {
   const gradient_state *s = (const gradient_state *)p->state;
-  odd<rows_back> a = s->a;
-  column_parts sums = s->parts;
-  s->point(&a, launch);
-  sums.part = (float *)launch->workspace;
-  for (int i = 0, n = 0; i < 2; i++)
-    if (a.p[DSCALE + i]) a.part[i] = (float *)launch->workspace + n * sums.pitch, sums.to[n++] = a.p[DSCALE + i];
-  void *arguments[] = { &a };
-  const qn_status status = s->launch_with(arguments, a, launch, "norm_rows");
-  return status ? status : column_parts_add(sums, (cudaStream_t)launch->stream);
+  return s->run(s->a, launch, "norm_rows");
 }
 
 /* The gradients' sums depend on how many blocks the device holds, so they are not portable. */
