@@ -195,45 +195,54 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
     }
     if (threads > 32) __syncthreads();    /* of_warp has been read */
   }
+  /* What is left is written twice: what the rare form needs would keep registers from the usual one. */
+  const auto finish = [&](auto far, float scaled, float mean, float rstd) {
+    constexpr bool again = decltype(far)::value;    /* parameters were loaded too long ago to be kept */
+    const auto parameter = [&](float (&w)[E], int p, const uint4 &loaded, int k) {
+      if constexpr (kind == WIDE) vector_load_whole<QN_F32>(w, a.p[p], (t + k * threads) * E);
+      else if constexpr (kind == ODD) odd_parameter(w, a, p, (t + k * threads) * E, min(E, left - k * threads * E));
+      else vector_open<dtype>(w, 0, early && !again ? loaded : ((const uint4 *)a.p[p])[t + k * threads]);
+    };
+    uint4 *to = row_words<dtype>(a, row, Y) + t;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      if (k * threads >= mine) break;
+      float v[E], w[E];
+      vector_open<dtype>(v, 0, x[k]);
+#pragma unroll
+      for (int e = 0; e < E; e++) v[e] = again ? far_normalized(v[e], scaled, mean, rstd) : (v[e] - mean) * rstd;
+      if (scales) {
+        parameter(w, SCALE, scale[k], k);
+#pragma unroll
+        for (int e = 0; e < E; e++) v[e] *= w[e];
+      }
+      if (shifts) {
+        parameter(w, SHIFT, shift[k], k);
+#pragma unroll
+        for (int e = 0; e < E; e++) v[e] += w[e];
+      }
+      if (kind == BEHIND) {
+        vector_open<dtype>(w, 0, u[k]);
+#pragma unroll
+        for (int e = 0; e < E; e++) v[e] += w[e];
+      }
+      const uint4 word = vector_close<dtype>(v, 0);
+      if constexpr (kind == ODD) odd_copy(to + k * threads, &word, a.unit, bytes(k));
+      else to[k * threads] = word;
+    }
+  };
+  float mean = m.mean, rstd = 1 / sqrtf(m.squares * a.inverse + a.eps * unit * unit);
   if (dtype != QN_F16 && unit < 1) {      /* x as it is: in the unit of squares its small elements have lost their digits */
+    mean *= 1 / FAR_UNIT, rstd *= FAR_UNIT;
+    if (t == 0) a.put(MEAN, row_place(a, row, MEAN), mean), a.put(RSTD, row_place(a, row, RSTD), rstd);
     load(kind == BEFORE && a.sum ? sum : row_words<dtype>(a, row, X) + t);
     if (kind == BEFORE && !a.sum) add();
+    const float half = far_unit(mean, rstd);
+    finish(std::true_type(), half, mean, rstd);
+    return;
   }
-  float mean = m.mean * (unit < 1 ? 1 / FAR_UNIT : 1), rstd = 1 / sqrtf(m.squares * a.inverse + a.eps * unit * unit) * unit;
+  finish(std::false_type(), 1, mean, rstd);
   if (t == 0) a.put(MEAN, row_place(a, row, MEAN), mean), a.put(RSTD, row_place(a, row, RSTD), rstd);
-  unit = dtype != QN_F16 ? far_unit(mean, rstd) : 1;
-  const auto parameter = [&](float (&w)[E], int p, const uint4 &loaded, int k) {
-    if constexpr (kind == WIDE) vector_load_whole<QN_F32>(w, a.p[p], (t + k * threads) * E);
-    else if constexpr (kind == ODD) odd_parameter(w, a, p, (t + k * threads) * E, min(E, left - k * threads * E));
-    else vector_open<dtype>(w, 0, early ? loaded : ((const uint4 *)a.p[p])[t + k * threads]);
-  };
-  uint4 *to = row_words<dtype>(a, row, Y) + t;
-#pragma unroll
-  for (int k = 0; k < K; k++) {
-    if (k * threads >= mine) break;
-    float v[E], w[E];
-    vector_open<dtype>(v, 0, x[k]);
-#pragma unroll
-    for (int e = 0; e < E; e++) v[e] = dtype != QN_F16 ? far_normalized(v[e], unit, mean, rstd) : (v[e] - mean) * rstd;
-    if (scales) {
-      parameter(w, SCALE, scale[k], k);
-#pragma unroll
-      for (int e = 0; e < E; e++) v[e] *= w[e];
-    }
-    if (shifts) {
-      parameter(w, SHIFT, shift[k], k);
-#pragma unroll
-      for (int e = 0; e < E; e++) v[e] += w[e];
-    }
-    if (kind == BEHIND) {
-      vector_open<dtype>(w, 0, u[k]);
-#pragma unroll
-      for (int e = 0; e < E; e++) v[e] += w[e];
-    }
-    const uint4 word = vector_close<dtype>(v, 0);
-    if constexpr (kind == ODD) odd_copy(to + k * threads, &word, a.unit, bytes(k));
-    else to[k * threads] = word;
-  }
 }
 
 struct forward_state : norm_plan {
