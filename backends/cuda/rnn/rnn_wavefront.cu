@@ -29,10 +29,9 @@ struct gate_lines {
 
 template <bool bf16, int BLOCKS> struct forward_block : front_block<bf16, BLOCKS> {
   typedef front_block<bf16, BLOCKS> base;
-  static constexpr int SWAP = 2 * 4 * 128 * 16;
   using base::p; using base::layer; using base::net; using base::lane; using base::warp; using base::half; using base::b0;
   int unit, local;                        /* this thread's unit; its first sequence of four, the others 8 further each */
-  __device__ __forceinline__ forward_block(const cuda_rnn_front &given, char *room) : base(given, room, SWAP)
+  __device__ __forceinline__ forward_block(const cuda_rnn_front &given, char *room) : base(given, room, base::SWAP)
   {
     unit = this->block * 16 + warp * 4 + lane / 4 % 4, local = 32 * half + lane % 4 * 2 + lane / 16;
   }
@@ -40,24 +39,10 @@ template <bool bf16, int BLOCKS> struct forward_block : front_block<bf16, BLOCKS
   __device__ __forceinline__ void gather(const float (&d)[32], float4 *swap, float (&gate)[4][4]) const
   {
     const bool upper = lane & 16;
-    float4 *to = swap + half * 512 + threadIdx.x % 128;
-#pragma unroll
-    for (int n = 0; n < 4; n++) {
-      const int own = 4 * n, other = 16 + 4 * n;
-      to[n * 128] = half ? make_float4(d[own], d[own + 1], d[own + 2], d[own + 3])
-                         : make_float4(d[other], d[other + 1], d[other + 2], d[other + 3]);
-    }
-    base::sync();
-    const float4 *from = swap + (1 - half) * 512 + threadIdx.x % 128;
-#pragma unroll
-    for (int n = 0; n < 4; n++) {
-      const int low = 4 * n, high = 16 + 4 * n;
-      const float4 more = from[n * 128];
-      const float s0 = (half ? d[high] : d[low]) + more.x, s1 = (half ? d[high + 1] : d[low + 1]) + more.y;
-      const float s2 = (half ? d[high + 2] : d[low + 2]) + more.z, s3 = (half ? d[high + 3] : d[low + 3]) + more.w;
+    base::join(d, swap, [&](int n, float s0, float s1, float s2, float s3) {
       const float one = __shfl_xor_sync(~0u, upper ? s0 : s1, 16), two = __shfl_xor_sync(~0u, upper ? s2 : s3, 16);
       gate[n][0] = upper ? one : s0, gate[n][1] = upper ? s1 : one, gate[n][2] = upper ? two : s2, gate[n][3] = upper ? s3 : two;
-    }
+    });
   }
   /* A gru's n of x and of h are two sums: what the other's zeros make of numbers that are not finite is no part of them. That of x waits in
    * this thread's own places of `swap`. */

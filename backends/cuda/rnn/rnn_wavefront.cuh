@@ -69,6 +69,28 @@ template <bool bf16, int BLOCKS> struct front_block {        /* 128 BLOCKS numbe
   }
   __device__ __forceinline__ static void sync() { group_sync(1, 256); }
 
+  /* Adds up both warpgroups' halves of the depth: each keeps half of the sums and leaves the others in `swap`. each(n, ...): four sums. */
+  static constexpr int SWAP = 2 * 4 * 128 * 16;
+  template <class F> __device__ __forceinline__ void join(const float (&d)[32], float4 *swap, const F &each) const
+  {
+    float4 *to = swap + half * 512 + threadIdx.x % 128;
+#pragma unroll
+    for (int n = 0; n < 4; n++) {
+      const int own = 4 * n, other = 16 + 4 * n;
+      to[n * 128] = half ? make_float4(d[own], d[own + 1], d[own + 2], d[own + 3])
+                         : make_float4(d[other], d[other + 1], d[other + 2], d[other + 3]);
+    }
+    sync();
+    const float4 *from = swap + (1 - half) * 512 + threadIdx.x % 128;
+#pragma unroll
+    for (int n = 0; n < 4; n++) {
+      const int low = 4 * n, high = 16 + 4 * n;
+      const float4 more = from[n * 128];
+      each(n, (half ? d[high] : d[low]) + more.x, (half ? d[high + 1] : d[low + 1]) + more.y, (half ? d[high + 2] : d[low + 2]) + more.z,
+           (half ? d[high + 3] : d[low + 3]) + more.w);
+    }
+  }
+
   /* ---- the copying warp: one thread ---- */
 
   /* The step's tiles, `chunks` of them, then zeros. */

@@ -43,7 +43,6 @@ struct kept_slopes { float carry[4]; uint32_t cell[2]; int first, length[2]; };
 
 template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCKS> {
   typedef front_block<bf16, BLOCKS> base;
-  static constexpr int SWAP = 2 * 4 * 128 * 16;
   using base::p; using base::layer; using base::net; using base::lane; using base::warp; using base::half; using base::share;
   int rank;
   bool paired;                            /* all tensors have x's dtype, and units side by side in aligned words */
@@ -54,7 +53,7 @@ template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCK
   __device__ __forceinline__ int local(int i) const { return 32 * half + 8 * warp + lane % 4 * 2 + i % 2; }
   __device__ __forceinline__ bool there(const kept_slopes &of, int i) const { return of.length[i % 2] >= 0 && unit(i) < net.hidden; }
 
-  __device__ __forceinline__ backward_block(const cuda_rnn_front &given, char *room) : base(given, room, SWAP)
+  __device__ __forceinline__ backward_block(const cuda_rnn_front &given, char *room) : base(given, room, base::SWAP)
   {
     rank = this->block % PARTS;
     partial = (ulonglong2 *)p.partial + (int64_t)(this->index * p.shares + share) * p.unit_blocks * PARTS * WORDS;
@@ -157,28 +156,14 @@ template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCK
   /* sum[i]: of this thread's items, of all four blocks' depth. */
   __device__ __forceinline__ void gather(const float (&d)[32], float4 *swap, uint32_t tag, float (&sum)[4]) const
   {
-    float4 *to = swap + half * 512 + threadIdx.x % 128;
-#pragma unroll
-    for (int n = 0; n < 4; n++) {
-      const int own = 4 * n, other = 16 + 4 * n;
-      to[n * 128] = half ? make_float4(d[own], d[own + 1], d[own + 2], d[own + 3])
-                         : make_float4(d[other], d[other + 1], d[other + 2], d[other + 3]);
-    }
-    base::sync();
-    const float4 *from = swap + (1 - half) * 512 + threadIdx.x % 128;
     ulonglong2 *out = partial + ((int64_t)(this->block - rank + warp) * PARTS + rank) * WORDS + half * (WORDS / 2) + lane * 2;
     const uint64_t mark = (uint64_t)tag << 32;
-#pragma unroll
-    for (int n = 0; n < 4; n++) {
-      const int low = 4 * n, high = 16 + 4 * n;
-      const float4 more = from[n * 128];
-      const float x = (half ? d[high] : d[low]) + more.x, y = (half ? d[high + 1] : d[low + 1]) + more.y;
-      const float z = (half ? d[high + 2] : d[low + 2]) + more.z, w = (half ? d[high + 3] : d[low + 3]) + more.w;
+    base::join(d, swap, [&](int n, float x, float y, float z, float w) {
       asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
                    :: "l"(out + n * 64), "l"(mark | __float_as_uint(x)), "l"(mark | __float_as_uint(y)) : "memory");
       asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
                    :: "l"(out + n * 64 + 1), "l"(mark | __float_as_uint(z)), "l"(mark | __float_as_uint(w)) : "memory");
-    }
+    });
     const ulonglong2 *in = partial + (int64_t)this->block * PARTS * WORDS + half * (WORDS / 2) + warp * 64 + lane * 2;
     bool all;
     do {                                  /* all loads are under way before a tag is looked at */
