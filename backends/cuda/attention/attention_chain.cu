@@ -5,11 +5,10 @@
  *
  * A link of the chain is what there is of the three for one tensor. A row of D elements is held by neighbouring lanes of a warp, eight
  * elements a lane, so the norm's sum and the other half of a pair are shuffles; between two steps values are rounded to the dtype of the
- * tensor that is not written. Decoding one token is bound by launches: five ops become one. A norm alone is taken too: heads that lie at
- * several strides, as views of a projection do, have no other tuned engine.
+ * tensor that is not written. Decoding one token is bound by launches: five ops become one.
  *
  * Refused: rows of more than 256 elements; halves of pairs that do not fill whole lanes; f64; rstd as a result; a cache with scales, of
- * 8 bits, or that is copied (left to the next op); a rotary embedding without company: `rows` is as good. */
+ * 8 bits, or that is copied (left to the next op); a rotary embedding or a norm without company: `rows` are as good. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include "kit/divisor.h"
@@ -185,18 +184,16 @@ static int32_t reader_of(const qn_request *r, uint32_t kind, uint32_t role, int3
   return -1;
 }
 
-/* The norm before a rotary embedding, or alone (then y is its result). axis: the dims of its tensors along which those of y go. */
-static const char *norm_open(const qn_request *r, uint32_t at, const int (&axis)[4], bool alone, link *c, values *number)
+/* The norm before a rotary embedding. axis: the dims of its tensors along which those of the embedding go. */
+static const char *norm_open(const qn_request *r, uint32_t at, const int (&axis)[4], link *c, values *number)
 {
   const qn_node *op = &r->op[at];
   const qn_norm *attr = (const qn_norm *)op->attr;
   const int32_t from = qn_role(op, QN_ROLE_RMS_NORM_X), to = qn_role(op, QN_ROLE_RMS_NORM_Y);
-  if (r->value[to].rank != 4 || attr->mask != 1u << axis[3] || qn_role(op, QN_ROLE_RMS_NORM_RSTD) >= 0)
-    return "a norm over the last of four dims, without rstd";
+  if (attr->mask != 1u << axis[3] || qn_role(op, QN_ROLE_RMS_NORM_RSTD) >= 0) return "a norm over a head's elements, without rstd";
   c->normed = r->value[to].dtype, c->eps = (float)attr->eps;
   number->x = from, number->scale = qn_role(op, QN_ROLE_RMS_NORM_SCALE);
-  if (alone) number->y = to;
-  const struct { int32_t value; operand *to; } of[] = { { from, &c->x }, { number->scale, &c->scale }, { alone ? to : -1, &c->y } };
+  const struct { int32_t value; operand *to; } of[] = { { from, &c->x }, { number->scale, &c->scale } };
   for (auto &t : of) {
     if (t.value < 0) continue;
     const qn_value *v = &r->value[t.value];
@@ -243,24 +240,20 @@ static bool write_open(const qn_request *r, uint32_t at, link *c, values *number
  * is broken, or NULL. */
 static const char *link_open(const qn_request *r, uint32_t at, link *c, values *number, uint64_t *taken)
 {
-  const bool normed = r->op[at].op == QN_OP_RMS_NORM;
   int axis[4] = { 0, 1, 2, 3 }, as[4];
   uint64_t mine = 1ull << at;
-  int32_t turned = (int32_t)at;           /* the rotary embedding; -1: none */
+  uint32_t turned = at;                   /* the rotary embedding */
   const char *broken = nullptr;
   *c = link();
   *number = { -1, -1, -1, -1, -1, -1, -1, -1 };
-  if (normed) {
-    const int32_t to = qn_role(&r->op[at], QN_ROLE_RMS_NORM_Y);
-    turned = reader_of(r, QN_OP_ROTARY, QN_ROLE_ROTARY_X, to, as);
-    if (turned >= 0 && qn_must_write(r, mine | 1ull << turned, to)) turned = -1;
-    for (int d = 0; d < 4 && turned >= 0; d++) axis[d] = as[d];
-    broken = norm_open(r, at, axis, turned < 0, c, number);
-  }
-  if (!broken && turned >= 0) {
-    broken = rotary_open(r, (uint32_t)turned, c, number);
+  if (r->op[at].op == QN_OP_RMS_NORM) {
+    const int32_t to = qn_role(&r->op[at], QN_ROLE_RMS_NORM_Y), reader = reader_of(r, QN_OP_ROTARY, QN_ROLE_ROTARY_X, to, axis);
+    if (reader < 0 || qn_must_write(r, mine | 1ull << reader, to)) return "a rotary embedding that alone reads the norm's result";
+    turned = (uint32_t)reader;
+    broken = norm_open(r, at, axis, c, number);
     mine |= 1ull << turned;
   }
+  if (!broken) broken = rotary_open(r, turned, c, number);
   if (broken) return broken;
   const qn_value *y = &r->value[number->y];
   const int32_t write = reader_of(r, QN_OP_CACHE_WRITE, QN_ROLE_CACHE_WRITE_X, number->y, as);
@@ -276,8 +269,8 @@ static const char *link_open(const qn_request *r, uint32_t at, link *c, values *
   return nullptr;
 }
 
-/* The links of the anchors (rms_norm or rotary) among the request's ops: the first must be one, the second may. A norm alone is taken
- * where it lies, at any strides. No link overwrites what another reads: a region is cut before an op that would. */
+/* The links of the anchors (rms_norm or rotary) among the request's ops: the first must be one, the second may. No link overwrites
+ * what another reads: a region is cut before an op that would. */
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   state s = {};
@@ -288,20 +281,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (!broken) n++;
     else if (i == 0) return qn_refuse(out, broken, "x", "", "%s", "another problem");
   }
-  const bool alone = !(out->taken & (out->taken - 1));
-  if (alone && r->op[0].op == QN_OP_ROTARY)
+  if (!(out->taken & (out->taken - 1)))
     return qn_refuse(out, "a norm before the rotary embedding, a write in place behind it, or another of the same tensor", "x", "", "%s",
                      "it alone");
-  double moved = 0;
   for (uint32_t k = 0; k < n; k++) {
     link *c = &s.of.of[k];
-    moved += (double)c->n * c->size * (double)(qn_kit_bytes(c->x.dtype) + qn_kit_bytes(c->y.dtype));
     if (!qn_must_write(r, out->taken, s.number[k].y)) s.number[k].y = -1;
     const uint32_t blocks = (uint32_t)qn_ceil_div((int64_t)c->n * c->lanes, THREADS);
     if (k == 0) s.of.first_blocks = blocks;
     s.blocks += blocks;
   }
-  if (alone) out->estimate = 2000 + moved / 4200;     /* of a chain: none, for what others leave has none */
   return cuda_keep(out, &s, sizeof s);
 }
 
