@@ -53,6 +53,8 @@ layer_norm_backward dy=bf16/4096x768 x=bf16/4096x768 scale=f32/1x768 mean=f32/40
 # word vectors: rows that are no whole 16-byte words
 layer_norm x=f16/4096x300 scale=f16/1x300 shift=f16/1x300 mean=? rstd=? ; name=layernorm.4096x300
 layer_norm_backward dy=f16/4096x300 x=f16/4096x300 scale=f16/1x300 mean=f32/4096x1 rstd=f32/4096x1 dscale=f16/1x300 dshift=f16/1x300 ; name=layernorm.bwd.4096x300
+# a residual stream in f32, normalized for products in 16 bits
+layer_norm x=f32/16384x1024 scale=f32/1x1024 shift=f32/1x1024 y=bf16/16384x1024 ; name=layernorm.f32_to_bf16
 
 # with the residual sum before it, which is also an output; with the ops that follow
 in a bf16/16384x8192

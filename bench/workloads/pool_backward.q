@@ -49,3 +49,5 @@ pool_max x=f32/64x128x112x112 indices=i64/64x128x56x56 window=2 ; name=forward.v
 pool_max x=f32/128x480x28x28 indices=u8/128x480x28x28 window=3 stride=1 pad=1 ; name=forward.googlenet.u8
 pool_max_backward dy=f32/64x512x13x13 x=f32/64x512x13x13 window=5 stride=1 pad=2 ; name=spp5.13.x
 pool_average_backward dy=bf16/32x512x7x7 dx=bf16/32x512x14x14 window=5 stride=2 pad=2 ; name=average.5x5.s2.bf16
+# sound: windows that overlap along one long dim
+pool_max_backward dy=f32/16x64x14999 indices=i64/16x64x14999 dx=f32/16x64x30000 window=4 stride=2 ; name=max.1d.w4s2.i64
