@@ -17,7 +17,7 @@
 #endif
 
 #define TAPS_MAX 64                       /* limit on the taps of one plane of a window, and on its lines */
-#define CHANNELS_MAX CPU_ROW_MAX
+#define CHANNELS_MAX (CPU_ROW_MAX / 2)     /* at a time: a buffer of PIXELS times as many, and a program after it, share 48 KiB of stack */
 #define STRIP_FLOATS 12288                /* of copied source: with its sums it fits a first- or second-level cache */
 #define VECTORS 4                         /* accumulators in flight */
 #define BLOCK (VECTORS * CPU_LANES)
