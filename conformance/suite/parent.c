@@ -67,6 +67,8 @@ static void start(struct child *c, const struct session *s, const char *what)
   if (c->pid == 0) {
     dup2(pair[1], STDIN_FILENO);
     dup2(pair[1], STDOUT_FILENO);
+    if (qc_opt.jobs > 1)
+      setenv("OMP_WAIT_POLICY", "passive", 0);             /* threads that spin at barriers would take the other workers' cores */
     execv("/proc/self/exe", args);
     _exit(127);
   }

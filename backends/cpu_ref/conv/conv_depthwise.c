@@ -16,6 +16,7 @@
 #include <omp.h>
 #endif
 
+#define APART_MAX (1 << 20)               /* floats between a window's first and last tap, unless the problem has as many */
 #define TAPS_MAX 64                       /* limit on the taps of one plane of a window, and on its lines */
 #define CHANNELS_MAX (CPU_ROW_MAX / 2)     /* at a time: a buffer of PIXELS times as many, and a program after it, share 48 KiB of stack */
 #define STRIP_FLOATS 12288                /* of copied source: with its sums it fits a first- or second-level cache */
@@ -367,6 +368,10 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     if (bytes > p->workspace) p->workspace = bytes;
     if (d.per_thread > d.most) d.most = d.per_thread;
   }
+  const int64_t floats = qn_elements(source) + qn_elements(&d.conv.y_is);
+  if (d.most > qn_max_i64(APART_MAX, floats))
+    return qn_refuse(p, "lays out the lines that a window reaches, zeros between them too", "w",
+                     "lines of at most a million elements, or of x and y together", "%lld", (long long)d.most);
   d.conv.flat = flat;
   p->n_ops = 1 + (uint32_t)d.follow.taken;
   p->estimate = (double)d.conv.y_is.dim[0] * (double)(d.conv.y_is.dim[1] * d.conv.window.pixels) * (double)(plane_taps + 8) *
