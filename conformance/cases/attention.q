@@ -98,8 +98,8 @@ attention_forward q=bf16/2x8x1x128 k=bf16/2x2x300x128 v=bf16/2x2x300x128 kv_leng
 attention_forward q=bf16/3x5x1x64/320:64:320:1 k=bf16/3x1x70x64 v=bf16/3x1x70x64 y=bf16/3x5x1x64/640:128:640:1 lse=?
 attention_forward q=f16/1x2x200x72 k=f16/1x1x330x72 v=f16/1x1x330x72 bias=f32/1x2x1x330 mask=bool/1x1x200x330 slopes=f32/2 lse=? left=100
 attention_forward q=bf16/2x4x3x64 k=bf16/9x2x64x64 v=bf16/9x2x64x64 pages=i32/2x5 kv_lengths=i32/2 lse=? right=0 ; pages.is=3,1,8,0,5,7,7,-1,2,6 kv_lengths.is=300,270
-attention_forward q=bf16/2x2x210x128 k=bf16/2x2x260x128 v=bf16/2x2x260x128 q_lengths=i32/2 kv_lengths=i32/2 sink=f32/2 lse=? right=0 ; q_lengths.is=210,131 kv_lengths.is=77,260
-attention_forward q=bf16/2x3x300x128 k=bf16/2x3x520x128 v=bf16/2x3x520x128 lse=? left=130 right=0
+attention_forward q=bf16/2x1x210x128 k=bf16/2x1x260x128 v=bf16/2x1x260x128 q_lengths=i32/2 kv_lengths=i32/2 sink=f32/1 lse=? right=0 ; q_lengths.is=210,131 kv_lengths.is=77,260
+attention_forward q=bf16/1x2x300x128 k=bf16/1x2x520x128 v=bf16/1x2x520x128 lse=? left=130 right=0
 attention_forward q=bf16/3x2x390x128 k=bf16/3x1x390x128 v=bf16/3x1x390x128 q_lengths=i32/3 kv_lengths=i32/3 lse=? right=0 ; q_lengths.is=390,100,0 kv_lengths.is=390,140,70
 attention_forward q=bf16/2x4x70x64 k=bf16/2x2x150x64 v=bf16/2x2x150x64 seed=7 dropout=0.3 lse=? right=0 ; as=f16,f32
 attention_forward q=bf16/2x8x1x128 k=bf16/2x2x700x128 v=bf16/2x2x700x128 kv_lengths=i32/2 seed=i64 offset=i64 dropout=0.5 lse=? ; kv_lengths.is=700,333 seed.is=-8 offset.is=4294967296
@@ -179,11 +179,11 @@ attention_backward dy=bf16/2x2x70x16 q=bf16/2x2x70x16 k=bf16/2x1x99x16 v=bf16/2x
 attention_backward dy=bf16/1x2x70x136 q=bf16/1x2x70x256 k=bf16/1x1x99x256 v=bf16/1x1x99x136 y=bf16/1x2x70x136 lse=f32/1x2x70 dv=? right=0 scale=0.02 ; lse.is=4
 attention_backward dy=f16/1x1x40x160 q=f16/1x1x40x160 k=f16/1x1x70x160 v=f16/1x1x70x160 y=f16/1x1x40x160 lse=f32/1x1x40 dv=? scale=0.02 softcap=3 ; lse.is=4
 # several blocks of 128 keys add to a tile's dq
-attention_backward dy=bf16/2x2x150x128 q=bf16/2x2x150x128 k=bf16/2x1x300x128 v=bf16/2x1x300x128 y=bf16/2x2x150x128 lse=f32/2x2x150 kv_lengths=i32/2 dv=? right=0 scale=0.02 ; lse.is=4 kv_lengths.is=300,140
-attention_backward dy=f16/1x2x300x64 q=f16/1x2x300x64 k=f16/1x1x270x64 v=f16/1x1x270x64 y=f16/1x2x300x64 lse=f32/1x2x300 dv=? left=100 right=20 scale=0.02 ; lse.is=4 as=bf16
-attention_backward dy=bf16/2x2x150x128 q=bf16/2x2x150x192 k=bf16/2x1x300x192 v=bf16/2x1x300x128 y=bf16/2x2x150x128 lse=f32/2x2x150 kv_lengths=i32/2 dv=? right=0 scale=0.02 ; lse.is=4 kv_lengths.is=300,140
-attention_backward dy=f16/1x2x300x104 q=f16/1x2x300x168 k=f16/1x1x270x168 v=f16/1x1x270x104 y=f16/1x2x300x104 lse=f32/1x2x300 dv=? left=100 right=20 scale=0.02 ; lse.is=4 as=bf16
-attention_backward dy=bf16/1x2x200x96 q=bf16/1x2x200x176 k=bf16/1x2x140x176 y=bf16/1x2x200x96 lse=f32/1x2x200 value_size=96 scale=0.02 ; lse.is=4
+attention_backward dy=bf16/2x1x150x128 q=bf16/2x1x150x128 k=bf16/2x1x300x128 v=bf16/2x1x300x128 y=bf16/2x1x150x128 lse=f32/2x1x150 kv_lengths=i32/2 dv=? right=0 scale=0.02 ; lse.is=4 kv_lengths.is=300,140
+attention_backward dy=f16/1x1x300x64 q=f16/1x1x300x64 k=f16/1x1x270x64 v=f16/1x1x270x64 y=f16/1x1x300x64 lse=f32/1x1x300 dv=? left=100 right=20 scale=0.02 ; lse.is=4 as=bf16
+attention_backward dy=bf16/1x2x150x128 q=bf16/1x2x150x192 k=bf16/1x1x300x192 v=bf16/1x1x300x128 y=bf16/1x2x150x128 lse=f32/1x2x150 kv_lengths=i32/1 dv=? right=0 scale=0.02 ; lse.is=4 kv_lengths.is=270
+attention_backward dy=f16/1x1x300x104 q=f16/1x1x300x168 k=f16/1x1x270x168 v=f16/1x1x270x104 y=f16/1x1x300x104 lse=f32/1x1x300 dv=? left=100 right=20 scale=0.02 ; lse.is=4 as=bf16
+attention_backward dy=bf16/1x1x200x96 q=bf16/1x1x200x176 k=bf16/1x1x140x176 y=bf16/1x1x200x96 lse=f32/1x1x200 value_size=96 scale=0.02 ; lse.is=4
 attention_backward dy=bf16/1x1x3x8 q=bf16/1x1x3x8 k=bf16/1x1x0x8 v=bf16/1x1x0x8 y=bf16/1x1x3x8 lse=f32/1x1x3 dv=?
 attention_backward dy=bf16/1x1x0x8 q=bf16/1x1x0x8 k=bf16/1x1x5x8 v=bf16/1x1x5x8 y=bf16/1x1x0x8 lse=f32/1x1x0 dv=?
 
