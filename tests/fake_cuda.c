@@ -4,9 +4,9 @@
  * and runs nothing: a launch, a tensor map or a copy that a device would refuse is refused here, with a sentence. Device memory is a
  * range of addresses that the host must not touch; every allocation is known to the byte.
  *
- *   devices     their limits                               memory      allocations; accessed ranges must be inside one
+ *   devices     their limits                               memory      allocations: fake_cuda_memory.c
  *   kernels     their attributes, from the objects' code   launches    grid, block, shared memory, clusters, parameters
- *   maps        tensor maps' documented requirements       order       streams, events, captures: fake_cuda_order.c
+ *   maps        tensor maps: fake_cuda_maps.c              order       streams, events, captures: fake_cuda_order.c
  *
  * For a single thread. */
 #include <stdarg.h>
@@ -44,6 +44,7 @@ enum { DEVICES = ARRAY(devices), WARP = 32, ORDINARY_SHARED = 48 * 1024 };
 static int current;
 
 static const device *here(void) { return &devices[current]; }
+int fake_generation(void) { return here()->major; }
 
 /* The system's reserved part of each block's shared memory. */
 static size_t reserved(const device *d) { return d->major >= 8 ? 1024 : 0; }
@@ -63,6 +64,8 @@ cudaError_t broken(cudaError_t error, const char *format, ...)
   any_broken = true;
   return last = error;
 }
+
+cudaError_t fake_last(cudaError_t error) { return last = error; }
 
 static const char *ask_broken(void)
 {
@@ -215,97 +218,6 @@ cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute at
   return cudaSuccess;
 }
 
-/* ---- memory: addresses that no host has ---------------------------------------------------------------- */
-
-#define MEMORY UINT64_C(0x0d5c000000000000)
-#define MEMORY_END UINT64_C(0x0d5d000000000000)
-enum { APART = 1 << 20 };               /* gap between allocations, so that an overrun hits none */
-
-typedef struct block { uint64_t at, bytes; } block;
-static block   *blocks;
-static size_t   n_blocks;
-static uint64_t next = MEMORY + APART;
-
-static bool in_memory(uint64_t at) { return at >= MEMORY && at < MEMORY_END; }
-
-static const block *block_of(uint64_t at, uint64_t bytes)       /* the allocation that holds the whole range; NULL: none */
-{
-  for (size_t i = 0; i < n_blocks; i++)
-    if (at >= blocks[i].at && at + bytes <= blocks[i].at + blocks[i].bytes) return &blocks[i];
-  return NULL;
-}
-
-/* Describes an address outside all allocations, for a sentence. */
-static const char *beside(uint64_t at)
-{
-  static char text[128];
-  const block *near = NULL;
-  for (size_t i = 0; i < n_blocks; i++)
-    if (blocks[i].at <= at + APART / 2 && (!near || near->at < blocks[i].at)) near = &blocks[i];
-  if (!near) return "where nothing is allocated";
-  const bool ahead = at < near->at;
-  snprintf(text, sizeof text, "%llu bytes %s an allocation of %llu", (unsigned long long)(ahead ? near->at - at : at - near->at),
-           ahead ? "ahead of" : "into", (unsigned long long)near->bytes);
-  return text;
-}
-
-static cudaError_t check_range(const char *what, const void *p, size_t bytes)
-{
-  if (!bytes || block_of((uint64_t)(uintptr_t)p, bytes)) return cudaSuccess;
-  return broken(cudaErrorInvalidValue, "%s: %zu bytes at %s", what, bytes, beside((uint64_t)(uintptr_t)p));
-}
-
-cudaError_t cudaMalloc(void **p, size_t bytes)
-{
-  *p = NULL;
-  if (!bytes) return cudaSuccess;
-  if (bytes > MEMORY_END - next - 2 * APART) return last = cudaErrorMemoryAllocation;
-  blocks = grown(blocks, n_blocks, sizeof *blocks);
-  blocks[n_blocks++] = (block){ next, bytes };
-  *p = (void *)(uintptr_t)next;
-  next += (bytes + 255) / 256 * 256 + APART;
-  return cudaSuccess;
-}
-
-cudaError_t cudaFree(void *p)
-{
-  for (size_t i = 0; i < n_blocks && p; i++)
-    if (blocks[i].at == (uint64_t)(uintptr_t)p) {
-      memmove(&blocks[i], &blocks[i + 1], (--n_blocks - i) * sizeof *blocks);
-      return cudaSuccess;
-    }
-  return p ? broken(cudaErrorInvalidValue, "cudaFree of what is not allocated") : cudaSuccess;
-}
-
-cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream)
-{
-  (void)value;
-  const cudaError_t e = check_range("cudaMemsetAsync", p, bytes);
-  return e ? e : fake_access("a fill", p, bytes, FAKE_WRITTEN, stream);
-}
-
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-  cudaError_t e = cudaSuccess;
-  if (kind != cudaMemcpyDeviceToHost) e = check_range("cudaMemcpyAsync, to", to, bytes);
-  if (!e && kind != cudaMemcpyHostToDevice) e = check_range("cudaMemcpyAsync, from", from, bytes);
-  if (!e && kind != cudaMemcpyHostToDevice) e = fake_access("a copy's read", from, bytes, FAKE_READ, stream);
-  return e || kind == cudaMemcpyDeviceToHost ? e : fake_access("a copy", to, bytes, FAKE_WRITTEN, stream);
-}
-
-cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned flags)
-{
-  (void)flags;
-  *p = malloc(bytes);
-  return *p ? cudaSuccess : (last = cudaErrorMemoryAllocation);
-}
-
-cudaError_t cudaFreeHost(void *p)
-{
-  free(p);
-  return cudaSuccess;
-}
-
 /* ---- launches ------------------------------------------------------------------------------------------- */
 
 static long launches;
@@ -348,8 +260,8 @@ static cudaError_t check_arguments(const kernel *k, const code *c, void **args)
     for (int at = 0; at + 8 <= c->parameter[i].size; at += 8) {
       uint64_t value;
       memcpy(&value, (const char *)args[i] + at, sizeof value);
-      if (in_memory(value) && !block_of(value, 0))
-        return broken(cudaErrorIllegalAddress, "%s: parameter %d has at byte %d an address %s", k->name, i, at, beside(value));
+      if (fake_in_memory(value) && !fake_allocated(value, 0))
+        return broken(cudaErrorIllegalAddress, "%s: parameter %d has at byte %d an address %s", k->name, i, at, fake_beside(value));
     }
   return cudaSuccess;
 }
@@ -442,102 +354,6 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t handle, dim3 grid, dim3 block, void 
   return cudaLaunchKernel(handle, grid, block, args, shared, stream);
 }
 
-/* ---- tensor maps, by the documentation of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col ----------------- */
-
-typedef struct map { uint64_t span; } map;      /* what a map holds: bytes from its address to its last element */
-
-static CUresult bad_map(const char *format, ...) __attribute__((format(printf, 1, 2)));
-static CUresult bad_map(const char *format, ...)
-{
-  char text[400];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
-  va_end(args);
-  broken(cudaErrorInvalidValue, "tensor map: %s", text);
-  last = cudaSuccess;                     /* the driver's errors do not set the runtime's */
-  return CUDA_ERROR_INVALID_VALUE;
-}
-
-static unsigned type_bytes(CUtensorMapDataType type)
-{
-  switch ((int)type) {
-  case CU_TENSOR_MAP_DATA_TYPE_UINT8: return 1;
-  case CU_TENSOR_MAP_DATA_TYPE_UINT16: case CU_TENSOR_MAP_DATA_TYPE_FLOAT16: case CU_TENSOR_MAP_DATA_TYPE_BFLOAT16: return 2;
-  case CU_TENSOR_MAP_DATA_TYPE_UINT32: case CU_TENSOR_MAP_DATA_TYPE_INT32: case CU_TENSOR_MAP_DATA_TYPE_FLOAT32:
-  case CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ: case CU_TENSOR_MAP_DATA_TYPE_TFLOAT32: case CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ: return 4;
-  case CU_TENSOR_MAP_DATA_TYPE_UINT64: case CU_TENSOR_MAP_DATA_TYPE_INT64: case CU_TENSOR_MAP_DATA_TYPE_FLOAT64: return 8;
-  default: return 0;
-  }
-}
-
-/* Common to both kinds; inner: bytes of a box along dim 0. */
-static CUresult check_map(CUtensorMap *to, CUtensorMapDataType type, unsigned rank, const void *address, const cuuint64_t *dim,
-                          const cuuint64_t *stride, const cuuint32_t *step, uint64_t inner, CUtensorMapInterleave interleave,
-                          CUtensorMapSwizzle swizzle)
-{
-  static const unsigned spans[] = { 16, 32, 64, 128 };    /* bytes, per swizzle mode */
-  const unsigned bytes = type_bytes(type);
-  uint64_t span = bytes;
-  if (here()->major < 9) return bad_map("devices before 9.0 have none");
-  if ((uintptr_t)to % _Alignof(CUtensorMap)) return bad_map("it lies at an address that is no multiple of %zu", _Alignof(CUtensorMap));
-  if (!bytes || interleave || (unsigned)swizzle >= ARRAY(spans))
-    return bad_map("a type, interleave or swizzle that this stand-in does not know");
-  if ((uintptr_t)address % 16) return bad_map("an address that is no multiple of 16");
-  for (unsigned i = 0; i < rank; i++) {
-    if (!dim[i] || dim[i] > UINT64_C(1) << 32) return bad_map("dim %u is %llu; 1 to 2^32 are allowed", i, (unsigned long long)dim[i]);
-    if (i && (!step[i] || step[i] > 8)) return bad_map("the step along dim %u is %u; 1 to 8 are allowed", i, step[i]);
-    if (i && (stride[i - 1] % 16 || stride[i - 1] >= UINT64_C(1) << 40))
-      return bad_map("the stride of dim %u is %llu bytes; multiples of 16 below 2^40 are allowed", i, (unsigned long long)stride[i - 1]);
-    span += (dim[i] - 1) * (i ? stride[i - 1] : bytes);
-  }
-  if (!inner || inner % 16) return bad_map("a box has %llu bytes along dim 0; multiples of 16 are allowed", (unsigned long long)inner);
-  if (swizzle && inner > spans[swizzle])
-    return bad_map("a box has %llu bytes along dim 0, the swizzle %u", (unsigned long long)inner, spans[swizzle]);
-  *(map *)to = (map){ span };
-  return CUDA_SUCCESS;
-}
-
-static CUresult encode_tiled(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dim,
-                             const cuuint64_t *stride, const cuuint32_t *box, const cuuint32_t *step, CUtensorMapInterleave interleave,
-                             CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
-{
-  (void)promotion, (void)fill;
-  if (rank < 1 || rank > 5) return bad_map("its rank is %u; 1 to 5 are allowed", rank);
-  for (unsigned i = 0; i < rank; i++)
-    if (!box[i] || box[i] > 256) return bad_map("a box has %u elements along dim %u; 1 to 256 are allowed", box[i], i);
-  return check_map(to, type, rank, address, dim, stride, step, (uint64_t)box[0] * type_bytes(type), interleave, swizzle);
-}
-
-static CUresult encode_im2col(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dim,
-                              const cuuint64_t *stride, const int *lower, const int *upper, cuuint32_t channels, cuuint32_t pixels,
-                              const cuuint32_t *step, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                              CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
-{
-  static const int corner[] = { 32768, 128, 16 };         /* -corner to corner - 1, by rank */
-  (void)promotion, (void)fill;
-  if (rank < 3 || rank > 5) return bad_map("its rank is %u; 3 to 5 are allowed", rank);
-  for (unsigned i = 0; i < rank - 2; i++) {
-    const int most = corner[rank - 3];
-    if (lower[i] < -most || lower[i] >= most || upper[i] < -most || upper[i] >= most)
-      return bad_map("corners of %d and %d along dim %u; %d to %d are allowed", lower[i], upper[i], i + 1, -most, most - 1);
-    if ((int64_t)dim[i + 1] + upper[i] - lower[i] <= 0)
-      return bad_map("corners of %d and %d leave nothing of dim %u", lower[i], upper[i], i + 1);
-  }
-  if (channels > 256) return bad_map("%u channels of a pixel; 256 is the most", channels);
-  if (pixels < 1 || pixels > 1024) return bad_map("%u pixels of a column; 1 to 1024 are allowed", pixels);
-  return check_map(to, type, rank, address, dim, stride, step, (uint64_t)channels * type_bytes(type), interleave, swizzle);
-}
-
-static CUresult replace_address(CUtensorMap *to, void *address)
-{
-  const uint64_t at = (uint64_t)(uintptr_t)address, span = ((const map *)to)->span;
-  if ((uintptr_t)to % _Alignof(CUtensorMap)) return bad_map("it lies at an address that is no multiple of %zu", _Alignof(CUtensorMap));
-  if (at % 16) return bad_map("an address that is no multiple of 16");
-  if (!block_of(at, span)) return bad_map("it spans %llu bytes, from %s", (unsigned long long)span, beside(at));
-  return CUDA_SUCCESS;
-}
-
 /* ---- the rest -------------------------------------------------------------------------------------------- */
 
 static CUresult context_get(CUcontext *context)
@@ -557,8 +373,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **entry, uns
 {
   static const struct { const char *name; void *entry; } known[] = {
     { "cuCtxGetCurrent", (void *)context_get }, { "cuCtxSetCurrent", (void *)context_set },
-        { "cuTensorMapEncodeTiled", (void *)encode_tiled },
-    { "cuTensorMapEncodeIm2col", (void *)encode_im2col }, { "cuTensorMapReplaceAddress", (void *)replace_address },
+        { "cuTensorMapEncodeTiled", (void *)fake_encode_tiled },
+    { "cuTensorMapEncodeIm2col", (void *)fake_encode_im2col }, { "cuTensorMapReplaceAddress", (void *)fake_replace_address },
   };
   (void)version, (void)flags;
   *entry = NULL;
@@ -652,9 +468,9 @@ static void try_map(cuuint64_t stride, cuuint32_t box, uint64_t address)
   CUtensorMap map;
   const cuuint64_t dim[2] = { 64, 2 };
   const cuuint32_t boxes[2] = { 64, box }, steps[2] = { 1, 1 };
-  if (!encode_tiled(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, (void *)0x10000, dim, &stride, boxes, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+  if (!fake_encode_tiled(&map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, (void *)0x10000, dim, &stride, boxes, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
                     CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))
-    (void)replace_address(&map, (void *)(uintptr_t)address);
+    (void)fake_replace_address(&map, (void *)(uintptr_t)address);
 }
 
 static void judge(const char **wrong, bool keeps, const char *what)

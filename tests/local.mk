@@ -125,11 +125,12 @@ TESTS += tests/t_launches
 tests_t_launches_SOURCES = $(conform_sources) tests/t_launches.c tests/fake_cuda.h tests/tap.h
 tests_t_launches_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/conformance
 tests_t_launches_LDADD = $(LDADD) $(LIBM) -ldl
+fake_cuda = tests/fake_cuda.c tests/fake_cuda.h tests/fake_cuda_memory.c tests/fake_cuda_maps.c tests/fake_cuda_order.c \
+            tests/fake_cuda_order.h tests/cuda_code.c tests/cuda_code.h
 if HAVE_CUDA
 check_LTLIBRARIES += tests/launches/quern_cuda.la
 endif
-tests_launches_quern_cuda_la_SOURCES = tests/fake_cuda.c tests/fake_cuda.h tests/fake_cuda_order.c tests/fake_cuda_order.h tests/cuda_code.c \
-                                       tests/cuda_code.h
+tests_launches_quern_cuda_la_SOURCES = $(fake_cuda)
 tests_launches_quern_cuda_la_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_launches_quern_cuda_la_LDFLAGS = -module -avoid-version -shared $(ZDEFS_LDFLAGS) -rpath $(abs_builddir) \
                                        -export-symbols-regex '^(quern_plugin_entry_v1|fake_cuda_table)$$'
@@ -159,8 +160,7 @@ tests_t_lanes_LDADD = $(LDADD) -ldl
 if HAVE_CUDA
 check_LTLIBRARIES += tests/quern_lanes.la
 endif
-tests_quern_lanes_la_SOURCES = tests/lane_backend.c backends/cuda/device.c tests/fake_cuda.c tests/fake_cuda.h tests/fake_cuda_order.c \
-                               tests/fake_cuda_order.h tests/cuda_code.c tests/cuda_code.h
+tests_quern_lanes_la_SOURCES = tests/lane_backend.c backends/cuda/device.c $(fake_cuda)
 tests_quern_lanes_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/backends/cuda $(CUDA_CPPFLAGS)
 tests_quern_lanes_la_LDFLAGS = $(tests_launches_quern_cuda_la_LDFLAGS)
 tests_quern_lanes_la_LIBADD = -ldl -lpthread
