@@ -69,9 +69,12 @@ tests_t_cpu_ref_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 tests_t_cpu_ref_LDADD = $(LDADD) $(LIBM)
 
 # The schema's rules and the problem line.
-check_PROGRAMS += tests/t_notation tests/t_infer tests/t_arguments
-TESTS += tests/t_notation tests/t_infer tests/t_arguments
+check_PROGRAMS += tests/t_notation tests/t_syntax tests/t_infer tests/t_arguments
+TESTS += tests/t_notation tests/t_syntax tests/t_infer tests/t_arguments
 tests_t_notation_SOURCES = tests/t_notation.c tests/problems.h tests/tap.h
+tests_t_syntax_SOURCES = tests/t_syntax.c tests/problems.h tests/tap.h
+tests_t_syntax_LDADD = $(QUERN_INSIDE)
+tests_t_syntax_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 tests_t_notation_LDADD = $(QUERN_INSIDE)
 tests_t_notation_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core
 tests_t_infer_SOURCES = tests/t_infer.c tests/tap.h
