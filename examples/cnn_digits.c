@@ -21,12 +21,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <quern/quern.h>
 #include "cnn_digits_data.h"
 #include "cnn_digits_graphs.h"
+#include "cnn_digits_ranks.h"
 #include "cnn_digits_show.h"
 #ifndef DIGITS_CSV
 #define DIGITS_CSV "data/digits.csv"
@@ -438,37 +438,11 @@ static double train(network *net, const digits *d)
 
 /* ---- the plans used --------------------------------------------------------------------------------------- */
 
-/* A plan prints one line per part: engine, its properties, and after " : " the problem. */
-static void print_plan(const char *name, const qn_plan *p)
-{
-  size_t n = qn_plan_print(p, NULL, 0);
-  char *text = checked(malloc(n + 1));
-  qn_plan_print(p, text, n + 1);
-  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-    const char *problem = strstr(line, " : ");
-    printf("  %-9s %-28.*s%s\n", name, (int)strcspn(line, " "), line, problem ? problem + 3 : "");
-    name = "";
-  }
-  free(text);
-}
-
 static void print_engines(const network *net)
 {
   printf("\nThe engines that ran:\n");
   for (int i = 0; i < N_PLANS; i++)
     print_plan(plan_name[i], net->plan[i].plan);
-}
-
-static void show(const network *net, const digits *d)
-{
-  printf("\nSome that it read, and never saw before:\n\n");
-  show_some(d, net->read, 1, READ_SHOWN);
-  printf("\nIts mistakes:\n\n");
-  int wrong = show_some(d, net->read, 0, MISREAD_SHOWN);
-  if (wrong > MISREAD_SHOWN)
-    printf("  and %d more\n", wrong - MISREAD_SHOWN);
-  if (!wrong)
-    printf("  none\n");
 }
 
 static void clean_up(network *net)
@@ -485,40 +459,6 @@ static void clean_up(network *net)
 }
 
 /* ---- ranks --------------------------------------------------------------------------------------------------- */
-
-/* Becomes one of n ranks, which this process starts and waits for: does not return in it. Contexts are made afterwards, for those made
- * before fork do not work in the child. */
-static void start_ranks(int n)
-{
-  char number[32], folder[] = "/tmp/quern-digits-XXXXXX", place[64];
-  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  int worst = 0, state;
-  if (!mkdtemp(folder)) {
-    perror("cnn_digits: a folder for the ranks to meet");
-    exit(1);
-  }
-  snprintf(place, sizeof place, "file://%s/meet", folder);
-  snprintf(number, sizeof number, "%ld", cores > n ? cores / n : 1);
-  setenv("QUERN_GROUP", place, 1);
-  setenv("QUERN_THREADS", number, 0);
-  snprintf(number, sizeof number, "%d", n);
-  setenv("WORLD_SIZE", number, 1);
-  for (int r = 0; r < n; r++) {
-    if (fork())
-      continue;
-    snprintf(number, sizeof number, "%d", r);
-    setenv("RANK", number, 1);
-    setenv("LOCAL_RANK", number, 1);
-    return;
-  }
-  while (wait(&state) > 0) {            /* a rank that dies ends the others, by the group */
-    int status = WIFEXITED(state) ? WEXITSTATUS(state) : 1;
-    worst = status > worst ? status : worst;
-  }
-  unlink(place + strlen("file://"));
-  rmdir(folder);
-  exit(worst);
-}
 
 /* Meets the other ranks, if there are any, and makes the context: on a GPU of its own where there is one for each. */
 static void join(network *net)
@@ -646,7 +586,7 @@ int main(int argc, char **argv)
     make_plan(&net, i);
   double accuracy = train(&net, &d);
   if (!o.quiet)
-    show(&net, &d);
+    show_read(&d, net.read);
   if (o.engines)
     print_engines(&net);
   clean_up(&net);

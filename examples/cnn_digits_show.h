@@ -1,4 +1,4 @@
-/* cnn_digits_show.h -- digits as characters, each with what was read: does not use Quern. Include cnn_digits_data.h first. */
+/* cnn_digits_show.h -- digits as characters, each with what was read, and plans as lines. Include cnn_digits_data.h and quern.h first. */
 
 enum { SHOWN_ACROSS = 4, READ_SHOWN = 4, MISREAD_SHOWN = 8 };
 
@@ -38,4 +38,32 @@ static int show_some(const digits *d, const int *read, int rightly, int most)
   if (n)
     show_row(d, read, which, n);
   return total;
+}
+
+static void show_read(const digits *d, const int *read)
+{
+  printf("\nSome that it read, and never saw before:\n\n");
+  show_some(d, read, 1, READ_SHOWN);
+  printf("\nIts mistakes:\n\n");
+  int wrong = show_some(d, read, 0, MISREAD_SHOWN);
+  if (wrong > MISREAD_SHOWN)
+    printf("  and %d more\n", wrong - MISREAD_SHOWN);
+  if (!wrong)
+    printf("  none\n");
+}
+
+/* A plan prints one line per part: engine, its properties, and after " : " the problem. */
+static void print_plan(const char *name, const qn_plan *p)
+{
+  size_t n = qn_plan_print(p, NULL, 0);
+  char *text = malloc(n + 1);
+  if (!text)
+    return;
+  qn_plan_print(p, text, n + 1);
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    const char *problem = strstr(line, " : ");
+    printf("  %-9s %-28.*s%s\n", name, (int)strcspn(line, " "), line, problem ? problem + 3 : "");
+    name = "";
+  }
+  free(text);
 }
