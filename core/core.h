@@ -31,6 +31,8 @@ static inline bool qn__logs(int level)
 /* All of core's memory: zeroed; NULL when memory is out or a test wants a failure (qn__fail_alloc_at). */
 void *qn__alloc(size_t bytes);
 void *qn__realloc(void *p, size_t old_bytes, size_t bytes);   /* the added part is zeroed; on failure NULL, and p remains valid */
+/* A list of n elements with room for one more, which are zeroed; on failure NULL, and the list remains valid. */
+void *qn__grown(void *list, int n, int *cap, size_t element_bytes);
 char *qn__strdup(const char *s);
 void  qn__free(void *p);
 const char *qn__screened(const char *variable);     /* getenv; NULL: unset, or the program is setuid */
@@ -512,8 +514,9 @@ qn_status qn__ranks_suit(const struct qn_context *ctx, const char *what, int32_t
 qn_status qn__in_use(void);                                       /* the error when qn__begin is false */
 qn_status qn__disturbed(struct qn_context *ctx, uintptr_t before);        /* when qn__end is false: tells the other thread too */
 /* The same for calls that need not be fast: qn__use fails if ctx is not alive or in use; the declaration sees to the end. */
-typedef struct qn__using { struct qn_context *ctx; uintptr_t before; } qn__using;
+typedef struct qn__using { struct qn_context *ctx; uintptr_t before; uint64_t saved; bool entered; } qn__using;
 qn_status qn__use(struct qn_context *ctx, qn__using *u);
+qn_status qn__use_device(struct qn_context *ctx, qn__using *u);         /* and is inside its device, until then */
 void      qn__use_end(qn__using *u);
 #define QN__UNTIL_RETURN __attribute__((cleanup(qn__use_end)))
 /* Adds an execution: where the device captures, only to keep the plan alive; else also to repeat it at each replay. */

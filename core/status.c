@@ -167,6 +167,15 @@ void *qn__realloc(void *p, size_t old_bytes, size_t bytes)
   return grown;
 }
 
+void *qn__grown(void *list, int n, int *cap, size_t element_bytes)
+{
+  if (n < *cap) return list;
+  const int more = *cap ? 2 * *cap : 16;
+  void *grown = qn__realloc(list, (size_t)n * element_bytes, (size_t)more * element_bytes);
+  if (grown) *cap = more;
+  return grown;
+}
+
 char *qn__strdup(const char *s)
 {
   size_t bytes = strlen(s) + 1;

@@ -142,7 +142,7 @@ static void local(struct line *l)
 static void cross_entropy(struct line *l)
 {
   static const char *const reductions[] = {"none", "mean", "sum"};
-  bool back = roll(l, 2), soft = roll(l, 3) == 0, likelihoods = roll(l, 4) == 0;
+  bool back = roll(l, 2), soft = roll(l, 3) == 0, likelihoods = roll(l, 4) == 0, by_soft = back && soft && roll(l, 2);
   int rank = 1 + roll(l, 3), axis = roll(l, rank), reduction = roll(l, 3);
   int64_t x[3], row[3], loss[3], one[3] = {1, 1, 1};
   extents(l, rank, x);
@@ -150,13 +150,13 @@ static void cross_entropy(struct line *l)
     row[k] = k == axis ? 1 : x[k];
     loss[k] = reduction ? 1 : row[k];
   }
-  put(l, back ? "cross_entropy_backward" : "cross_entropy");
+  put(l, "cross_entropy%s%s", back ? "_backward" : "", by_soft ? "_probabilities" : "");
   if (back)
     tensor(l, "dy", l->exact, rank, loss);
   tensor(l, "x", l->dtype, rank, x);
-  if (soft)
+  if (soft && !by_soft)
     tensor(l, "probabilities", l->dtype, rank, x);
-  else
+  else if (!soft)
     tensor(l, "labels", roll(l, 2) ? "i32" : "i64", rank, row);
   if (roll(l, 2))
     tensor(l, "weights", l->exact, 1, &x[axis]);
@@ -225,6 +225,13 @@ static void resized(struct line *l)
   extents(l, rank, x);
   extents(l, rank, y);
   y[0] = x[0], y[1] = x[1];
+  int64_t up[3], down[3];                 /* a scale factor that leaves one place */
+  bool scaled = kind == 2 && roll(l, 3) == 0;
+  for (int k = 0; scaled && k < spatial; k++) {
+    down[k] = 1 + roll(l, 9);
+    up[k] = (down[k] + x[k + 2] - 1) / x[k + 2] + roll(l, 12);
+    y[k + 2] = x[k + 2] * up[k] / down[k];
+  }
   put(l, "%s%s", names[kind], back ? "_backward" : "");
   tensor(l, back ? "dy" : "x", l->dtype, rank, back ? y : x);
   if (kind == 0 && (back || roll(l, 2)))
@@ -234,6 +241,10 @@ static void resized(struct line *l)
     put(l, " mode=%s antialias=1", roll(l, 2) ? "linear" : "cubic");
   else if (kind == 2)
     put(l, " mode=%s grid=%s", one_of(l, 3, modes), one_of(l, 3, grids));
+  if (scaled) {
+    put_sizes(l, "up", spatial, up);
+    put_sizes(l, "down", spatial, down);
+  }
 }
 
 static void pool_lp(struct line *l)

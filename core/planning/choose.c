@@ -16,15 +16,6 @@ typedef struct list { candidate *c; int n, cap; } list;
 
 /* ---- demands ------------------------------------------------------------------------------------------- */
 
-static qn_status forbid(qn_refusal *r, const char *rule, const char *seen, const char *needed)
-{
-  memset(r, 0, sizeof *r);
-  snprintf(r->rule, sizeof r->rule, "%s", rule);
-  snprintf(r->seen, sizeof r->seen, "%s", seen);
-  snprintf(r->needed, sizeof r->needed, "%s", needed);
-  return QN_UNSUPPORTED;
-}
-
 /* *fewer: with fewer threads it might do. */
 static qn_status demanded(const qn_demands *d, qn_prepared *a, bool *fewer)
 {
@@ -32,19 +23,16 @@ static qn_status demanded(const qn_demands *d, qn_prepared *a, bool *fewer)
   static const uint64_t rung[] = { 0, QN_TRAIT_DETERMINISTIC, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT,
                                    QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE };
   static const char *const name[] = { "", "deterministic 1", "deterministic batch", "deterministic portable" };
-  char seen[64], needed[64];
+  char needed[64];
   uint32_t least = a->traits & (QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY | QN_TRAIT_FLUSHES) ? QN_MATH_FAST : a->math;
   if (least > QN_MATH_FAST) least = QN_MATH_FAST;
-  if (least > d->math) return forbid(&a->refusal, "the math in force does not allow it", math[d->math], math[least]);
+  if (least > d->math) return qn_refuse(a, "the math in force does not allow it", "", math[least], "%s", math[d->math]);
   if (rung[d->determinism] & ~a->traits)
-    return forbid(&a->refusal, "it does not promise the determinism in force", "", name[d->determinism]);
-  if (a->workspace > d->workspace_limit) {
-    snprintf(seen, sizeof seen, "a limit of %llu bytes", (unsigned long long)d->workspace_limit);
-    snprintf(needed, sizeof needed, "%llu bytes", (unsigned long long)a->workspace);
-    *fewer = d->threads > 1;
-    return forbid(&a->refusal, "its workspace is over the limit", seen, needed);
-  }
-  return QN_OK;
+    return qn_refuse(a, "it does not promise the determinism in force", "", name[d->determinism], "%s", "");
+  if (a->workspace <= d->workspace_limit) return QN_OK;
+  *fewer = d->threads > 1;
+  snprintf(needed, sizeof needed, "%llu bytes", (unsigned long long)a->workspace);
+  return qn_refuse(a, "its workspace is over the limit", "", needed, "a limit of %llu bytes", (unsigned long long)d->workspace_limit);
 }
 
 /* ---- asking -------------------------------------------------------------------------------------------------- */
@@ -55,22 +43,18 @@ static uint32_t offered(const candidate *c) { return c->offered ? c->offered : c
 #define MOST_BYTES (UINT64_C(1) << 56)
 static qn_status sound(qn_prepared *a, const qn_request *r)
 {
-  char seen[64];
   if (!a->n_ops) a->n_ops = 1;
-  if (a->taken ? (a->taken & ~QN__ALL_OPS(r->n_ops)) != 0 : a->n_ops > r->n_ops) {
-    snprintf(seen, sizeof seen, "%u of %u ops taken", a->n_ops, r->n_ops);
-    forbid(&a->refusal, "a defect of the engine: it took more than it was offered", seen, "");
-  } else if (a->taken && !qn__request_whole(r, a->taken)) {
-    snprintf(seen, sizeof seen, "ops 0x%llx taken", (unsigned long long)a->taken);
-    forbid(&a->refusal, "a defect of the engine: what it took lacks the anchor, or a path leaves it and comes back", seen, "");
-  } else if (a->workspace > MOST_BYTES || a->counters > MOST_BYTES) {
-    snprintf(seen, sizeof seen, "workspace of %llu bytes, counters of %llu", (unsigned long long)a->workspace,
-             (unsigned long long)a->counters);
-    forbid(&a->refusal, "a defect of the engine: it wants more memory than there can be", seen, "");
-  } else if (a->class_ > QN_CLASS_HOST || a->math > QN_MATH_FAST) {
-    snprintf(seen, sizeof seen, "class %u, math %u", (unsigned)a->class_, (unsigned)a->math);
-    forbid(&a->refusal, "a defect of the engine: its class or math is none", seen, "");
-  } else {
+  if (a->taken ? (a->taken & ~QN__ALL_OPS(r->n_ops)) != 0 : a->n_ops > r->n_ops)
+    qn_refuse(a, "a defect of the engine: it took more than it was offered", "", "", "%u of %u ops taken", a->n_ops, r->n_ops);
+  else if (a->taken && !qn__request_whole(r, a->taken))
+    qn_refuse(a, "a defect of the engine: what it took lacks the anchor, or a path leaves it and comes back", "", "", "ops 0x%llx taken",
+              (unsigned long long)a->taken);
+  else if (a->workspace > MOST_BYTES || a->counters > MOST_BYTES)
+    qn_refuse(a, "a defect of the engine: it wants more memory than there can be", "", "", "workspace of %llu bytes, counters of %llu",
+              (unsigned long long)a->workspace, (unsigned long long)a->counters);
+  else if (a->class_ > QN_CLASS_HOST || a->math > QN_MATH_FAST)
+    qn_refuse(a, "a defect of the engine: its class or math is none", "", "", "class %u, math %u", (unsigned)a->class_, (unsigned)a->math);
+  else {
     if (!a->taken) a->taken = QN__ALL_OPS(a->n_ops);
     a->n_ops = (uint32_t)__builtin_popcountll(a->taken);
     return QN_OK;
@@ -105,7 +89,7 @@ static bool ask_once(const qn__planning *pc, const char *variant, candidate *c)
   r.instance = NULL;
   if (pc->ctx) c->status = qn__context_instance(pc->ctx, c->backend, &r.instance);
   if (c->status) {
-    forbid(&a->refusal, "its backend could not be opened", qn_last_error(), "");
+    qn_refuse(a, "its backend could not be opened", "", "", "%s", qn_last_error());
     return false;
   }
   r.variant = variant;
@@ -119,7 +103,7 @@ static bool ask_once(const qn__planning *pc, const char *variant, candidate *c)
     if (c->status && c->row->release) c->row->release(a);
   } else if (!*a->refusal.rule) {
     const char *said = c->status == QN_UNSUPPORTED ? "it gave no reason" : qn_last_error();
-    forbid(&a->refusal, *said ? said : qn_status_text(c->status), "", "");
+    qn_refuse(a, *said ? said : qn_status_text(c->status), "", "", "%s", "");
   } else c->demand = strstr(a->refusal.rule, "workspace") != NULL;              /* some engines read the limit themselves */
   return fewer;
 }
@@ -134,19 +118,19 @@ qn_status qn__ask(const qn__planning *pc, const char *variant, candidate *c)
 
 static candidate *add(list *l)
 {
-  if (l->n == l->cap) {
-    int cap = l->cap ? 2 * l->cap : 8;
-    candidate *grown = qn__realloc(l->c, (size_t)l->n * sizeof *grown, (size_t)cap * sizeof *grown);
-    if (!grown) return NULL;
-    l->c = grown;
-    l->cap = cap;
-  }
-  memset(&l->c[l->n], 0, sizeof l->c[l->n]);
+  candidate *grown = qn__grown(l->c, l->n, &l->cap, sizeof *grown);
+  if (!grown) return NULL;
+  l->c = grown;
   return &l->c[l->n++];
 }
 
 /* The engines to ask: those that `only` names, the pinned ones, or all. */
 typedef struct filter { const char *backend, *engine; size_t backend_len; uint32_t pin_op; bool generic_only; } filter;
+
+static bool names(const filter *f, const qn__backend *b)
+{
+  return strlen(b->name) == f->backend_len && !strncmp(b->name, f->backend, f->backend_len);
+}
 
 static const qn__pin *pin_for(const qn__policy *t, const filter *f, const qn__backend *b, const qn_engine *row)
 {
@@ -168,7 +152,7 @@ static qn_status ask_backend(const qn__planning *pc, const qn__offers *offers, c
 {
   const qn_op_info *op = qn_op_find(offers->offer[0]->request.op[0].op);
   int at = (int)(op - qn__ops);
-  if (f->backend && (strlen(b->name) != f->backend_len || strncmp(b->name, f->backend, f->backend_len))) return QN_OK;
+  if (f->backend && !names(f, b)) return QN_OK;
   for (int i = b->first[at]; i < b->first[at + 1]; i++) {
     qn_engine *row = &b->engine[b->by_op[i]];
     const qn__pin *pin = NULL;
@@ -182,7 +166,7 @@ static qn_status ask_backend(const qn__planning *pc, const qn__offers *offers, c
     c->rank = l->n - 1;
     c->variant = pin ? pin->variant : NULL;
     if (f->generic_only && row->class_ != QN_CLASS_GENERIC)
-      c->status = forbid(&c->answer.refusal, "sums over nothing go to the generic engine", "a zero dim", "");
+      c->status = qn_refuse(&c->answer, "sums over nothing go to the generic engine", "", "", "%s", "a zero dim");
     else qn__ask(pc, c->variant, c);
   }
   return QN_OK;
@@ -209,7 +193,7 @@ static qn_status ask_all(const qn__planning *pc, const qn__offers *offers, const
   bool found = false;
   for (int i = 0; i < pc->policy->n_backends && !status && (everyone || !cannot_lose(offers, l)); i++) {
     qn__backend *b = pc->policy->backend[i];
-    found = found || (f->backend && strlen(b->name) == f->backend_len && !strncmp(b->name, f->backend, f->backend_len));
+    found = found || (f->backend && names(f, b));
     status = ask_backend(pc, offers, f, b, l);
   }
   if (!status && f->backend && !found) {                        /* a delegating engine may name a backend that is not enabled */
@@ -447,6 +431,13 @@ bool qn__anyone_takes(const qn__planning *pc, const qn__offer *offer, const qn_p
   return takes;
 }
 
+static int count_willing(const list *l)
+{
+  int n = 0;
+  for (int i = 0; i < l->n; i++) n += !l->c[i].status;
+  return n;
+}
+
 qn_status qn__part_choose(const qn__planning *pc, const qn__offers *offers, const char *only, int32_t needs, int part_no, qn_part **out)
 {
   list l = {0};
@@ -463,18 +454,16 @@ qn_status qn__part_choose(const qn__planning *pc, const qn__offers *offers, cons
   qn__choice choice;
   bool pinned = f.pin_op != 0, known = tune != QN_TUNE_OFF && pc->tuner->lookup(pc, offers, pinned, &choice);
   bool everyone = only || pinned || known || tune == QN_TUNE_MEASURE || pc->verdict;
-  int willing = 0;
   *out = NULL;
   qn_status status = ask_all(pc, offers, &f, everyone, &l);
-  for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
+  int willing = count_willing(&l);
   /* a pinned engine that delegates a problem of its own op is not asked for what it cannot do: its part is anyone's */
   if (!status && pinned && !willing && (pc->policy->settings.any_engine || pc->depth)) {
     f.pin_op = 0;
     pinned = false;
     known = tune != QN_TUNE_OFF && pc->tuner->lookup(pc, offers, pinned, &choice);
     status = ask_all(pc, offers, &f, everyone, &l);
-    willing = 0;
-    for (int i = 0; i < l.n; i++) willing += !l.c[i].status;
+    willing = count_willing(&l);
   }
   if (status) goto done;
   if (!willing && needs >= 0) goto done;
@@ -522,7 +511,7 @@ qn_status qn__part_choose(const qn__planning *pc, const qn__offers *offers, cons
   if (chosen || needs < 0) report(pc, &l, part_no, chosen);
 done:
   for (int i = 0; i < l.n; i++)
-    if (!l.c[i].status && &l.c[i] != chosen && l.c[i].answer.engine && l.c[i].row->release) l.c[i].row->release(&l.c[i].answer);
+    if (&l.c[i] != chosen) qn__withdraw(&l.c[i]);
   qn__free(order);
   qn__free(l.c);
   return status;

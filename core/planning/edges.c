@@ -100,21 +100,13 @@ qn_status qn__edges_set_up(planner *p)
   int32_t *at = p->memory = qn__alloc((args + 4 * values + 1 + 10 * n + 2) * sizeof *at);
   p->part = qn__alloc((n + 1) * sizeof *p->part);
   if (!at || !p->part) return qn__fail(QN_NO_MEMORY, "no memory to plan");
-  p->reader = at;
-  p->reader_first = p->reader + args;
-  p->overwriter = p->reader_first + values + 1;
-  p->local = p->overwriter + values;
-  p->local_of = p->local + values;
-  p->pred_first = p->local_of + values;
-  p->group = p->pred_first + n + 1;
-  p->pos = p->group + n;
-  p->op_at = p->pos + n;
-  p->in = p->op_at + n;
-  p->after = p->in + n;
-  p->seen = p->after + n;
-  p->stack = p->seen + n;
-  p->path = p->stack + n;
-  p->at = p->path + n;
+  int32_t **const of_values[] = { &p->overwriter, &p->local, &p->local_of };
+  int32_t **const of_ops[] = { &p->group, &p->pos, &p->op_at, &p->in, &p->after, &p->seen, &p->stack, &p->path, &p->at };
+  p->reader = at, at += args;
+  p->reader_first = at, at += values + 1;
+  p->pred_first = at, at += n + 1;
+  for (size_t k = 0; k < sizeof of_values / sizeof *of_values; k++, at += values) *of_values[k] = at;
+  for (size_t k = 0; k < sizeof of_ops / sizeof *of_ops; k++, at += n) *of_ops[k] = at;
   memset(p->overwriter, 0xff, values * sizeof *p->overwriter);
   for (int32_t i = 0; i < p->n_ops; i++)
     p->group[i] = nothing_to_write(p, i) || (p->views && p->views->folded[i]) ? NOTHING_TO_DO : UNPLANNED;

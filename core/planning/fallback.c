@@ -132,20 +132,14 @@ qn_status qn__fallback_part(const qn__planning *pc, const qn__offer *offer, qn_p
   f->threads = f->inner->demands.threads;
   f->staging = 256 + qn__round_up(sizeof(call) + one->n_values * sizeof(void *)) + qn__round_up(f->inner->prepared.workspace);
   for (uint32_t v = 0; v < one->n_values; v++) f->staging += qn__round_up((uint64_t)qn_extent_bytes(&one->value[v]));
-  p->prepared = f->inner->prepared;
+  *p = *f->inner;
+  p->memory = NULL;                       /* shares its arrays; memory stays the inner part's */
   p->prepared.engine = p->engine = &row;
   p->prepared.class_ = QN_CLASS_HOST;
   p->prepared.n_ops = 1;
   p->prepared.taken = 1;
   p->prepared.workspace = p->prepared.counters = 0;
   p->prepared.state = f;
-  p->backend = f->inner->backend;
-  p->demands = f->inner->demands;
-  p->request = f->inner->request;         /* shares its arrays; memory stays the inner part's */
-  p->use = f->inner->use;
-  p->op_of = f->inner->op_of;
-  p->value_of = f->inner->value_of;
-  p->literal = f->inner->literal;
   qn_text problem = {0};
   qn__request_print(&problem, one, 1, first.literal, NULL);
   qn__log(QN_LOG_WARN, "fallback: no engine of %s takes %s; it runs on the CPU, with copies", pc->device->kind,

@@ -24,6 +24,8 @@
 #define LINK_NS     20000.0
 #define WORTH       0.9
 
+static double larger(double a, double b) { return a > b ? a : b; }
+
 typedef struct edge { int32_t step, next; } edge;
 
 typedef struct node {
@@ -94,10 +96,8 @@ static void estimate(const qn_plan *p, const qn_part *part, node *to)
     to->ns = LINK_NS + bytes / LINK_BYTES;
     return;
   }
-  to->busy = bytes / UNIT_BYTES / units;
-  if (flops / UNIT_FLOPS / units > to->busy) to->busy = flops / UNIT_FLOPS / units;
-  to->ns = part->ns > 0 ? part->ns : part->prepared.estimate > 0 ? part->prepared.estimate : LEAST_NS + to->busy;
-  if (to->ns < LEAST_NS) to->ns = LEAST_NS;
+  to->busy = larger(bytes / UNIT_BYTES, flops / UNIT_FLOPS) / units;
+  to->ns = larger(LEAST_NS, part->ns > 0 ? part->ns : part->prepared.estimate > 0 ? part->prepared.estimate : LEAST_NS + to->busy);
   if (to->busy > to->ns) to->busy = to->ns;
 }
 
@@ -110,7 +110,7 @@ static void find_followers(schedule *d, bool apart)
     to->rest += to->ns;
     for (int32_t e = to->from; e >= 0; e = d->edge[e].next) {
       node *from = &d->step[d->edge[e].step];
-      if (to->rest > from->rest) from->rest = to->rest;
+      from->rest = larger(from->rest, to->rest);
       if (!(apart && to->collective) && (from->follower < 0 || to->rest >= d->step[from->follower].rest)) from->follower = s;
     }
   }
@@ -126,11 +126,10 @@ static int32_t choose_lane(const schedule *d, int32_t s, int n, const double *id
   for (int32_t l = 0; l < n; l++)
     if (tail[l] >= 0 && d->step[tail[l]].follower == s && (lane < 0 || (lane > 0 && idle[l] > idle[lane]))) lane = l;   /* 0 ends all */
   if (lane >= 0) return lane;
-  for (int32_t e = d->step[s].from; e >= 0; e = d->edge[e].next)
-    if (d->step[d->edge[e].step].end > ready) ready = d->step[d->edge[e].step].end;
+  for (int32_t e = d->step[s].from; e >= 0; e = d->edge[e].next) ready = larger(ready, d->step[d->edge[e].step].end);
   for (int32_t l = 0; l < n; l++) {
     const int32_t follower = tail[l] >= 0 ? d->step[tail[l]].follower : -1;     /* > s: it comes later, and should find the lane idle */
-    const double begin = (idle[l] > ready ? idle[l] : ready) + (follower > s ? d->step[follower].ns : 0);
+    const double begin = larger(idle[l], ready) + (follower > s ? d->step[follower].ns : 0);
     if (lane < 0 || begin < soonest) {
       lane = l;
       soonest = begin;
@@ -152,14 +151,12 @@ static double simulate(schedule *d, int n, bool apart)
     double begin = lane && tail[lane] < 0 ? WAIT_NS : idle[lane];
     for (int32_t e = to->from; e >= 0; e = d->edge[e].next) {
       const node *from = &d->step[d->edge[e].step];
-      const double ready = from->end + (from->lane != lane ? WAIT_NS : 0);
-      if (ready > begin) begin = ready;
+      begin = larger(begin, from->end + (from->lane != lane ? WAIT_NS : 0));
     }
     idle[lane] = to->end = begin + to->ns;
     tail[lane] = s;
   }
-  for (int l = 0; l < QN__LANES; l++)
-    if (idle[l] + (l && tail[l] >= 0 ? WAIT_NS : 0) > done) done = idle[l] + (l && tail[l] >= 0 ? WAIT_NS : 0);
+  for (int l = 0; l < QN__LANES; l++) done = larger(done, idle[l] + (l && tail[l] >= 0 ? WAIT_NS : 0));
   return done;
 }
 
@@ -239,7 +236,7 @@ static double try_lanes(schedule *d, int n, bool apart)
   const int32_t waits = set_waits(d, n + apart);
   const double host = d->n * LAUNCH_NS + ((double)d->p->n_events + waits) * EVENT_NS;
   for (int32_t s = 0; s < d->n; s++) busy += d->step[s].busy;
-  return path > busy ? path > host ? path : host : busy > host ? busy : host;
+  return larger(path, larger(busy, host));
 }
 
 /* The number of lanes, at most `most`, that is worth it, and their waits. */
@@ -253,7 +250,7 @@ static void choose(schedule *d, int most)
     own |= d->step[s].collective;
     serial += d->step[s].ns;
   }
-  best = serial > d->n * LAUNCH_NS ? serial : d->n * LAUNCH_NS;
+  best = larger(serial, d->n * LAUNCH_NS);
   for (int n = 2; n <= most; n++) {
     const double ns = try_lanes(d, n - own, own);
     if (ns >= WORTH * best) continue;

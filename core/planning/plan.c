@@ -198,6 +198,14 @@ static void free_steps(qn_plan *p)
   qn__free(p->literal);
 }
 
+static qn_plan *new_plan(void)
+{
+  qn_plan *p = qn__object_new(QN_OBJECT_PLAN, sizeof *p);
+  if (p) atomic_init(&p->refs, 1);
+  else qn__fail(QN_NO_MEMORY, "no memory for a plan");
+  return p;
+}
+
 void qn__plan_log(const qn__planning *pc, const qn_device_ops *ops, const qn_graph *g, qn_part *const *part, int n, qn__views *views)
 {
   qn__device dev = { .ops = ops, .desc = *pc->device };
@@ -228,9 +236,8 @@ void qn__plan_release(qn_plan *p)
 
 qn_status qn__plan_failed(qn_status status, qn_plan **out)
 {
-  qn_plan *p = qn__object_new(QN_OBJECT_PLAN, sizeof *p);
-  if (!p) return qn__fail(QN_NO_MEMORY, "no memory for a plan");
-  atomic_init(&p->refs, 1);
+  qn_plan *p = new_plan();
+  if (!p) return QN_NO_MEMORY;
   p->status = status;
   if (!(p->why = qn__strdup(qn_last_error()))) {
     qn__object_free(QN_OBJECT_PLAN, p);
@@ -242,16 +249,15 @@ qn_status qn__plan_failed(qn_status status, qn_plan **out)
 
 qn_status qn__plan_make(qn_context *ctx, const qn__tuner *tuner, qn_graph *g, qn_plan **out)
 {
-  qn_plan *p = qn__object_new(QN_OBJECT_PLAN, sizeof *p);
+  qn_plan *p = new_plan();
   qn_part **part = NULL;
   uint64_t saved, uses = 0;
   int n = 0;
   qn_status status;
   if (!p) {
     qn_graph_destroy(g);
-    return qn__fail(QN_NO_MEMORY, "no memory for a plan");
+    return QN_NO_MEMORY;
   }
-  atomic_init(&p->refs, 1);
   p->dev = ctx->dev;
   p->policy = ctx->policy;
   p->made_for = ctx->policy->demands.threads;

@@ -4,6 +4,14 @@
 #include <quern/kit.h>
 #include <string.h>
 
+/* Copies to *at, and moves that on. */
+static void *put(char **at, const void *from, size_t bytes)
+{
+  void *to = memcpy(*at, from, bytes);
+  *at += bytes;
+  return to;
+}
+
 qn_status qn__request_copy(qn_part *p, const qn__offer *o, uint32_t n_ops)
 {
   const qn_request *r = &o->request;
@@ -11,41 +19,29 @@ qn_status qn__request_copy(qn_part *p, const qn__offer *o, uint32_t n_ops)
   size_t bytes = n_ops * sizeof(qn_node) + values * (sizeof(qn_value) + sizeof(qn_view) + 1);
   for (uint32_t i = 0; i < n_ops; i++) {
     const qn_op_info *op = qn_op_find(r->op[i].op);
-    bytes += (size_t)op->attr_bytes + 8;
-    bytes += sizeof(int32_t) * ((size_t)r->op[i].n_roles + 1 + (size_t)r->op[i].first[r->op[i].n_roles]);
+    bytes += op->attr_bytes + sizeof(int32_t) * ((size_t)r->op[i].n_roles + 1 + (size_t)r->op[i].first[r->op[i].n_roles]);
   }
   if (graph) bytes += graph * sizeof(int32_t) + values * sizeof(int32_t);
   if (o->literal) bytes += values * sizeof(double);
-  char *at = p->memory = qn__alloc(bytes + 8 * n_ops + 16);
+  char *at = p->memory = qn__alloc(bytes + 1);
   if (!at) return qn__fail(QN_NO_MEMORY, "no memory for a part of the plan");
-  qn_node *node = (qn_node *)at;
-  at += n_ops * sizeof *node;
-  memcpy(node, r->op, n_ops * sizeof *node);
+  qn_node *node = put(&at, r->op, n_ops * sizeof *node);
   p->request = *r;
   p->request.n_ops = n_ops;
   p->request.n_values = (uint32_t)values;
   p->request.op = node;
-  p->request.value = memcpy(at, r->value, values * sizeof(qn_value));
-  at += values * sizeof(qn_value);
-  if (r->view) p->request.view = memcpy(at, r->view, values * sizeof(qn_view));
-  at += values * sizeof(qn_view);
-  if (o->literal) p->literal = memcpy(at, o->literal, values * sizeof(double)), at += values * sizeof(double);
+  p->request.value = put(&at, r->value, values * sizeof(qn_value));
+  if (r->view) p->request.view = put(&at, r->view, values * sizeof(qn_view));
+  if (o->literal) p->literal = put(&at, o->literal, values * sizeof(double));
+  for (uint32_t i = 0; i < n_ops; i++)    /* attributes are whole words of 8 bytes; what is smaller comes after them */
+    if (node[i].attr) node[i].attr = put(&at, node[i].attr, qn_op_find(node[i].op)->attr_bytes);
   for (uint32_t i = 0; i < n_ops; i++) {
-    size_t attr = qn_op_find(node[i].op)->attr_bytes;
-    if (attr) node[i].attr = memcpy(at, node[i].attr, attr);
-    at += (attr + 7) / 8 * 8;
-  }
-  for (uint32_t i = 0; i < n_ops; i++) {
-    size_t n = node[i].n_roles + 1, args = (size_t)node[i].first[node[i].n_roles];
-    node[i].first = memcpy(at, node[i].first, n * sizeof(int32_t));
-    at += n * sizeof(int32_t);
-    node[i].arg = memcpy(at, node[i].arg, args * sizeof(int32_t));
-    at += args * sizeof(int32_t);
+    node[i].arg = put(&at, node[i].arg, (size_t)node[i].first[node[i].n_roles] * sizeof(int32_t));
+    node[i].first = put(&at, node[i].first, ((size_t)node[i].n_roles + 1) * sizeof(int32_t));
   }
   if (graph) {
-    p->op_of = memcpy(at, o->op_of, graph * sizeof(int32_t));
-    p->value_of = memcpy(at + graph * sizeof(int32_t), o->value_of, values * sizeof(int32_t));
-    at += (graph + values) * sizeof(int32_t);
+    p->op_of = put(&at, o->op_of, graph * sizeof(int32_t));
+    p->value_of = put(&at, o->value_of, values * sizeof(int32_t));
   }
   p->use = (uint8_t *)at;
   return QN_OK;

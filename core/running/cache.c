@@ -89,11 +89,9 @@ static qn_plan *evict(struct qn__cache *c, uint64_t hash)
 
 static void forget_mark(struct qn__cache *c, pending *mark)
 {
-  for (pending **m = &c->making; *m; m = &(*m)->next)
-    if (*m == mark) {
-      *m = mark->next;
-      break;
-    }
+  pending **m = &c->making;
+  while (*m != mark) m = &(*m)->next;
+  *m = mark->next;
   pthread_cond_broadcast(&c->done);
 }
 

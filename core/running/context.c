@@ -58,8 +58,17 @@ qn_status qn__use(qn_context *ctx, qn__using *u)
   return QN_OK;
 }
 
+qn_status qn__use_device(qn_context *ctx, qn__using *u)
+{
+  qn_status status = qn__use(ctx, u);
+  if (!status) status = qn__enter(ctx->dev, &u->saved);
+  u->entered = !status;
+  return status;
+}
+
 void qn__use_end(qn__using *u)
 {
+  if (u->entered) qn__leave(u->ctx->dev, u->saved);
   if (u->ctx && !qn__end(u->ctx, u->before)) qn__disturbed(u->ctx, u->before);
 }
 
@@ -219,33 +228,27 @@ void *qn_context_stream(const qn_context *ctx) { return qn__context_known(ctx) ?
 
 qn_status qn_context_set_stream(qn_context *ctx, void *native_stream)
 {
-  uint64_t saved;
   qn__using use QN__UNTIL_RETURN = { 0 };
-  qn_status status = qn__use(ctx, &use);
+  qn_status status = qn__use_device(ctx, &use);
   if (status) return status;
   void *next = native_stream ? native_stream : ctx->own_stream;
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording; end the recording before its stream is changed");
   if (next == ctx->stream) return QN_OK;
   if (!ctx->dev->ops->stream_wait) return qn__fail(QN_BAD_ARGUMENT, "native_stream: the device \"%s\" has no streams", ctx->dev->desc.kind);
-  if ((status = qn__enter(ctx->dev, &saved))) return status;
   status = ctx->dev->ops->stream_wait(&ctx->dev->desc, next, ctx->stream);
-  qn__leave(ctx->dev, saved);
   if (!status) ctx->stream = next;
   return status;
 }
 
 qn_status qn_context_synchronize(qn_context *ctx)
 {
-  uint64_t saved;
   qn__using use QN__UNTIL_RETURN = { 0 };
-  qn_status status = qn__use(ctx, &use);
-  if (status || !ctx->dev->ops->stream_synchronize || (status = qn__enter(ctx->dev, &saved))) return status;
+  qn_status status = qn__use_device(ctx, &use);
+  if (status || !ctx->dev->ops->stream_synchronize) return status;
   status = ctx->dev->ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
   qn__collectives_waited(ctx);
   const qn_status group = qn__group_broken(ctx, false);
-  if (group) status = group;
-  qn__leave(ctx->dev, saved);
-  return status;
+  return group ? group : status;
 }
 
 /* ---- arena -------------------------------------------------------------------------------------------------- */
@@ -253,15 +256,13 @@ qn_status qn_context_synchronize(qn_context *ctx)
 qn_status qn_context_set_allocator(qn_context *ctx, const qn_allocator *allocator)
 {
   qn__using use QN__UNTIL_RETURN = { 0 };
-  qn_status status = qn__use(ctx, &use);
-  uint64_t saved;
+  qn_status status = qn__use_device(ctx, &use);
   if (status) return status;
   if (allocator && (allocator->struct_size < sizeof *allocator || !allocator->alloc || !allocator->free))
     return qn__fail(QN_BAD_ARGUMENT, "allocator: struct_size must be sizeof(qn_allocator), and alloc and free be given");
   if (ctx->recorded) return qn__fail(QN_NOT_READY, "ctx: its recordings use its workspace; set the allocator before the first of them");
-  if ((status = qn_context_synchronize(ctx)) || (status = qn__enter(ctx->dev, &saved))) return status;
+  if ((status = qn_context_synchronize(ctx))) return status;
   free_arena(ctx);
-  qn__leave(ctx->dev, saved);
   ctx->allocator = allocator ? *allocator : (qn_allocator){0};
   qn__context_forget(ctx);                                      /* the next lookup of their plans grows the new arena */
   return QN_OK;
@@ -376,24 +377,20 @@ struct qn_timer { qn_context *ctx; qn__device *dev; void *start, *stop; };
 
 qn_status qn_timer_create(qn_context *ctx, qn_timer **timer_p)
 {
-  uint64_t saved;
   qn__using use QN__UNTIL_RETURN = { 0 };
-  qn_status status = qn__use(ctx, &use);
+  qn_status status = qn__use_device(ctx, &use);
   if (status) return status;
   if (!timer_p) return qn__fail(QN_BAD_ARGUMENT, "timer_p: is NULL");
   qn_timer *t = qn__object_new(QN_OBJECT_TIMER, sizeof *t);
   if (!t) return qn__fail(QN_NO_MEMORY, "no memory for a timer");
   t->ctx = ctx;
   t->dev = ctx->dev;
-  if ((status = qn__enter(t->dev, &saved))) goto fail;
-  if (!(status = t->dev->ops->event_create(&t->dev->desc, &t->start)))
-    status = t->dev->ops->event_create(&t->dev->desc, &t->stop);
-  if (status && t->start) t->dev->ops->event_destroy(&t->dev->desc, t->start);
-  qn__leave(t->dev, saved);
-  if (status) goto fail;
-  *timer_p = t;
-  return QN_OK;
-fail:
+  if (!(status = t->dev->ops->event_create(&t->dev->desc, &t->start)) &&
+      !(status = t->dev->ops->event_create(&t->dev->desc, &t->stop))) {
+    *timer_p = t;
+    return QN_OK;
+  }
+  if (t->start) t->dev->ops->event_destroy(&t->dev->desc, t->start);
   t->dev = NULL;
   qn__object_free(QN_OBJECT_TIMER, t);
   return status;
@@ -401,29 +398,21 @@ fail:
 
 qn_status qn_timer_start(qn_timer *timer)
 {
-  uint64_t saved;
   if (!timer) return qn__fail(QN_BAD_ARGUMENT, "timer: is NULL");
   if (!timer->dev) return qn__destroyed("timer");
   qn__using use QN__UNTIL_RETURN = { 0 };
-  qn_status status = qn__use(timer->ctx, &use);
-  if (status || (status = qn__enter(timer->dev, &saved))) return status;
-  status = timer->dev->ops->event_record(&timer->dev->desc, timer->start, timer->ctx->stream);
-  qn__leave(timer->dev, saved);
-  return status;
+  qn_status status = qn__use_device(timer->ctx, &use);
+  return status ? status : timer->dev->ops->event_record(&timer->dev->desc, timer->start, timer->ctx->stream);
 }
 
 qn_status qn_timer_stop(qn_timer *timer, double *ns)
 {
-  uint64_t saved;
   if (!timer || !ns) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", timer ? "ns" : "timer");
   if (!timer->dev) return qn__destroyed("timer");
   qn__using use QN__UNTIL_RETURN = { 0 };
-  qn_status status = qn__use(timer->ctx, &use);
-  if (status || (status = qn__enter(timer->dev, &saved))) return status;
-  if (!(status = timer->dev->ops->event_record(&timer->dev->desc, timer->stop, timer->ctx->stream)))
-    status = timer->dev->ops->event_elapsed(&timer->dev->desc, timer->start, timer->stop, ns);
-  qn__leave(timer->dev, saved);
-  return status;
+  qn_status status = qn__use_device(timer->ctx, &use);
+  if (status || (status = timer->dev->ops->event_record(&timer->dev->desc, timer->stop, timer->ctx->stream))) return status;
+  return timer->dev->ops->event_elapsed(&timer->dev->desc, timer->start, timer->stop, ns);
 }
 
 void qn_timer_destroy(qn_timer *timer)

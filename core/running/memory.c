@@ -10,13 +10,8 @@ typedef void free_fn(const qn_device *, void *);
 
 static qn_status allocate(qn_context *ctx, alloc_fn *alloc, size_t bytes, void **p)
 {
-  uint64_t saved;
   *p = NULL;
-  qn_status status = bytes ? qn__enter(ctx->dev, &saved) : QN_OK;
-  if (status || !bytes) return status;
-  status = alloc(&ctx->dev->desc, bytes, p);
-  qn__leave(ctx->dev, saved);
-  return status;
+  return bytes ? alloc(&ctx->dev->desc, bytes, p) : QN_OK;
 }
 
 /* It may wait for the device. */
@@ -34,7 +29,7 @@ static void release(qn_context *ctx, free_fn *give_back, void *p)
 qn_status qn_alloc(qn_context *ctx, size_t bytes, void **p)
 {
   qn__using use QN__UNTIL_RETURN = { 0 };
-  qn_status status = qn__use(ctx, &use);
+  qn_status status = qn__use_device(ctx, &use);
   if (status) return status;
   return p ? allocate(ctx, ctx->dev->ops->alloc, bytes, p) : qn__fail(QN_BAD_ARGUMENT, "p: is NULL");
 }
@@ -62,7 +57,7 @@ static void plain_free(const qn_device *device, void *p)
 qn_status qn_alloc_host(qn_context *ctx, size_t bytes, void **p)
 {
   qn__using use QN__UNTIL_RETURN = { 0 };
-  qn_status status = qn__use(ctx, &use);
+  qn_status status = qn__use_device(ctx, &use);
   if (status) return status;
   if (!p) return qn__fail(QN_BAD_ARGUMENT, "p: is NULL");
   return allocate(ctx, ctx->dev->ops->alloc_host ? ctx->dev->ops->alloc_host : plain_alloc, bytes, p);
@@ -78,24 +73,21 @@ void qn_free_host(qn_context *ctx, void *p)
 /* Enqueues a copy; on a device without streams the call itself copies. */
 static qn_status enqueue(qn_context *ctx, void *to, const void *from, size_t bytes, int kind, bool waits)
 {
-  uint64_t saved;
   qn__using use QN__UNTIL_RETURN = { 0 };
-  qn_status status = qn__use(ctx, &use);
-  const qn_device_ops *ops = status ? NULL : ctx->dev->ops;
+  qn_status status = qn__use_device(ctx, &use);
   if (status) return status;
+  const qn_device_ops *ops = ctx->dev->ops;
   if (bytes && (!to || !from)) return qn__fail(QN_BAD_ARGUMENT, "a pointer to copy %s is NULL", to ? "from" : "to");
   if (ctx->recording && waits)
     return qn__fail(QN_NOT_READY, "ctx: is recording; a copy that is waited for cannot be part of a recording, an _async one can");
   if (!bytes) return QN_OK;
   if (ctx->recording && !ops->capture_begin) return qn__record_copy(ctx, to, from, bytes, kind);
-  if ((status = qn__enter(ctx->dev, &saved))) return status;
   status = ops->copy(&ctx->dev->desc, to, from, bytes, kind, ctx->stream);
   if (!status && waits && ops->stream_synchronize) status = ops->stream_synchronize(&ctx->dev->desc, ctx->stream);
-  if (waits) qn__collectives_waited(ctx);
-  const qn_status group = waits ? qn__group_broken(ctx, false) : QN_OK;
-  if (group) status = group;
-  qn__leave(ctx->dev, saved);
-  return status;
+  if (!waits) return status;
+  qn__collectives_waited(ctx);
+  const qn_status group = qn__group_broken(ctx, false);
+  return group ? group : status;
 }
 
 qn_status qn_copy_to_device(qn_context *ctx, void *device, const void *host, size_t bytes)

@@ -27,9 +27,8 @@ static void free_recording(qn_recording *r)
 
 qn_status qn_record_begin(qn_context *ctx)
 {
-  uint64_t saved;
   qn__using use QN__UNTIL_RETURN = { 0 };
-  qn_status status = qn__use(ctx, &use);
+  qn_status status = qn__use_device(ctx, &use);
   if (status) return status;
   if (ctx->recording) return qn__fail(QN_NOT_READY, "ctx: is recording already");
   qn_recording *r = qn__object_new(QN_OBJECT_RECORDING, sizeof *r);
@@ -39,15 +38,9 @@ qn_status qn_record_begin(qn_context *ctx)
   r->profile = qn__profile_id();
   r->ranks = -1;
   r->joined = ctx->joined;
-  if (ctx->dev->ops->capture_begin) {
-    if (!(status = qn__enter(ctx->dev, &saved))) {
-      status = ctx->dev->ops->capture_begin(&ctx->dev->desc, ctx->stream);
-      qn__leave(ctx->dev, saved);
-    }
-    if (status) {
-      free_recording(r);
-      return status;
-    }
+  if (ctx->dev->ops->capture_begin && (status = ctx->dev->ops->capture_begin(&ctx->dev->desc, ctx->stream))) {
+    free_recording(r);
+    return status;
   }
   ctx->recording = r;
   ctx->recorded = true;
@@ -75,14 +68,9 @@ static qn_status keep_scalars(entry *e)
 /* Appends e to the list, with its own copy of n pointers. */
 static qn_status add(qn_recording *r, entry e, void *const *ptr, size_t n)
 {
-  if (r->n == r->cap) {
-    int cap = r->cap ? 2 * r->cap : 16;
-    entry *grown = qn__realloc(r->list, (size_t)r->n * sizeof *grown, (size_t)cap * sizeof *grown);
-    if (!grown) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
-    r->list = grown;
-    r->cap = cap;
-  }
-  if (!(e.ptr = qn__alloc((n + 1) * sizeof *e.ptr))) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
+  entry *grown = qn__grown(r->list, r->n, &r->cap, sizeof *grown);
+  if (grown) r->list = grown;
+  if (!grown || !(e.ptr = qn__alloc((n + 1) * sizeof *e.ptr))) return qn__fail(QN_NO_MEMORY, "no memory for a recording");
   memcpy(e.ptr, ptr, n * sizeof *e.ptr);
   qn_status status = e.plan && n ? keep_scalars(&e) : QN_OK;
   if (status) {
@@ -118,7 +106,7 @@ qn_status qn_record_end(qn_context *ctx, qn_recording **recording_p)
   ctx->recording = NULL;
   r->workspace = ctx->workspace;
   r->counters = ctx->counters;
-  if (ctx->dev->ops->capture_begin && !(status = qn__enter(ctx->dev, &saved))) {
+  if (ctx->dev->ops->capture_begin && !(status = qn__enter(ctx->dev, &saved))) {       /* if that fails, it has ended all the same */
     status = ctx->dev->ops->capture_end(&ctx->dev->desc, ctx->stream, &r->native);
     qn__leave(ctx->dev, saved);
   }
@@ -129,9 +117,8 @@ qn_status qn_record_end(qn_context *ctx, qn_recording **recording_p)
 
 qn_status qn_recording_replay(qn_context *ctx, qn_recording *recording)
 {
-  uint64_t saved;
   qn__using use QN__UNTIL_RETURN = { 0 };
-  qn_status status = qn__use(ctx, &use);
+  qn_status status = qn__use_device(ctx, &use);
   if (status) return status;
   if (!recording) return qn__fail(QN_BAD_ARGUMENT, "recording: is NULL");
   if (!recording->owner) return qn__destroyed("recording");
@@ -142,11 +129,9 @@ qn_status qn_recording_replay(qn_context *ctx, qn_recording *recording)
     if (recording->ranks >= 0 && recording->joined != ctx->joined)
       return qn__fail(QN_BAD_ARGUMENT, "recording: holds what its collectives communicated by, which ended as ctx left the group; "
                       "record anew");
-    if ((status = qn__enter(ctx->dev, &saved))) return status;
     if (recording->ranks >= 0) qn__collectives_begin(ctx);
     status = qn__profile_replay(ctx, recording->profile, recording->n, recording->native);
     if (recording->ranks >= 0) qn__collectives_end(ctx);
-    qn__leave(ctx->dev, saved);
     return status;
   }
   for (int i = 0; i < recording->n && !status; i++) {

@@ -153,13 +153,9 @@ static int row_of(struct qn__profile *p, uint64_t id, const char *engine, const 
   int *head = &p->bucket[id % BUCKETS];
   for (int i = *head; i; i = p->row[i - 1].next)
     if (p->row[i - 1].id == id) return i - 1;
-  if (p->n == p->cap) {
-    int cap = p->cap ? 2 * p->cap : 16;
-    row *grown = qn__realloc(p->row, (size_t)p->n * sizeof *grown, (size_t)cap * sizeof *grown);
-    if (!grown) return -1;
-    p->row = grown;
-    p->cap = cap;
-  }
+  row *grown = qn__grown(p->row, p->n, &p->cap, sizeof *grown);
+  if (!grown) return -1;
+  p->row = grown;
   row r = { .id = id, .engine = qn__strdup(engine), .problem = qn__strdup(problem), .next = *head };
   if (!r.engine || !r.problem) {
     qn__free(r.engine);

@@ -283,6 +283,12 @@ qn_status qn_cross_entropy(qn_context *ctx, const qn_entropy *entropy, const qn_
 qn_status qn_cross_entropy_backward(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *dy, const qn_tensor *x,
                                     const qn_tensor *labels, const qn_tensor *probabilities, const qn_tensor *weights,
                                     const qn_tensor *lse, const qn_tensor *count, const qn_tensor *dx);
+/* The gradient by soft labels: dprobabilities_c = g (1 - smoothing) weights_c (lse - x_c), 0 where that share of weights_c is 0; dtypes,
+ * g and lse as above, dims and dtype of dprobabilities as probabilities in the forward, which are not read. For distillation into both
+ * networks, and for labels that are learnt. */
+qn_status qn_cross_entropy_backward_probabilities(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *dy, const qn_tensor *x,
+                                                  const qn_tensor *weights, const qn_tensor *lse, const qn_tensor *count,
+                                                  const qn_tensor *dprobabilities);
 
 typedef struct qn_ctc {
   uint64_t struct_size;
@@ -607,7 +613,8 @@ typedef struct qn_pool {
  * pool_max, also i8 u8: NaN wins; ties go to the first in row-major order; a window wholly in padding gives -Inf, the least integer.
  *   indices: u8 is the tap's number in the window (at most 255 taps), i32 and i64 the position in x's spatial plane, both row-major;
  *   255 or -1 for a window wholly in padding.
- * pool_average: y = sum x / taps, taps in padding counted if include_pad; a window wholly in padding gives 0.
+ * pool_average, also i8 u8, whose quotient is exact but for one rounding to the nearest integer, ties to even: y = sum x / taps, taps in
+ * padding counted if include_pad; a window wholly in padding gives 0.
  * pool_max_backward takes indices, or x to find them again; an out-of-range index adds nowhere. */
 qn_status qn_pool_max(qn_context *ctx, const qn_pool *pool, const qn_tensor *x, const qn_tensor *y,
                       const qn_tensor *indices);
@@ -640,7 +647,7 @@ typedef struct qn_adaptive {
   int64_t  size[3];                   /* P, in each spatial dim; 0: take it from y (for a gradient: from dy) */
 } qn_adaptive;
 #define QN_ADAPTIVE_INIT { sizeof(qn_adaptive), {0,0,0} }
-/* x [N, C, X]   y, indices [N, C, P], 1 to 3 spatial dims; f64 f32 f16 bf16, max also i8 u8, y as x. In each dim window i begins at
+/* x [N, C, X]   y, indices [N, C, P], 1 to 3 spatial dims; f64 f32 f16 bf16, forward also i8 u8, y as x. In each dim window i begins at
  * floor(i X / P) and ends before ceil((i + 1) X / P), so the windows cover x whatever P is; neighbours may overlap by one element.
  * Maxima as in pool_max; indices (i32, i64) are positions in x's spatial plane, and one outside its window adds nowhere.
  * The gradients need dx's dims given: X cannot be inferred from dy. */
@@ -661,8 +668,9 @@ typedef struct qn_resampling {
   int64_t  rounding;                  /* QN_ROUNDING_...: nearest's, of a coordinate */
   double   coefficient;               /* cubic's a; finite */
   int64_t  antialias;                 /* 1: linear and cubic by half_pixel widen their kernel where y has fewer elements than x */
+  int64_t  up[3], down[3];            /* a scale factor of up/down in each spatial dim; up 0: none (with down > 1: 1) */
 } qn_resampling;
-#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0, 0, -0.75, 0 }
+#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0, 0, -0.75, 0, {0,0,0}, {1,1,1} }
 enum { QN_RESAMPLE_NEAREST = 0, QN_RESAMPLE_LINEAR = 1, QN_RESAMPLE_CUBIC = 2 };
 enum { QN_GRID_HALF_PIXEL = 0, QN_GRID_ALIGN_CORNERS = 1, QN_GRID_ASYMMETRIC = 2 };
 enum { QN_ROUNDING_AUTO = 0,          /* asymmetric: floor, else prefer_ceil */
@@ -671,6 +679,9 @@ enum { QN_ROUNDING_AUTO = 0,          /* asymmetric: floor, else prefer_ceil */
        QN_ROUNDING_FLOOR = 3, QN_ROUNDING_CEIL = 4 };
 /* x [N, C, X]   y [N, C, P], 1 to 3 spatial dims; f64 f32 f16 bf16, y of x's dtype. In each dim y's element i is at x coordinate
  *   half_pixel (i + 1/2) X/P - 1/2    align_corners i (X - 1)/(P - 1), 0 where P is 1    asymmetric i X/P
+ * With a scale factor P = floor(X up/down), which size and y must agree with, and X/P is down/up here and below: PyTorch's scale_factor
+ * (recompute_scale_factor off), ONNX's scales; align_corners takes no more than P from it. It is a fraction so that places are exact:
+ * 0.7 is up=7 down=10, 1/3 is down=3 alone.
  * nearest takes one element, at the coordinate rounded: floor((i + 1/2) X/P) by half_pixel, floor(i X/P) by asymmetric, unless rounding
  * says another (ONNX's nearest_mode, whose default is prefer_floor). linear takes the
  * two around the coordinate, cubic four, by Keys' kernel with a = coefficient (PyTorch's and ONNX's -3/4, some
