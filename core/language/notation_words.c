@@ -198,12 +198,14 @@ qn_status qn__read_tensor(const qn__parser *s, qn__span t, qn_value *v)
 
 /* ---- names of ops, and what they might have meant ----------------------------------------- */
 
+enum { LONGEST = 48 };                    /* letters that are compared; ops' names have fewer */
+
 /* Edit distance: letters to change, insert or delete to turn one word into the other. */
 static int distance(qn__span a, const char *b)
 {
-  int row[40];
+  int row[LONGEST + 1];
   size_t n = strlen(b);
-  if (a.n > 38 || n > 38) return 99;
+  if (a.n > LONGEST || n > LONGEST) return 99;
   for (size_t j = 0; j <= n; j++) row[j] = (int)j;
   for (size_t i = 1; i <= a.n; i++) {
     int diagonal = row[0];
