@@ -118,9 +118,15 @@ attention_backward dy=bf16/2x4x70x64 q=bf16/2x4x70x64 k=bf16/2x4x150x64 v=bf16/2
 
 # ragged sequences, some empty; with lengths; tokens of none
 attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i32/5 kv_starts=i32/5 lse=? right=0 ; q_starts.is=0,7,7,8,20 kv_starts.is=0,9,14,14,30 as=bf16
-attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i64/4 kv_starts=i32/4 q_lengths=i32/3 kv_lengths=i32/3 lse=? max=? left=3 ; q_starts.is=2,7,12,18 kv_starts.is=1,9,19,30 q_lengths.is=3,9,6 kv_lengths.is=8,5,0
+attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i64/4 kv_starts=i32/4 q_lengths=i32/3 kv_lengths=i32/3 lse=? max=? left=3 ; q_starts.is=2,7,12,18 kv_starts.is=1,9,19,30 q_lengths.is=3,9,6 kv_lengths.is=8,5,0 as=bf16
 attention_forward q=f32/1x2x11x8 k=f32/3x2x9x8 v=f32/3x2x9x8 q_starts=i32/4 bias=f32/3x1x11x9 mask=bool/1x2x11x1 lse=? ; q_starts.is=0,5,6,11
 attention_forward q=f32/3x2x4x8 k=f32/1x2x19x8 v=f32/1x2x19x8 kv_starts=i32/4 slopes=f32/3x2 bias=f32/1x2x4x19 lse=? right=1 ; kv_starts.is=0,5,13,19
+# of several tiles; of queries alone, of keys alone; none at all; what is not finite in the sequences beside one
+attention_forward q=bf16/1x2x196x8 k=bf16/1x1x230x8 v=bf16/1x1x230x8 q_starts=i32/5 kv_starts=i64/5 lse=? right=0 ; q_starts.is=4,49,49,179,190 kv_starts.is=0,50,60,200,225
+attention_forward q=bf16/1x2x100x8 k=bf16/2x1x90x8 v=bf16/2x1x90x8 q_starts=i32/3 sink=f32/2 lse=? left=40 right=9 align=top_left ; q_starts.is=0,33,100
+attention_forward q=bf16/2x2x60x8 k=bf16/1x1x180x8 v=bf16/1x1x180x8 kv_starts=i32/3 max=? ; kv_starts.is=0,40,170
+attention_forward q=bf16/1x1x9x8 k=bf16/1x1x9x8 v=bf16/1x1x9x8 q_starts=i32/1 kv_starts=i32/1 lse=? ; q_starts.is=0 kv_starts.is=0
+attention_forward q=bf16/1x1x5x8 k=bf16/1x1x4x8 v=bf16/1x1x4x8 q_starts=i32/4 kv_starts=i32/4 lse=? ; q.is=0 k.is=0 v.is=nan,nan,nan,nan,nan,nan,nan,nan,1,2,3,4,5,6,7,8,3,4,5,6,7,8,9,10,inf,inf,inf,inf,inf,inf,inf,inf q_starts.is=0,1,3,4 kv_starts.is=0,1,3,4 y.is=nan,nan,nan,nan,nan,nan,nan,nan,2,3,4,5,6,7,8,9,2,3,4,5,6,7,8,9,inf,inf,inf,inf,inf,inf,inf,inf,0,0,0,0,0,0,0,0 plain=1
 
 # paged keys: shared, repeated and missing pages, entries past the length; NaN in pages of nobody and past the end of the last
 attention_forward q=f32/1x1x1x1 k=f32/3x1x2x1 v=f32/3x1x2x1 pages=i32/1x3 kv_lengths=i32/1 ; q.is=0 k.is=nan,nan,0,0,0,nan v.is=nan,nan,2,4,9,nan pages.is=1,2,0 kv_lengths.is=3 y.is=5
