@@ -241,6 +241,10 @@ cache_write cache=bf16/5x2x4x8/64:8:16:1 x=bf16/2x2x5x8/80:8:16:1 slots=i64/2x5
 cache_write cache=e4m3/5x2x4x8 x=bf16/2x2x5x8 slots=i32/2x5 scale=f32/1x2x1x1 new_cache=cache ; scale.fill=near
 cache_write cache=i8/5x2x4x8 x=f32/2x2x5x8 slots=i32/2x5 scale=f32/5x2x1x4 ; scale.fill=pos
 cache_write cache=f16/5x2x4x8 x=f32/2x2x5x8 slots=i32/2x5 ; fill=signed
+cache_write cache=i8/1x1x2x3 x=f32/1x1x2x3 slots=i32/1x2 scale=f32 ; x.is=nan,-1000,5,7,inf,-inf slots.is=1,0 scale.is=2 new_cache.is=4,127,-128,0,-128,2
+cache_write cache=e5m2/4x2x3x24 x=f16/2x2x5x24/240:24:48:1 slots=i32/2x5 scale=f32/2x1x3x6 ; scale.fill=pos
+cache_write cache=i8/3x2x4x37 x=bf16/1x2x9x37 slots=i64/1x9 scale=f32/3x2x4x1 new_cache=cache ; scale.fill=pos
+cache_write cache=e4m3/3x2x4x32/256:32:64:1 x=f32/1x2x9x32 slots=i64/1x9
 cache_write cache=bool/3x2x16x70 x=bool/1x2x30x70 slots=i32/1x30
 cache_write cache=f32/3x2x4x8 x=f32/0x2x3x8 slots=i32/0x3
 cache_write cache=f16/3x2x7x37 x=f16/2x2x5x37 slots=i32/2x5
@@ -377,6 +381,41 @@ vk = permute x=pk perm=0,2,1,3
 tk = rms_norm x=vk scale=gk
 rk = rotary x=tk cos=c sin=s positions=at interleaved=1
 out kept over cache = cache_write cache=cache x=rk slots=slot
+
+# into caches of 8 bits, a scale for each head, or place; without a norm; rounded more than once
+in p bf16/2x3x6x32
+in gq bf16/1x1x1x32
+in gk bf16/1x1x1x32
+in c f32/9x16
+in s f32/9x16
+in at i32/2x3
+in cache e4m3/3x2x4x32
+in by f32/1x2x1x1
+in slot i32/2x3
+pq = slice x=p start=0,0,0,0 length=2,3,4,32
+vq = permute x=pq perm=0,2,1,3
+tq = rms_norm x=vq scale=gq
+out rq = rotary x=tq cos=c sin=s positions=at
+pk = slice x=p start=0,0,4,0 length=2,3,2,32
+vk = permute x=pk perm=0,2,1,3
+tk = rms_norm x=vk scale=gk
+rk = rotary x=tk cos=c sin=s positions=at
+out kept over cache = cache_write cache=cache x=rk slots=slot scale=by ; by.fill=near
+
+in p f32/1x7x8x40
+in c f32/8x8
+in s f32/8x8
+in at i32/1x7
+in cache i8/3x2x4x40
+in by f32/3x1x4x5
+in slot i32/1x7
+pq = slice x=p start=0,0,0,0 length=1,7,4,40
+tq = permute x=pq perm=0,2,1,3
+out rq = rotary x=tq cos=c sin=s positions=at interleaved=1
+pk = slice x=p start=0,0,4,0 length=1,7,2,40
+tk = permute x=pk perm=0,2,1,3
+rk = rotary x=tk cos=c sin=s positions=at interleaved=1
+out kept over cache = cache_write cache=cache x=rk slots=slot scale=by ; p.fill=int c.fill=int s.fill=int by.fill=near
 
 # norms of heads where a projection left them; far out, next to nothing, none at all
 rms_norm x=bf16/2x4x3x128/7680:128:1280:1 scale=bf16/1x1x1x128 ; as=f32
