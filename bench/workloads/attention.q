@@ -119,6 +119,7 @@ attention_forward q=bf16/16x64x1x128 k=bf16/1024x8x64x128/65536:128:1024:1 v=bf1
 
 # ragged sequences; 8-bit operands with a scale for each key head
 attention_forward q=bf16/1x32x16384x128 k=bf16/1x8x16384x128 v=bf16/1x8x16384x128 q_starts=i32/17 kv_starts=i32/17 right=0 lse=? ; name=ragged.16.causal
+attention_forward q=bf16/1x16x16384x64 k=bf16/1x16x16384x64 v=bf16/1x16x16384x64 q_starts=i32/65 kv_starts=i32/65 lse=? ; name=ragged.64.d64.full
 attention_forward q=e4m3/1x64x8192x128 k=e4m3/1x8x8192x128 v=e4m3/1x8x8192x128 q_scale=f32/1x64x1x1 k_scale=f32/1x8x1x1 v_scale=f32/1x8x1x1 y=bf16/1x64x8192x128 right=0 ; name=e4m3.h64_8.d128.s8192.causal
 
 # for a CPU
@@ -143,6 +144,8 @@ rotary x=bf16/64x40x1x128 cos=f32/8192x64 sin=f32/8192x64 positions=i32/64x1 ; n
 rotary_backward dy=bf16/1x64x8192x128/67108864:128:8192:1 cos=f32/8192x64 sin=f32/8192x64 ; name=rotary.h64.s8192.backward
 cache_write cache=bf16/4096x8x16x128 x=bf16/64x8x1x128 slots=i32/64x1 new_cache=cache ; name=cache_write.decode
 cache_write cache=bf16/4096x8x16x128 x=bf16/1x8x8192x128/8388608:128:1024:1 slots=i32/1x8192 new_cache=cache ; name=cache_write.prefill
+cache_write cache=e4m3/4096x8x16x128 x=bf16/64x8x1x128 slots=i32/64x1 scale=f32/1x8x1x1 new_cache=cache ; name=cache_write.decode.e4m3
+cache_write cache=e4m3/4096x8x16x128 x=bf16/1x8x8192x128/8388608:128:1024:1 slots=i32/1x8192 scale=f32/1x8x1x1 new_cache=cache ; name=cache_write.prefill.e4m3
 attention_merge y1=bf16/1x64x8192x128 lse1=f32/1x64x8192 y2=bf16/1x64x8192x128 lse2=f32/1x64x8192 lse=? ; name=merge.h64.s8192
 
 # training: weights dropped, a bias that learns (T5), sequences side by side

@@ -520,23 +520,25 @@ static void rotary(struct qc_node *n)
   }
 }
 
-/* Writes move what they write, rounded where the cache has another dtype. With scales, and in 8 bits, they are defined bit by bit: from
- * inexact inputs the result may be a whole step off. */
+/* Writes move what they write, divided by a scale and rounded where the cache has another dtype: a whole step apart, of what is apart at
+ * all. Integers are defined bit by bit. */
 static void cache_write(struct qc_node *n)
 {
   const struct qc_value *cache = n->in[0], *x = n->in[1], *slots = n->in[2];
   struct qc_value *y = n->out[0];
   const int64_t heads = x->q.dim[1], tokens = x->q.dim[2], size = x->q.dim[3], pages = y->q.dim[0], page = y->q.dim[2];
   if (qc_inputs_exact(n) || !y->e) return;
-  const bool moves = !qc_role(n, "scale") && qc_unit(y->q.dtype) > 0 && qc_unit(y->q.dtype) <= qc_unit(QN_BF16);
+  const struct qc_value *scale = qc_role(n, "scale");
+  const bool moves = (!scale || scale->is_input) && qc_is_float(y->q.dtype);
   for (int64_t i = 0; i < y->n; i++) y->e[i] = moves ? cache->e[i] : QC_ANY;
   for (int64_t i = 0; i < x->n && moves; i++) {
     const int64_t b = i / size / tokens / heads, h = i / size / tokens % heads, t = i / size % tokens;
     const int64_t slot = integer(slots, b * tokens + t);
     if (slot < 0 || slot >= pages * page) continue;
     const int64_t at = ((slot / page * heads + h) * page + slot % page) * size + i % size;
-    const double rounding = x->q.dtype == y->q.dtype ? 0 : 2 * qc_half_ulp(y->q.dtype, fabs(y->y[at]) + x->e[i]);
-    y->e[at] = x->e[i] == QC_ANY ? QC_ANY : x->e[i] == 0 ? 0 : x->e[i] + rounding;
+    const double e = x->e[i] / fabs(scale_of(scale, y, at));
+    const double rounding = x->q.dtype == y->q.dtype && !scale ? 0 : 2 * qc_half_ulp(y->q.dtype, fabs(y->y[at]) + e);
+    y->e[at] = x->e[i] == 0 ? 0 : x->e[i] == QC_ANY ? QC_ANY : known(y->y[at], e + rounding);
   }
 }
 

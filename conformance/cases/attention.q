@@ -118,9 +118,15 @@ attention_backward dy=bf16/2x4x70x64 q=bf16/2x4x70x64 k=bf16/2x4x150x64 v=bf16/2
 
 # ragged sequences, some empty; with lengths; tokens of none
 attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i32/5 kv_starts=i32/5 lse=? right=0 ; q_starts.is=0,7,7,8,20 kv_starts.is=0,9,14,14,30 as=bf16
-attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i64/4 kv_starts=i32/4 q_lengths=i32/3 kv_lengths=i32/3 lse=? max=? left=3 ; q_starts.is=2,7,12,18 kv_starts.is=1,9,19,30 q_lengths.is=3,9,6 kv_lengths.is=8,5,0
+attention_forward q=f32/1x4x20x8 k=f32/1x2x30x8 v=f32/1x2x30x8 q_starts=i64/4 kv_starts=i32/4 q_lengths=i32/3 kv_lengths=i32/3 lse=? max=? left=3 ; q_starts.is=2,7,12,18 kv_starts.is=1,9,19,30 q_lengths.is=3,9,6 kv_lengths.is=8,5,0 as=bf16
 attention_forward q=f32/1x2x11x8 k=f32/3x2x9x8 v=f32/3x2x9x8 q_starts=i32/4 bias=f32/3x1x11x9 mask=bool/1x2x11x1 lse=? ; q_starts.is=0,5,6,11
 attention_forward q=f32/3x2x4x8 k=f32/1x2x19x8 v=f32/1x2x19x8 kv_starts=i32/4 slopes=f32/3x2 bias=f32/1x2x4x19 lse=? right=1 ; kv_starts.is=0,5,13,19
+# of several tiles; of queries alone, of keys alone; none at all; what is not finite in the sequences beside one
+attention_forward q=bf16/1x2x196x8 k=bf16/1x1x230x8 v=bf16/1x1x230x8 q_starts=i32/5 kv_starts=i64/5 lse=? right=0 ; q_starts.is=4,49,49,179,190 kv_starts.is=0,50,60,200,225
+attention_forward q=bf16/1x2x100x8 k=bf16/2x1x90x8 v=bf16/2x1x90x8 q_starts=i32/3 sink=f32/2 lse=? left=40 right=9 align=top_left ; q_starts.is=0,33,100
+attention_forward q=bf16/2x2x60x8 k=bf16/1x1x180x8 v=bf16/1x1x180x8 kv_starts=i32/3 max=? ; kv_starts.is=0,40,170
+attention_forward q=bf16/1x1x9x8 k=bf16/1x1x9x8 v=bf16/1x1x9x8 q_starts=i32/1 kv_starts=i32/1 lse=? ; q_starts.is=0 kv_starts.is=0
+attention_forward q=bf16/1x1x5x8 k=bf16/1x1x4x8 v=bf16/1x1x4x8 q_starts=i32/4 kv_starts=i32/4 lse=? ; q.is=0 k.is=0 v.is=nan,nan,nan,nan,nan,nan,nan,nan,1,2,3,4,5,6,7,8,3,4,5,6,7,8,9,10,inf,inf,inf,inf,inf,inf,inf,inf q_starts.is=0,1,3,4 kv_starts.is=0,1,3,4 y.is=nan,nan,nan,nan,nan,nan,nan,nan,2,3,4,5,6,7,8,9,2,3,4,5,6,7,8,9,inf,inf,inf,inf,inf,inf,inf,inf,0,0,0,0,0,0,0,0 plain=1
 
 # paged keys: shared, repeated and missing pages, entries past the length; NaN in pages of nobody and past the end of the last
 attention_forward q=f32/1x1x1x1 k=f32/3x1x2x1 v=f32/3x1x2x1 pages=i32/1x3 kv_lengths=i32/1 ; q.is=0 k.is=nan,nan,0,0,0,nan v.is=nan,nan,2,4,9,nan pages.is=1,2,0 kv_lengths.is=3 y.is=5
@@ -235,6 +241,10 @@ cache_write cache=bf16/5x2x4x8/64:8:16:1 x=bf16/2x2x5x8/80:8:16:1 slots=i64/2x5
 cache_write cache=e4m3/5x2x4x8 x=bf16/2x2x5x8 slots=i32/2x5 scale=f32/1x2x1x1 new_cache=cache ; scale.fill=near
 cache_write cache=i8/5x2x4x8 x=f32/2x2x5x8 slots=i32/2x5 scale=f32/5x2x1x4 ; scale.fill=pos
 cache_write cache=f16/5x2x4x8 x=f32/2x2x5x8 slots=i32/2x5 ; fill=signed
+cache_write cache=i8/1x1x2x3 x=f32/1x1x2x3 slots=i32/1x2 scale=f32 ; x.is=nan,-1000,5,7,inf,-inf slots.is=1,0 scale.is=2 new_cache.is=4,127,-128,0,-128,2
+cache_write cache=e5m2/4x2x3x24 x=f16/2x2x5x24/240:24:48:1 slots=i32/2x5 scale=f32/2x1x3x6 ; scale.fill=pos
+cache_write cache=i8/3x2x4x37 x=bf16/1x2x9x37 slots=i64/1x9 scale=f32/3x2x4x1 new_cache=cache ; scale.fill=pos
+cache_write cache=e4m3/3x2x4x32/256:32:64:1 x=f32/1x2x9x32 slots=i64/1x9
 cache_write cache=bool/3x2x16x70 x=bool/1x2x30x70 slots=i32/1x30
 cache_write cache=f32/3x2x4x8 x=f32/0x2x3x8 slots=i32/0x3
 cache_write cache=f16/3x2x7x37 x=f16/2x2x5x37 slots=i32/2x5
@@ -371,6 +381,41 @@ vk = permute x=pk perm=0,2,1,3
 tk = rms_norm x=vk scale=gk
 rk = rotary x=tk cos=c sin=s positions=at interleaved=1
 out kept over cache = cache_write cache=cache x=rk slots=slot
+
+# into caches of 8 bits, a scale for each head, or place; without a norm; rounded more than once
+in p bf16/2x3x6x32
+in gq bf16/1x1x1x32
+in gk bf16/1x1x1x32
+in c f32/9x16
+in s f32/9x16
+in at i32/2x3
+in cache e4m3/3x2x4x32
+in by f32/1x2x1x1
+in slot i32/2x3
+pq = slice x=p start=0,0,0,0 length=2,3,4,32
+vq = permute x=pq perm=0,2,1,3
+tq = rms_norm x=vq scale=gq
+out rq = rotary x=tq cos=c sin=s positions=at
+pk = slice x=p start=0,0,4,0 length=2,3,2,32
+vk = permute x=pk perm=0,2,1,3
+tk = rms_norm x=vk scale=gk
+rk = rotary x=tk cos=c sin=s positions=at
+out kept over cache = cache_write cache=cache x=rk slots=slot scale=by ; by.fill=near
+
+in p f32/1x7x8x40
+in c f32/8x8
+in s f32/8x8
+in at i32/1x7
+in cache i8/3x2x4x40
+in by f32/3x1x4x5
+in slot i32/1x7
+pq = slice x=p start=0,0,0,0 length=1,7,4,40
+tq = permute x=pq perm=0,2,1,3
+out rq = rotary x=tq cos=c sin=s positions=at interleaved=1
+pk = slice x=p start=0,0,4,0 length=1,7,2,40
+tk = permute x=pk perm=0,2,1,3
+rk = rotary x=tk cos=c sin=s positions=at interleaved=1
+out kept over cache = cache_write cache=cache x=rk slots=slot scale=by ; p.fill=int c.fill=int s.fill=int by.fill=near
 
 # norms of heads where a projection left them; far out, next to nothing, none at all
 rms_norm x=bf16/2x4x3x128/7680:128:1280:1 scale=bf16/1x1x1x128 ; as=f32

@@ -1,18 +1,16 @@
 /* attention_chain.cu -- what stands between a projection and attention in one launch: rms_norm of each head, rotary embedding, the write
- * into a paged cache. Queries and keys go together where both are views of one projection.
+ * into a paged cache, which may be of 8 bits with scales. Queries and keys go together where both are views of one projection.
  *
- *   n = x rstd scale, rstd = 1 / sqrt(sum x^2 / D + eps)      y = rotary(n)      new_cache[slot] = y
+ *   n = x rstd scale, rstd = 1 / sqrt(sum x^2 / D + eps)      y = rotary(n)      new_cache[slot] = y / cache_scale
  *
  * A link of the chain is what there is of the three for one tensor. A row of D elements is held by neighbouring lanes of a warp, eight
  * elements a lane, so the norm's sum and the other half of a pair are shuffles; between two steps values are rounded to the dtype of the
  * tensor that is not written. Decoding one token is bound by launches: five ops become one.
  *
- * Refused: rows of more than 256 elements; halves of pairs that do not fill whole lanes; f64; rstd as a result; a cache with scales, of
- * 8 bits, or that is copied (left to the next op); a rotary embedding or a norm without company: `rows` are as good. */
-#include "cuda_backend.h"
+ * Refused: rows of more than 256 elements; halves of pairs that do not fill whole lanes; f64; rstd as a result; a cache that is copied
+ * (left to the next op); a rotary embedding or a norm without company: `rows` are as good. */
+#include "attention_cache.cuh"
 #include "engines.h"
-#include "kit/divisor.h"
-#include "kit/vector.cuh"
 
 enum { THREADS = 128, V = 8, MOST = 32 * V, LINKS = 2 };
 
@@ -28,6 +26,7 @@ struct link {
   uint32_t normed;                        /* 0: no norm; else the dtype of its result */
   float    eps;
   cuda_divisor by_token, by_head, by_page;
+  cache_scale cache_by;
 };
 struct links { link of[LINKS]; uint32_t first_blocks; };              /* blocks of the first link; the second has the others */
 
@@ -128,13 +127,13 @@ __global__ static void __launch_bounds__(THREADS) attention_chain(const __grid_c
   if (slot < 0 || slot >= c.places) return;
   uint32_t place;
   const uint32_t page = cuda_quotient((uint32_t)slot, c.by_page, &place);
-  vector_store(x, c.cache.p, dtype3(c.cache.dtype), row_of(c.cache, page, h, place) + at * c.cache.stride[3], c.cache.stride[3], n);
+  cache_store(x, c.cache_by, { page, h, place }, c.cache.p, c.cache.dtype, row_of(c.cache, page, h, place), at, c.cache.stride[3], n);
 }
 
 /* ---- prepare ----------------------------------------------------------------------------------------------------- */
 
 /* The values of a link, of the request; -1: absent, or not written. */
-struct values { int32_t x, scale, cos, sin, positions, y, slots, cache; };
+struct values { int32_t x, scale, cos, sin, positions, y, slots, cache, cache_by; };
 struct state { links of; values number[LINKS]; uint32_t blocks; };
 
 static bool three(const qn_value *v)
@@ -227,12 +226,15 @@ static bool write_open(const qn_request *r, uint32_t at, link *c, values *number
 {
   const qn_node *op = &r->op[at];
   const int32_t cache = qn_role(op, QN_ROLE_CACHE_WRITE_NEW_CACHE), slots = qn_role(op, QN_ROLE_CACHE_WRITE_SLOTS);
+  const int32_t scale = qn_role(op, QN_ROLE_CACHE_WRITE_SCALE);
   const qn_value *v = &r->value[cache];
-  const bool in_place = v->over == qn_role(op, QN_ROLE_CACHE_WRITE_CACHE), scaled = qn_role(op, QN_ROLE_CACHE_WRITE_SCALE) >= 0;
-  if (!in_place || scaled || !three(v) || v->dim[0] * v->dim[2] > INT32_MAX) return false;
+  const bool in_place = v->over == qn_role(op, QN_ROLE_CACHE_WRITE_CACHE);
+  if (!in_place || !cache_dtype(v->dtype) || v->align < qn_kit_bytes(v->dtype) || v->dim[0] * v->dim[2] > INT32_MAX) return false;
+  if (scale >= 0 && !cache_scale_taken(&r->value[scale])) return false;
+  if (scale >= 0) cache_scale_of(&c->cache_by, &r->value[scale], v);
   operand_of(&c->cache, v), tokens_of(&c->slots, &r->value[slots]);
   c->places = v->dim[0] * v->dim[2], c->by_page = cuda_divide_by(qn_max_i64(1, v->dim[2]));
-  number->cache = cache, number->slots = slots;
+  number->cache = cache, number->slots = slots, number->cache_by = scale;
   return true;
 }
 
@@ -245,7 +247,7 @@ static const char *link_open(const qn_request *r, uint32_t at, link *c, values *
   uint32_t turned = at;                   /* the rotary embedding */
   const char *broken = nullptr;
   *c = link();
-  *number = { -1, -1, -1, -1, -1, -1, -1, -1 };
+  *number = { -1, -1, -1, -1, -1, -1, -1, -1, -1 };
   if (r->op[at].op == QN_OP_RMS_NORM) {
     const int32_t to = qn_role(&r->op[at], QN_ROLE_RMS_NORM_Y), reader = reader_of(r, QN_OP_ROTARY, QN_ROLE_ROTARY_X, to, axis);
     if (reader < 0 || qn_must_write(r, mine | 1ull << reader, to)) return "a rotary embedding that alone reads the norm's result";
@@ -306,6 +308,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
     link *c = &p.of[k];
     c->x.p = at(of.x), c->scale.p = at(of.scale), c->cos.p = at(of.cos), c->sin.p = at(of.sin), c->y.p = at(of.y);
     c->cache.p = at(of.cache), c->positions.p = at(of.positions), c->slots.p = at(of.slots);
+    c->cache_by.p = (const float *)at(of.cache_by);
   }
   if (!st->blocks) return QN_OK;
   attention_chain<<<st->blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(p);

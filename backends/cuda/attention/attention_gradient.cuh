@@ -29,35 +29,6 @@ template <int kind> __device__ __forceinline__ void attention_eight(float (&x)[8
   for (int i = 0; i < 8; i++) x[i] = attention_value<kind>((uint16_t)(w[i / 2] >> 16 * (i % 2)));
 }
 
-/* Sequence b of ragged rows: the first of them; n: in, of all, out, of the sequence; tile: of a head's tiles of BLOCK rows its first, where
- * each sequence begins a tile, since (x + y) / BLOCK + 1 >= x / BLOCK + (y + BLOCK - 1) / BLOCK. */
-template <int BLOCK>
-__device__ __forceinline__ int attention_start(const void *starts, int64_t stride, int i64, int b, int &n, int &tile)
-{
-  const int64_t all = n;
-  auto at = [&](int of) {
-    const int64_t x = i64 ? ((const int64_t *)starts)[of * stride] : ((const int32_t *)starts)[of * stride];
-    return (int)(x < 0 ? 0 : x > all ? all : x);
-  };
-  const int first = at(b);
-  n = max(0, at(b + 1) - first), tile = first / BLOCK + b;
-  return first;
-}
-/* The sequence of a head's tile, which it may have no rows in. */
-template <int BLOCK>
-__device__ __forceinline__ int attention_sequence_of(const void *starts, int64_t stride, int i64, int sequences, int all, int tile)
-{
-  int low = 0, high = sequences - 1;
-  while (low < high) {
-    const int middle = (low + high + 1) / 2;
-    int n = all, first;
-    attention_start<BLOCK>(starts, stride, i64, middle, n, first);
-    if (first <= tile) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
-
 /* Of row i of q, counted from its sequence's or, if ragged, its head's first: lse log2 e and D. */
 __device__ __forceinline__ float *attention_statistics_at(const cuda_attention_gradient &a, int b, int h, int i)
 {

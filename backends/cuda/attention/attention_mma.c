@@ -80,7 +80,7 @@ static int32_t splits_for(const qn_request *r, int64_t room, int64_t tiles, int6
 {
   if (r->demands->determinism >= QN_DET_BATCH || tiles >= room) return 1;
   int64_t n = qn_min_i64(qn_min_i64(room / qn_max_i64(1, tiles), blocks / 2), 64);
-  while (n > 1 && (uint64_t)(n * tiles * bytes) > r->demands->workspace_limit) n--;
+  while (n > 1 && (uint64_t)(n * bytes) > r->demands->workspace_limit) n--;
   return (int32_t)qn_max_i64(1, n);
 }
 
@@ -133,8 +133,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (dv % piece(q))
     return qn_refuse(out, "values in pieces of 16 bytes", "v", piece(q) == 8 ? "a multiple of 8" : "a multiple of 4", "%lld",
                      (long long)dv);
-  const int64_t tiles = qn_ceil_div(q->dim[2] * group, kernel->rows), all = tiles * batch * k->dim[1];
-  if (q->dim[2] * group > most || keys > most || all * 64 > INT32_MAX)
+  /* Ragged, a head has the tiles of all sequences and of what lies outside of them, each beginning one; busy: those that sequences of
+   * equal length fill. */
+  const bool ragged = st.q_starts >= 0;
+  const int64_t rows = q->dim[2] * group, tiles = ragged ? rows / kernel->rows + batch + 2 : qn_ceil_div(rows, kernel->rows),
+                all = tiles * (ragged ? 1 : batch) * k->dim[1],
+                busy = ragged ? batch * k->dim[1] * qn_ceil_div(qn_ceil_div(rows, qn_max_i64(1, batch)), kernel->rows) : all,
+                mean_keys = st.kv_starts >= 0 ? qn_ceil_div(keys, qn_max_i64(1, batch)) : keys;
+  if (rows > most || keys > most || all * 64 > INT32_MAX)
     return qn_refuse(out, "fewer than 2^29 queries of a group, keys, and fewer than 2^25 tiles", "q", "fewer", "%lld", (long long)all);
   if (kernel->shared > cuda_room(r))
     return qn_refuse(out, "tiles in shared memory", "", "that many bytes", "%d", (int)kernel->shared);
@@ -173,7 +179,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a->tiles = (int32_t)tiles;
   const int64_t part = (kernel->dv * kernel->rows + 4 * kernel->threads) * 4;
   const int64_t room = (kernel->d > 128 ? 1 : kernel->rows == 16 ? 3 : 2) * (int64_t)r->device->units;        /* blocks at once */
-  a->splits = splits_for(r, room, all, qn_ceil_div(keys, kernel->bn), part);
+  a->splits = splits_for(r, room, busy, qn_ceil_div(mean_keys, kernel->bn), all * part);
   st.kernel = plain ? kernel->plain : kernel->any, st.shared = kernel->shared, st.threads = kernel->threads,
   st.grid = all * a->splits;
 
@@ -185,8 +191,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->numerics = (qn_numerics){ .accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC, .store = f32 ? 0 : q->dtype };        /* weights */
   out->math = f32 ? QN_MATH_F32 : QN_MATH_STRICT;
   /* About half of what the device multiplies by mma.sync; a third of that where scores are changed one by one. Keys are read once. */
-  const double seen = a->right < 0 || a->queries == 1 ? (double)keys : 0.5 * (double)keys,
-               products = (double)all * kernel->rows * seen * 2 * (kernel->d + kernel->dv),
+  const double seen = a->right < 0 || a->queries == 1 ? (double)mean_keys : 0.5 * (double)mean_keys,
+               products = (double)busy * kernel->rows * seen * 2 * (kernel->d + kernel->dv),
                bytes = (double)batch * (double)k->dim[1] * seen * (double)(st.v == st.k ? d : d + dv) * (f32 ? 4 : 2);
   out->estimate = 5000 + products / (plain ? f32 ? 40e3 : 110e3 : f32 ? 30e3 : 60e3) + bytes / 2500 + (a->splits > 1 ? 3000 : 0);
   return cuda_keep(out, &st, sizeof st);
@@ -214,10 +220,6 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   a.kv_starts = at(launch, st->kv_starts), a.pages = at(launch, st->pages);
   a.seed = cuda_attention_key_at(st->seed, launch), a.offset = cuda_attention_key_at(st->offset, launch);
   a.parts = launch->workspace, a.tickets = launch->counters;
-  if (a.q_starts) {
-    const qn_status s = cuda_attention_clear(&a, launch->stream);
-    if (s) return s;
-  }
   if (!st->grid) return QN_OK;
   void *args[] = { &a };
   return cuda_check(cudaLaunchKernel(st->kernel, (dim3){ (unsigned)st->grid, 1, 1 }, (dim3){ (unsigned)st->threads, 1, 1 }, args,

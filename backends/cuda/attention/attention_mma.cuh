@@ -32,29 +32,36 @@ __device__ __forceinline__ int64_t attention_integer(const void *p, int64_t at, 
 {
   return i64 ? ((const int64_t *)p)[at] : ((const int32_t *)p)[at];
 }
-__device__ __forceinline__ int attention_clamped(int64_t x, int most) { return (int)(x < 0 ? 0 : x > most ? most : x); }
-/* The first token of sequence b; of `all`, how many it has. */
-__device__ __forceinline__ int attention_first(const void *starts, int64_t stride, int i64, int b, int all, int &n)
-{
-  n = all;
-  if (!starts) return 0;
-  const int first = attention_clamped(attention_integer(starts, b * stride, i64), all);
-  n = max(0, attention_clamped(attention_integer(starts, (b + 1) * stride, i64), all) - first);
-  return first;
-}
 
 /* A sequence's head of keys: where it begins, how far it goes. */
-struct attention_sequence {
-  int b, g, q0, k0, queries, keys, shift;
-  __device__ __forceinline__ attention_sequence(const cuda_attention_many &a, int b_, int g_) : b(b_), g(g_)
-  {
-    q0 = attention_first(a.q_starts, a.q_starts_stride, a.q_starts_i64, b, a.queries, queries);
-    k0 = attention_first(a.kv_starts, a.kv_starts_stride, a.kv_starts_i64, b, a.keys, keys);
-    queries = attention_length(a.q_lengths, b * a.q_lengths_stride, a.q_lengths_i64, queries);
-    keys = attention_length(a.kv_lengths, b * a.kv_lengths_stride, a.kv_lengths_i64, keys);
-    shift = a.top_left ? 0 : keys - queries;
+struct attention_sequence { int b, g, q0, k0, queries, keys, shift; };
+/* That of a tile; row0: the tile's first row, tokens: the sequence's queries before lengths. The last tiles come first, for under a causal
+ * mask they see the most. Ragged, a head has the tiles of all its sequences, some of them without rows, and tokens of no sequence are a
+ * sequence that sees nothing (b -1, or the batch). */
+template <int ROWS>
+__device__ __forceinline__ attention_sequence attention_sequence_at(const cuda_attention_many &a, int tile, int &row0, int &tokens)
+{
+  const int of = tile / a.tiles, m = a.tiles - 1 - tile % a.tiles, key_heads = a.heads / a.group;
+  attention_sequence s = { of / key_heads, of % key_heads, 0, 0, 0, a.keys, 0 };
+  row0 = m * ROWS, tokens = a.queries;
+  if (a.q_starts) {
+    const int sequences = a.batch + 2, i = attention_sequence_of<ROWS, true>(a.q_starts, a.q_starts_stride, a.q_starts_i64, sequences,
+                                                                             a.queries, m, a.group);
+    int begin;
+    s.q0 = attention_start<ROWS, true>(a.q_starts, a.q_starts_stride, a.q_starts_i64, i, tokens, begin, a.group, sequences);
+    s.b = i - 1, s.g = of, row0 = (m - begin) * ROWS;
+    if (s.b < 0 || s.b == a.batch) {
+      s.keys = 0;
+      return s;
+    }
   }
-};
+  int tile_of_keys;
+  if (a.kv_starts) s.k0 = attention_start<1>(a.kv_starts, a.kv_starts_stride, a.kv_starts_i64, s.b, s.keys, tile_of_keys);
+  s.queries = attention_length(a.q_lengths, s.b * a.q_lengths_stride, a.q_lengths_i64, tokens);
+  s.keys = attention_length(a.kv_lengths, s.b * a.kv_lengths_stride, a.kv_lengths_i64, s.keys);
+  s.shift = a.top_left ? 0 : s.keys - s.queries;
+  return s;
+}
 
 /* Row r of a sequence: query i of head h. low to high: the keys that lengths and the window admit. */
 struct attention_line {
@@ -316,11 +323,11 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
   extern __shared__ __align__(128) unsigned char shared[];
   const uint32_t q0 = shared_address(shared), k0 = q0 + ROWS * T::row, v0 = k0 + 2 * T::stage;
   unsigned char *there = shared + ROWS * T::row + 4 * T::stage;     /* of a stage's keys: those on a page that exists */
-  const int tile = blockIdx.x / a.splits, split = blockIdx.x % a.splits, sequence = tile / a.tiles, m = a.tiles - 1 - tile % a.tiles,
-            warp = threadIdx.x / 32, lane = threadIdx.x % 32, key_heads = a.heads / a.group;
-  const attention_sequence s(a, sequence / key_heads, sequence % key_heads);
-  const int row0 = m * ROWS, end = min(row0 + ROWS, s.queries * a.group),
-            rows = (a.q_starts ? s.queries : a.queries) * a.group;
+  const int tile = blockIdx.x / a.splits, split = blockIdx.x % a.splits, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  int row0, tokens;
+  const attention_sequence s = attention_sequence_at<ROWS>(a, tile, row0, tokens);
+  const int end = min(row0 + ROWS, s.queries * a.group), rows = tokens * a.group;
+  if (a.q_starts && row0 >= rows) return;
 
   int first, last;
   attention_blocks<BN>(a, s, row0, end, split, first, last);

@@ -22,7 +22,7 @@ typedef struct cuda_attention_many {
   int32_t    queries, keys, d, dv;        /* of a sequence; of all of them, where they are ragged */
   int32_t    left, right, top_left, y_f32, block_q, block_kv;
   int32_t    n_pages, page;               /* pages that exist, keys of one */
-  int32_t    tiles, splits;               /* of a sequence's head; of a tile's keys */
+  int32_t    tiles, splits;               /* of a sequence's head, or if queries are ragged, of a head; of a tile's keys */
   cuda_attention_key seed, offset;
   uint32_t   threshold;                   /* of 2^16 draws, those that drop a weight */
   float      kept;                        /* the factor of weights that dropout keeps */
@@ -46,9 +46,4 @@ enum { CUDA_ATTENTION_THREADS = 128 };
 /* Keys of a block, stages, values of their own: what 163 KB of shared memory have room for, and 227. */
 #define CUDA_ATTENTION_WIDE_SHAPES(X) X(32, 2, false) X(32, 1, true)
 #define CUDA_ATTENTION_WIDE_WGMMA_SHAPES(X) X(64, 2, false) X(32, 2, true)
-
-#ifdef __cplusplus
-extern "C"
-#endif
-qn_status cuda_attention_clear(const cuda_attention_many *a, void *stream);  /* y = 0, lse = max = -Inf: of tokens of no sequence */
 #endif

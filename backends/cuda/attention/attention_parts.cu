@@ -1,15 +1,13 @@
 /* attention_parts.cu -- what stands around attention, in f32, f16 and bf16, eight neighbours a thread in f32 arithmetic: the merge of two
- * sets of keys, rotary embeddings and their gradient; and writes into a paged cache of what needs no conversion, 16 bytes a thread.
+ * sets of keys, rotary embeddings and their gradient; and writes into a paged cache, eight elements a thread or, of what needs no
+ * conversion, 16 bytes.
  *
  *   merge    m = max(lse1, lse2)   w_i = exp(lse_i - m)   y = (w1 y1 + w2 y2) / (w1 + w2)   lse = m + ln(w1 + w2)
  *   rotary   y_a = x_a cos - x_b sin, y_b = x_b cos + x_a sin; the gradient with -sin
  *
- * Any strides, any alignment: what is not contiguous or not aligned is read element by element. Refused: f64, and writes into a cache
- * of another dtype or with scales. */
-#include "cuda_backend.h"
+ * Any strides, any alignment: what is not contiguous or not aligned is read element by element. Refused: f64, where it is not copied. */
+#include "attention_cache.cuh"
 #include "engines.h"
-#include "kit/divisor.h"
-#include "kit/vector.cuh"
 
 enum { THREADS = 256, V = 8, LEADS = QN_MAX_RANK - 1 };
 
@@ -224,29 +222,38 @@ struct writing {
   rows     from, to;
   const void *slots;                      /* NULL: row by row */
   int64_t  slots_stride[2], places;
-  uint32_t n;                             /* pieces of 16 bytes */
+  uint32_t n;                             /* pieces of a row */
   int32_t  slots_i64, size;               /* size: elements of a row */
   cuda_divisor by_piece, by_token, by_head, by_page;
+  cache_scale scale;
 };
 
-template <class T> __global__ static void __launch_bounds__(THREADS) cache_write(const __grid_constant__ writing p)
+/* A piece: 16 bytes, elements of T; where it is converted V elements. */
+template <class T, bool CONVERTED> __global__ static void __launch_bounds__(THREADS) cache_write(const __grid_constant__ writing p)
 {
-  constexpr int W = 16 / sizeof(T);
+  constexpr int W = CONVERTED ? V : 16 / sizeof(T);
   const uint32_t thread = blockIdx.x * THREADS + threadIdx.x;
   if (thread >= p.n) return;
   uint32_t piece, t, h, place;
   const uint32_t b = cuda_quotient(cuda_quotient(cuda_quotient(thread, p.by_piece, &piece), p.by_token, &t), p.by_head, &h);
   const int64_t from = b * p.from.stride[0] + h * p.from.stride[1] + t * p.from.stride[2];
   int64_t to = b * p.to.stride[0] + h * p.to.stride[1] + t * p.to.stride[2];
+  uint32_t page = b;
   if (p.slots) {
     const int64_t i = b * p.slots_stride[0] + t * p.slots_stride[1],
                   slot = p.slots_i64 ? ((const int64_t *)p.slots)[i] : ((const int32_t *)p.slots)[i];
     if (slot < 0 || slot >= p.places) return;
-    const uint32_t page = cuda_quotient((uint32_t)slot, p.by_page, &place);
+    page = cuda_quotient((uint32_t)slot, p.by_page, &place);
     to = page * p.to.stride[0] + h * p.to.stride[1] + place * p.to.stride[2];
   }
   const int64_t fs = p.from.stride[LEADS], ts = p.to.stride[LEADS];
   const int d = (int)piece * W, n = min(p.size - d, W);
+  if constexpr (CONVERTED) {
+    float x[V];
+    vector_load(x, p.from.p, dtype3(p.from.dtype), from + d * fs, fs, n);
+    cache_store(x, p.scale, { page, h, place }, p.to.p, p.to.dtype, to, d, ts, n);
+    return;
+  }
   const T *source = (const T *)p.from.p + from + d * fs;
   T *target = (T *)p.to.p + to + d * ts;
   if (fs == 1 && ts == 1 && n == W && vector_aligned(source, 16) && vector_aligned(target, 16)) {
@@ -256,12 +263,17 @@ template <class T> __global__ static void __launch_bounds__(THREADS) cache_write
   for (int i = 0; i < n; i++) target[i * ts] = source[i * fs];
 }
 
-struct write_state { writing copy, write; int32_t cache, x, slots, y; uint32_t copy_blocks, write_blocks; const void *kernel; };
+struct write_state {
+  writing copy, write;
+  int32_t cache, x, slots, scale, y;
+  uint32_t copy_blocks, write_blocks;
+  const void *copies, *writes;
+};
 
-/* Rows of v, and how their pieces are numbered; false: too many. */
-static bool pieces_of(writing *p, const qn_value *v, uint32_t *blocks)
+/* Rows of v, and how their pieces of so many elements are numbered; false: too many. */
+static bool pieces_of(writing *p, const qn_value *v, int64_t piece, uint32_t *blocks)
 {
-  const int64_t pieces = qn_ceil_div(v->dim[3] * qn_kit_bytes(v->dtype), 16);
+  const int64_t pieces = qn_ceil_div(v->dim[3], piece);
   const double n = (double)v->dim[0] * (double)v->dim[1] * (double)v->dim[2] * (double)pieces;
   if (n > INT32_MAX - THREADS || v->dim[3] > INT32_MAX / 2) return false;
   rows_fill(&p->from, v, 3);
@@ -278,20 +290,28 @@ static qn_status prepare_write(const qn_request *r, qn_prepared *out)
   write_state s = {};
   s.cache = qn_role(op, QN_ROLE_CACHE_WRITE_CACHE), s.x = qn_role(op, QN_ROLE_CACHE_WRITE_X);
   s.slots = qn_role(op, QN_ROLE_CACHE_WRITE_SLOTS), s.y = qn_role(op, QN_ROLE_CACHE_WRITE_NEW_CACHE);
+  s.scale = qn_role(op, QN_ROLE_CACHE_WRITE_SCALE);
   const qn_value *cache = &r->value[s.cache], *x = &r->value[s.x], *y = &r->value[s.y], *slots = &r->value[s.slots];
   const int64_t bytes = qn_kit_bytes(y->dtype);
-  if (x->dtype != y->dtype) return qn_refuse(out, "x in the cache's dtype", "x", qn_kit_name(y->dtype), "%s", qn_kit_name(x->dtype));
-  if (qn_role(op, QN_ROLE_CACHE_WRITE_SCALE) >= 0) return qn_refuse(out, "a cache without scales", "scale", "none", "%s", "one");
-  if (x->align < bytes || y->align < bytes || cache->align < bytes)
+  const bool converted = x->dtype != y->dtype || s.scale >= 0;
+  if (converted && !three(x->dtype)) return refuse_dtype(out, "x", x);
+  if (converted && !cache_dtype(y->dtype))
+    return qn_refuse(out, "a cache of at most 32 bits", "new_cache", "f32", "%s", qn_kit_name(y->dtype));
+  if (s.scale >= 0 && !cache_scale_taken(&r->value[s.scale]))
+    return qn_refuse(out, "aligned scales in f32", "scale", "f32", "%s", qn_kit_name(r->value[s.scale].dtype));
+  if (x->align < qn_kit_bytes(x->dtype) || y->align < bytes || cache->align < bytes)
     return qn_refuse(out, "elements at their own alignment", "x", "", "%u", x->align);
-  if (y->dim[0] * y->dim[2] > INT32_MAX || !pieces_of(&s.copy, cache, &s.copy_blocks) || !pieces_of(&s.write, x, &s.write_blocks))
-    return qn_refuse(out, "fewer than 2^31 pieces of 16 bytes, places of the cache", "new_cache", "", "%s", "more");
+  if (y->dim[0] * y->dim[2] > INT32_MAX || !pieces_of(&s.copy, cache, 16 / bytes, &s.copy_blocks) ||
+      !pieces_of(&s.write, x, converted ? (int64_t)V : 16 / bytes, &s.write_blocks))
+    return qn_refuse(out, "fewer than 2^31 pieces, places of the cache", "new_cache", "", "%s", "more");
   rows_fill(&s.copy.to, y, 3), rows_fill(&s.write.to, y, 3);
   s.write.places = y->dim[0] * y->dim[2], s.write.by_page = cuda_divide_by(qn_max_i64(1, y->dim[2]));
   s.write.slots_i64 = slots->dtype == QN_I64;
   for (int d = 0; d < 2; d++) s.write.slots_stride[d] = slots->dim[d] > 1 ? slots->stride[d] : 0;
-  s.kernel = bytes == 1 ? (const void *)cache_write<uint8_t> : bytes == 2 ? (const void *)cache_write<uint16_t>
-           : bytes == 4 ? (const void *)cache_write<uint32_t> : (const void *)cache_write<uint64_t>;
+  if (s.scale >= 0) cache_scale_of(&s.write.scale, &r->value[s.scale], y);
+  s.copies = bytes == 1 ? (const void *)cache_write<uint8_t, false> : bytes == 2 ? (const void *)cache_write<uint16_t, false>
+           : bytes == 4 ? (const void *)cache_write<uint32_t, false> : (const void *)cache_write<uint64_t, false>;
+  s.writes = converted ? (const void *)cache_write<uint8_t, true> : s.copies;
   return cuda_keep(out, &s, sizeof s);
 }
 
@@ -301,12 +321,13 @@ static qn_status run_write(const qn_prepared *prepared, const qn_launch *launch)
   writing copy = st->copy, write = st->write;
   copy.from.p = launch->ptr[st->cache], copy.to.p = write.to.p = launch->ptr[st->y];
   write.from.p = launch->ptr[st->x], write.slots = launch->ptr[st->slots];
+  write.scale.p = st->scale < 0 ? nullptr : (const float *)launch->ptr[st->scale];
   void *first[] = { &copy }, *then[] = { &write };
   cudaStream_t stream = (cudaStream_t)launch->stream;
   qn_status s = QN_OK;
   if (copy.from.p != copy.to.p && st->copy_blocks)
-    s = cuda_check(cudaLaunchKernel(st->kernel, st->copy_blocks, THREADS, first, 0, stream), "cache_write");
-  if (!s && st->write_blocks) s = cuda_check(cudaLaunchKernel(st->kernel, st->write_blocks, THREADS, then, 0, stream), "cache_write");
+    s = cuda_check(cudaLaunchKernel(st->copies, st->copy_blocks, THREADS, first, 0, stream), "cache_write");
+  if (!s && st->write_blocks) s = cuda_check(cudaLaunchKernel(st->writes, st->write_blocks, THREADS, then, 0, stream), "cache_write");
   return s;
 }
 

@@ -14,6 +14,45 @@ __device__ __forceinline__ int attention_length(const void *lengths, int64_t at,
   const int64_t n = i64 ? ((const int64_t *)lengths)[at] : ((const int32_t *)lengths)[at];
   return (int)(n < 0 ? 0 : n > most ? most : n);
 }
+/* ---- ragged rows ------------------------------------------------------------------------------------------------------ */
+
+/* Sequence b of ragged rows: the first token; n: in, of all, out, of the sequence; tile: of a head's tiles of BLOCK rows its first, where
+ * each sequence begins a tile, since (x + y) / BLOCK + 1 >= x / BLOCK + (y + BLOCK - 1) / BLOCK. each: rows of a token. So a head has
+ * all each / BLOCK + sequences tiles, some of which may have no rows.
+ *
+ * OUTSIDE: the tokens before the first start are a sequence, number 0, and so are those behind the last; sequences counts them. */
+template <int BLOCK, bool OUTSIDE = false>
+__device__ __forceinline__ int attention_start(const void *starts, int64_t stride, int i64, int b, int &n, int &tile, int each = 1,
+                                               int sequences = 0)
+{
+  const int64_t all = n;
+  auto at = [&](int of) {
+    if (OUTSIDE && of == 0) return 0;
+    if (OUTSIDE && of == sequences) return (int)all;
+    if (OUTSIDE) of--;
+    const int64_t x = i64 ? ((const int64_t *)starts)[of * stride] : ((const int32_t *)starts)[of * stride];
+    return (int)(x < 0 ? 0 : x > all ? all : x);
+  };
+  const int first = at(b);
+  n = max(0, at(b + 1) - first), tile = first * each / BLOCK + b;
+  return first;
+}
+/* The sequence of a head's tile, which it may have no rows in. */
+template <int BLOCK, bool OUTSIDE = false>
+__device__ __forceinline__ int attention_sequence_of(const void *starts, int64_t stride, int i64, int sequences, int all, int tile,
+                                                     int each = 1)
+{
+  int low = 0, high = sequences - 1;
+  while (low < high) {
+    const int middle = (low + high + 1) / 2;
+    int n = all, first;
+    attention_start<BLOCK, OUTSIDE>(starts, stride, i64, middle, n, first, each, sequences);
+    if (first <= tile) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
 /* What a kind of product reads: elements, those in 16 bytes, those of k (32 bytes, an accumulator's columns) that it sums over. */
 template <int kind> struct attention_operand { typedef uint16_t element; enum { CHUNK = 8, K = 16 }; };
 template <> struct attention_operand<MMA_3XTF32> { typedef float element; enum { CHUNK = 4, K = 8 }; };

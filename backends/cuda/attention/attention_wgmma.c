@@ -1,8 +1,8 @@
 /* attention_wgmma.c -- attention on Hopper's Tensor Cores: what the kernels of attention_wgmma.cuh take, their launch.
  *
  * bf16 and f16 up to 256 elements of a key and of a value (zeros fill up to the next shape), any number of queries, keys and heads,
- * groups of query heads, causal masks and windows, lengths, a sink. Variants are tiles: queries by keys of a block. Not taken here:
- * what changes single scores (bias, mask, blocks, slopes, softcap, dropout), ragged and paged tensors, scales. */
+ * groups of query heads, causal masks and windows, lengths, ragged sequences, a sink. Variants are tiles: queries by keys of a block. Not
+ * taken here: what changes single scores (bias, mask, blocks, slopes, softcap, dropout), paged tensors, scales. */
 #include "attention_wgmma.h"
 #include "engines.h"
 
@@ -10,9 +10,10 @@ enum { Q, K, V, N_MAPS };
 typedef struct state {
   cuda_attention a;                       /* all but addresses */
   const cuda_attention_kernel *kernel;
+  const void *function;
   const cuda_driver *driver;
   qn_value tensor[N_MAPS];
-  int32_t  value[N_MAPS], y, lse, max, sink, q_lengths, kv_lengths, grid;      /* indices of values; -1: absent */
+  int32_t  value[N_MAPS], y, lse, max, sink, q_lengths, kv_lengths, q_starts, kv_starts, grid; /* values' indices; -1: absent */
 } state;
 
 /* ---- prepare --------------------------------------------------------------------------------------------------------- */
@@ -23,15 +24,14 @@ static bool simple(const qn_request *r, const qn_attention *attr, qn_prepared *o
 {
   static const struct { uint32_t role; const char *name; } not_taken[] = {
     { QN_ROLE_ATTENTION_FORWARD_BIAS, "bias" }, { QN_ROLE_ATTENTION_FORWARD_MASK, "mask" }, { QN_ROLE_ATTENTION_FORWARD_BLOCKS, "blocks" },
-    { QN_ROLE_ATTENTION_FORWARD_SLOPES, "slopes" }, { QN_ROLE_ATTENTION_FORWARD_Q_STARTS, "q_starts" },
-    { QN_ROLE_ATTENTION_FORWARD_KV_STARTS, "kv_starts" }, { QN_ROLE_ATTENTION_FORWARD_PAGES, "pages" },
+    { QN_ROLE_ATTENTION_FORWARD_SLOPES, "slopes" }, { QN_ROLE_ATTENTION_FORWARD_PAGES, "pages" },
     { QN_ROLE_ATTENTION_FORWARD_Q_SCALE, "q_scale" }, { QN_ROLE_ATTENTION_FORWARD_K_SCALE, "k_scale" },
     { QN_ROLE_ATTENTION_FORWARD_V_SCALE, "v_scale" }, { QN_ROLE_ATTENTION_FORWARD_Y_SCALE, "y_scale" },
     { QN_ROLE_ATTENTION_FORWARD_AMAX, "amax" },
   };
   for (size_t i = 0; i < sizeof not_taken / sizeof *not_taken; i++)
     if (role(r, not_taken[i].role) >= 0) {
-      qn_refuse(out, "neither bias nor masks of single scores, ragged or paged tensors, scales", not_taken[i].name, "none", "%s", "one");
+      qn_refuse(out, "neither bias nor masks of single scores, paged tensors, scales", not_taken[i].name, "none", "%s", "one");
       return false;
     }
   if (attr->softcap != 0) qn_refuse(out, "scores without a cap", "", "softcap=0", "softcap=%g", attr->softcap);
@@ -65,11 +65,12 @@ static void strides_of(int64_t to[3], const qn_value *v)
 /* Of two tiles for the same elements the wider has fewer steps, but begins later and does more in vain where masks end: it is for many
  * keys, and a diagonal asks for more of them. */
 static const char *const tiles_offered[] = { "192x128", "128x128", "128x176", "128x80", NULL };
-static const cuda_attention_kernel *choose(const qn_request *r, const qn_attention *attr, const qn_value *q, int64_t dv, int64_t keys)
+static const cuda_attention_kernel *choose(const qn_request *r, const qn_attention *attr, const qn_value *q, int64_t dv, int64_t queries,
+                                           int64_t keys)
 {
   const cuda_attention_kernel *kernel = q->dtype == QN_BF16 ? cuda_attention_bf16 : cuda_attention_f16;
   while (kernel->d && (kernel->d < q->dim[3] || kernel->dv < dv || (r->variant && strcmp(kernel->tile, r->variant)))) kernel++;
-  if (!r->variant && kernel->d && kernel[1].d == kernel->d && kernel[1].dv == kernel->dv && attr->left < 0 && q->dim[2] > kernel->bm &&
+  if (!r->variant && kernel->d && kernel[1].d == kernel->d && kernel[1].dv == kernel->dv && attr->left < 0 && queries > kernel->bm &&
       keys >= (attr->right < 0 ? 1024 : 8192))
     kernel++;
   return kernel;
@@ -99,14 +100,19 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                           role(r, QN_ROLE_ATTENTION_FORWARD_V) },
                .y = role(r, QN_ROLE_ATTENTION_FORWARD_Y), .lse = role(r, QN_ROLE_ATTENTION_FORWARD_LSE),
                .max = role(r, QN_ROLE_ATTENTION_FORWARD_MAX), .sink = role(r, QN_ROLE_ATTENTION_FORWARD_SINK),
-               .q_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_Q_LENGTHS), .kv_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_KV_LENGTHS) };
+               .q_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_Q_LENGTHS), .kv_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_KV_LENGTHS),
+               .q_starts = role(r, QN_ROLE_ATTENTION_FORWARD_Q_STARTS), .kv_starts = role(r, QN_ROLE_ATTENTION_FORWARD_KV_STARTS) };
   qn_value of_keys = *k;                  /* values that are the first elements of keys */
   of_keys.dim[3] = attr->value_size;
   if (!v) v = &of_keys, st.value[V] = st.value[K];
   if (st.max >= 0 && st.sink >= 0) return qn_refuse(out, "the largest score or a sink, not both", "max", "none", "%s", "one");
 
-  const int64_t d = q->dim[3], dv = v->dim[3];
-  const cuda_attention_kernel *kernel = choose(r, attr, q, dv, k->dim[2]);
+  /* Ragged, tiles are chosen and counted as for sequences of equal length. */
+  const qn_value *starts[2] = { cuda_value(r, QN_ROLE_ATTENTION_FORWARD_Q_STARTS), cuda_value(r, QN_ROLE_ATTENTION_FORWARD_KV_STARTS) };
+  const int64_t d = q->dim[3], dv = v->dim[3], sequences = starts[0] ? starts[0]->dim[0] - 1 : q->dim[0],
+                queries_each = starts[0] ? qn_ceil_div(q->dim[2], qn_max_i64(1, sequences)) : q->dim[2],
+                keys_each = starts[1] ? qn_ceil_div(k->dim[2], qn_max_i64(1, sequences)) : k->dim[2];
+  const cuda_attention_kernel *kernel = choose(r, attr, q, dv, queries_each, keys_each);
   if (!kernel->d)
     return r->variant ? qn_refuse(out, "elements that this tile holds", "q", "fewer", "%lld", (long long)qn_max_i64(d, dv))
                       : qn_refuse(out, "at most 256 elements of a key and of a value", "q", "256", "%lld", (long long)qn_max_i64(d, dv));
@@ -119,13 +125,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (st.lse >= 0) lse = r->value[st.lse];
   if (st.max >= 0) max = r->value[st.max];
   int64_t right = attr->right;
-  if (qs.dim[2] == 1 && qs.dim[1] > k->dim[1] && st.sink < 0 && st.q_lengths < 0 && attr->left < 0 &&
+  if (!starts[0] && !starts[1] && qs.dim[2] == 1 && qs.dim[1] > k->dim[1] && st.sink < 0 && st.q_lengths < 0 && attr->left < 0 &&
       (right < 0 || attr->align != QN_ALIGN_TOP_LEFT)) {
     const int64_t group = qs.dim[1] / k->dim[1];
     by_groups(&qs, group), by_groups(&ys, group), by_groups(&lse, group), by_groups(&max, group);
     right = -1;
   }
-  const int64_t most = 1 << 29, tiles_m = qn_ceil_div(qs.dim[2], kernel->bm), tiles = tiles_m * qs.dim[0] * qs.dim[1];
+  /* Of a head, each sequence begins one, and so does what lies before and behind them. busy: those with rows. */
+  const int64_t most = 1 << 29, tiles_m = starts[0] ? qs.dim[2] / kernel->bm + sequences + 2 : qn_ceil_div(qs.dim[2], kernel->bm),
+                tiles = tiles_m * qs.dim[0] * qs.dim[1],
+                busy = starts[0] ? qn_max_i64(1, sequences) * qs.dim[1] * qn_ceil_div(queries_each, kernel->bm) : tiles;
   if (qs.dim[2] > most || k->dim[2] > most || tiles >= most)
     return qn_refuse(out, "fewer than 2^29 queries, keys and tiles", "q", "fewer", "%lld", (long long)qn_max_i64(tiles, qs.dim[2]));
 
@@ -139,7 +148,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a->tiles_m = (int32_t)tiles_m, a->tiles = (uint32_t)tiles;
   /* Of what a tile begins with 164 KB at 256 elements, fetched ahead, stood before the copies of the tile before it (57% more time at 512
    * keys); at 128 elements that costs 4% up to 1024 keys, and warpgroups in step 2%, while with more keys each gains 2%. */
-  a->ahead = kernel->d <= 64 || (kernel->d <= 128 && k->dim[2] > 1024), a->skew = kernel->d <= 64 || (kernel->d <= 128 && !a->ahead);
+  a->ahead = kernel->d <= 64 || (kernel->d <= 128 && keys_each > 1024), a->skew = kernel->d <= 64 || (kernel->d <= 128 && !a->ahead);
   /* Sections of equal length: 16 heads leave the multiprocessors no more idle than all would, and tiles that share keys stay close to
    * each other; fewer, where the keys of 16 would crowd the L2 cache. */
   const int64_t heads = qs.dim[0] * qs.dim[1], kept = (16 << 20) / (k->dim[2] * (d + dv) * 2) * a->group,
@@ -152,6 +161,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *ql = st.q_lengths >= 0 ? &r->value[st.q_lengths] : NULL, *kl = st.kv_lengths >= 0 ? &r->value[st.kv_lengths] : NULL;
   if (ql) a->q_lengths_stride = ql->stride[0], a->q_lengths_i64 = ql->dtype == QN_I64;
   if (kl) a->kv_lengths_stride = kl->stride[0], a->kv_lengths_i64 = kl->dtype == QN_I64;
+  if (starts[0]) a->q_starts_stride = starts[0]->stride[0], a->q_starts_i64 = starts[0]->dtype == QN_I64;
+  if (starts[1]) a->kv_starts_stride = starts[1]->stride[0], a->kv_starts_i64 = starts[1]->dtype == QN_I64;
+  a->sequences = (int32_t)sequences, st.function = starts[0] || starts[1] ? kernel->ragged : kernel->function;
   st.tensor[Q] = qs, st.tensor[K] = *k, st.tensor[V] = *v, st.kernel = kernel;
   st.grid = (int32_t)qn_min_i64(tiles, r->device->units);
 
@@ -159,14 +171,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };        /* weights, for the second product */
   /* A multiprocessor does about 3700 operations in a nanosecond with 64 elements, else 5200; each tile has an end; half of the products
    * are not made under a causal mask. Keys are read once. */
-  const double seen = a->right < 0 ? a->keys : 0.5 * a->keys + kernel->bn,
+  const double seen = a->right < 0 ? (double)keys_each : 0.5 * (double)keys_each + kernel->bn,
                keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm),
-               rows = (double)qn_min_i64(kernel->bm, qn_round_up(a->queries, 64)),
+               rows = (double)qn_min_i64(kernel->bm, qn_round_up(starts[0] ? queries_each : a->queries, 64)),
                of_tile = 3000 + keys * 2 * rows * (kernel->d + kernel->dv) / (d > 64 ? 5200 : 3700),
-               products = (double)qn_ceil_div(tiles, r->device->units) * of_tile,
-               bytes = (double)k->dim[0] * (double)k->dim[1] * keys * (double)(d + dv) * 2,
-               busy = (double)qn_min_i64(tiles, r->device->units) / r->device->units;
-  out->estimate = 4000 + (products > bytes / 2800 / busy ? products : bytes / 2800 / busy);
+               products = (double)qn_ceil_div(busy, r->device->units) * of_tile,
+               bytes = (double)(starts[1] ? sequences : k->dim[0]) * (double)k->dim[1] * keys * (double)(d + dv) * 2,
+               share = (double)qn_min_i64(busy, r->device->units) / r->device->units;
+  out->estimate = 4000 + (products > bytes / 2800 / share ? products : bytes / 2800 / share);
   out->variant = kernel->tile;
   return cuda_keep(out, &st, sizeof st);
 }
@@ -194,7 +206,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   if (!s) s = cuda_attention_map(st->driver, &st->a.k, &st->tensor[K], st->kernel->bn);
   if (!s) s = cuda_attention_map(st->driver, &st->a.v, &st->tensor[V], st->kernel->bn);
   if (s) return s;
-  return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared),
+  return cuda_check(cudaFuncSetAttribute(st->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared),
                     "cudaFuncSetAttribute");
 }
 
@@ -212,6 +224,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   if (st->sink >= 0) a.sink = ptr[st->sink];
   if (st->q_lengths >= 0) a.q_lengths = ptr[st->q_lengths];
   if (st->kv_lengths >= 0) a.kv_lengths = ptr[st->kv_lengths];
+  if (st->q_starts >= 0) a.q_starts = ptr[st->q_starts];
+  if (st->kv_starts >= 0) a.kv_starts = ptr[st->kv_starts];
   a.counter = launch->counters;
   cudaLaunchAttribute overlap = { .id = cudaLaunchAttributeProgrammaticStreamSerialization,
                                   .val = { .programmaticStreamSerializationAllowed = 1 } };
@@ -219,7 +233,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
                                 .dynamicSmemBytes = (size_t)st->kernel->shared, .stream = launch->stream,
                                 .attrs = &overlap, .numAttrs = 1 };
   void *args[] = { &a };
-  return cuda_check(cudaLaunchKernelExC(&config, st->kernel->function, args), "attention_wgmma");
+  return cuda_check(cudaLaunchKernelExC(&config, st->function, args), "attention_wgmma");
 }
 
 static const qn_engine row = { .name = "wgmma", .op = QN_OP_ATTENTION_FORWARD, .class_ = QN_CLASS_TUNED,

@@ -18,7 +18,11 @@
 #include "attention_wgmma.h"
 #include "attention_scores.cuh"
 
-template <int kind_, int BM_, int BN_, int D_, int DV_, int STAGES_, int QS_> struct attention_shape {
+template <bool RAGGED> struct attention_tile;
+
+template <int kind_, int BM_, int BN_, int D_, int DV_, int STAGES_, int QS_, bool RAGGED_> struct attention_shape {
+  static constexpr bool RAGGED = RAGGED_;
+  typedef attention_tile<RAGGED> tile;
   static constexpr int kind = kind_, D = D_, DV = DV_, BM = BM_, BN = BN_, STAGES = STAGES_, QS = QS_, WGS = BM / 64;
   static constexpr int threads = 128 * (WGS + 1);
   static constexpr int q_bytes = BM * D * 2, k_bytes = BN * D * 2, v_bytes = BN * DV * 2;
@@ -28,40 +32,84 @@ template <int kind_, int BM_, int BN_, int D_, int DV_, int STAGES_, int QS_> st
 
 /* ---- tiles --------------------------------------------------------------------------------------------------------- */
 
-/* first > last: no query of the tile sees a key. */
-struct attention_tile {
+/* first > last: no query of the tile sees a key. rows: those whose results are stored. */
+template <> struct attention_tile<false> {
   int b, h, row0, queries, keys, shift, first, last;        /* the first and last block of keys */
   __device__ __forceinline__ int high(const cuda_attention &a, int row) const       /* the last key that a query sees */
   {
     return row >= queries ? -1 : a.right < 0 ? keys - 1 : min(keys - 1, row + shift + a.right);
   }
   __device__ __forceinline__ int low(const cuda_attention &a, int row) const { return a.left < 0 ? 0 : max(0, row + shift - a.left); }
+  __device__ __forceinline__ int rows(const cuda_attention &a) const { return a.queries; }
+  /* Where row i of queries, key j lie in their tensors. */
+  __device__ __forceinline__ int query(int i) const { return i; }
+  __device__ __forceinline__ int key(int j) const { return j; }
+  __device__ __forceinline__ int key_b() const { return b; }
 };
-template <int BM, int BN> __device__ __forceinline__ attention_tile attention_tile_at(const cuda_attention &a, uint32_t tile)
+/* b: of queries' tensor. A box of keys may end in the next sequence: as keys beyond a length, masks hide them. */
+template <> struct attention_tile<true> : attention_tile<false> {
+  int q0, k0, of_keys, tokens;            /* where the sequence begins; b of keys; its queries before lengths */
+  __device__ __forceinline__ int rows(const cuda_attention &) const { return tokens; }
+  __device__ __forceinline__ int query(int i) const { return q0 + i; }
+  __device__ __forceinline__ int key(int j) const { return k0 + j; }
+  __device__ __forceinline__ int key_b() const { return of_keys; }
+};
+/* Where tile m of ragged tensors lies. Tokens of no sequence are one that sees nothing. */
+template <int BM> __device__ __forceinline__ void attention_ragged_at(const cuda_attention &a, attention_tile<true> &t, int m)
 {
-  attention_tile t;
+  int sequence = t.b, begin;
+  t.q0 = t.k0 = 0, t.of_keys = t.b, t.tokens = a.queries, t.keys = a.keys;
+  if (a.q_starts) {
+    const int sequences = a.sequences + 2, i = attention_sequence_of<BM, true>(a.q_starts, a.q_starts_stride, a.q_starts_i64, sequences,
+                                                                               a.queries, m);
+    t.q0 = attention_start<BM, true>(a.q_starts, a.q_starts_stride, a.q_starts_i64, i, t.tokens, begin, 1, sequences);
+    sequence = t.of_keys = i - 1, t.row0 = (m - begin) * BM;
+  }
+  if (sequence < 0 || sequence == a.sequences) {
+    t.queries = t.keys = 0;
+    return;
+  }
+  if (a.kv_starts) t.k0 = attention_start<1>(a.kv_starts, a.kv_starts_stride, a.kv_starts_i64, sequence, t.keys, begin), t.of_keys = 0;
+  t.queries = attention_length(a.q_lengths, sequence * a.q_lengths_stride, a.q_lengths_i64, t.tokens);
+  t.keys = attention_length(a.kv_lengths, sequence * a.kv_lengths_stride, a.kv_lengths_i64, t.keys);
+}
+template <class T> __device__ __forceinline__ typename T::tile attention_tile_at(const cuda_attention &a, uint32_t tile)
+{
+  constexpr int BM = T::BM, BN = T::BN;
+  typename T::tile t;
   const int n = a.section * a.tiles_m, section = tile / n * a.section, heads = min(a.section, a.batch * a.heads - section),
             in = tile - section * a.tiles_m;
   int head, m;
   if (a.right < 0) head = section + in / a.tiles_m, m = in % a.tiles_m;
   else head = section + in % heads, m = a.tiles_m - 1 - in / heads;                     /* later queries see more keys */
   t.b = head / a.heads, t.h = head % a.heads, t.row0 = m * BM;
-  t.queries = attention_length(a.q_lengths, t.b * a.q_lengths_stride, a.q_lengths_i64, a.queries);
-  t.keys = attention_length(a.kv_lengths, t.b * a.kv_lengths_stride, a.kv_lengths_i64, a.keys);
+  if constexpr (T::RAGGED) {
+    attention_ragged_at<BM>(a, t, m);
+  } else {
+    t.queries = attention_length(a.q_lengths, t.b * a.q_lengths_stride, a.q_lengths_i64, a.queries);
+    t.keys = attention_length(a.kv_lengths, t.b * a.kv_lengths_stride, a.kv_lengths_i64, a.keys);
+  }
   t.shift = a.top_left ? 0 : t.keys - t.queries;
   const int end = min(t.row0 + BM, t.queries) - 1, high = end < t.row0 ? -1 : t.high(a, end), low = t.low(a, t.row0);
   t.first = low / BN, t.last = high < low ? t.first - 1 : high / BN;
   return t;
 }
 
+template <class TILE> __device__ __forceinline__ int64_t attention_at(const TILE &t, const int64_t (&stride)[3], int row)
+{
+  return t.b * stride[0] + t.h * stride[1] + t.query(row) * stride[2];
+}
+
 /* What warp 1 tells the others: a tile, and for each warpgroup the blocks that its queries see; b < 0: there are no more. */
-struct attention_slot {
-  attention_tile t;
+template <bool RAGGED> struct attention_slot {
+  attention_tile<RAGGED> t;
   int first[3], last[3];
   int whole_low[3], whole_high[3];        /* keys that all of them see: blocks within need no mask */
 };
 enum { ATTENTION_SLOTS = 8 };
-template <class T> __device__ __forceinline__ void attention_fill(attention_slot &s, const cuda_attention &a, const attention_tile &t)
+static_assert(256 + ATTENTION_SLOTS * sizeof(attention_slot<true>) <= 1024, "room before q");
+template <class T>
+__device__ __forceinline__ void attention_fill(attention_slot<T::RAGGED> &s, const cuda_attention &a, const typename T::tile &t)
 {
   s.t = t;
 #pragma unroll 1
@@ -74,12 +122,13 @@ template <class T> __device__ __forceinline__ void attention_fill(attention_slot
 
 /* ---- one row again, by a warp, in plain f32 --------------------------------------------------------------------- */
 
-template <int kind, int D, int DV>
-__device__ __noinline__ void attention_row_again(const cuda_attention &a, const attention_tile &t, int row)
+template <class T> __device__ __noinline__ void attention_row_again(const cuda_attention &a, const typename T::tile &t, int row)
 {
+  constexpr int kind = T::kind, D = T::D, DV = T::DV;
   const int lane = threadIdx.x % 32, low = t.low(a, row), high = t.high(a, row), g = t.h / a.group;
-  const uint16_t *q = a.q_rows + t.b * a.q_stride[0] + t.h * a.q_stride[1] + row * a.q_stride[2];
-  const uint16_t *k = a.k_rows + t.b * a.k_stride[0] + g * a.k_stride[1], *v = a.v_rows + t.b * a.v_stride[0] + g * a.v_stride[1];
+  const uint16_t *q = a.q_rows + attention_at(t, a.q_stride, row);
+  const uint16_t *k = a.k_rows + t.key_b() * a.k_stride[0] + g * a.k_stride[1],
+                 *v = a.v_rows + t.key_b() * a.v_stride[0] + g * a.v_stride[1];
   float x[D / 32], sum[DV / 32] = {}, m = -INFINITY, l = 0;
 #pragma unroll
   for (int i = 0; i < D / 32; i++) x[i] = lane + 32 * i < a.d ? attention_value<kind>(q[lane + 32 * i]) : 0;
@@ -87,7 +136,7 @@ __device__ __noinline__ void attention_row_again(const cuda_attention &a, const 
     float s = 0;
 #pragma unroll
     for (int i = 0; i < D / 32; i++)
-      if (lane + 32 * i < a.d) s = fmaf(x[i], attention_value<kind>(k[j * a.k_stride[2] + lane + 32 * i]), s);
+      if (lane + 32 * i < a.d) s = fmaf(x[i], attention_value<kind>(k[t.key(j) * a.k_stride[2] + lane + 32 * i]), s);
     return __fmul_rn(warp_sum(s), a.scale);                 /* the same each time: not fused with what is subtracted */
   };
 #pragma unroll 1
@@ -102,45 +151,45 @@ __device__ __noinline__ void attention_row_again(const cuda_attention &a, const 
       l += p;
 #pragma unroll
       for (int i = 0; i < DV / 32; i++)
-        if (lane + 32 * i < a.dv) sum[i] = fmaf(p, attention_value<kind>(v[j * a.v_stride[2] + lane + 32 * i]), sum[i]);
+        if (lane + 32 * i < a.dv) sum[i] = fmaf(p, attention_value<kind>(v[t.key(j) * a.v_stride[2] + lane + 32 * i]), sum[i]);
     }
   }
   const float sink = a.sink ? a.sink[t.h * a.sink_stride] : -INFINITY, top = m != m || m >= sink ? m : sink;
   const float all = m == -INFINITY ? 0 : l * expf(m - top), more = sink == -INFINITY ? 0 : expf(sink - top);
-  const int64_t at = t.b * a.y_stride[0] + t.h * a.y_stride[1] + row * a.y_stride[2];
+  const int64_t at = attention_at(t, a.y_stride, row);
   const float by = m == -INFINITY ? 0 : expf(m - top) / (all + more);
 #pragma unroll
   for (int i = 0; i < DV / 32; i++)
     if (lane + 32 * i < a.dv) attention_store(a, at, lane + 32 * i, m == -INFINITY ? 0 : sum[i] * by, kind == MMA_BF16);
   if (lane) return;
-  if (a.lse) a.lse[t.b * a.lse_stride[0] + t.h * a.lse_stride[1] + row * a.lse_stride[2]] = top == -INFINITY ? top : top + logf(all + more);
-  if (a.max) a.max[t.b * a.max_stride[0] + t.h * a.max_stride[1] + row * a.max_stride[2]] = m;
+  if (a.lse) a.lse[attention_at(t, a.lse_stride, row)] = top == -INFINITY ? top : top + logf(all + more);
+  if (a.max) a.max[attention_at(t, a.max_stride, row)] = m;
 }
 
 __device__ __forceinline__ void stop_if(bool never) { if (never) asm volatile("trap;"); }
 
 /* Nothing, as the result of a row whose query sees no key: by the four threads that have it. */
-__device__ __forceinline__ void attention_unseen(const cuda_attention &a, const attention_tile &t, int row, bool bf16)
+template <class TILE> __device__ __forceinline__ void attention_unseen(const cuda_attention &a, const TILE &t, int row, bool bf16)
 {
-  const int64_t at = t.b * a.y_stride[0] + t.h * a.y_stride[1] + row * a.y_stride[2];
+  const int64_t at = attention_at(t, a.y_stride, row);
   for (int c = threadIdx.x % 4; c < a.dv; c += 4) attention_store(a, at, c, 0, bf16);
   if (threadIdx.x % 4) return;
-  if (a.lse) a.lse[t.b * a.lse_stride[0] + t.h * a.lse_stride[1] + row * a.lse_stride[2]] =
+  if (a.lse) a.lse[attention_at(t, a.lse_stride, row)] =
       a.sink && row < t.queries ? a.sink[t.h * a.sink_stride] : -INFINITY;
-  if (a.max) a.max[t.b * a.max_stride[0] + t.h * a.max_stride[1] + row * a.max_stride[2]] = -INFINITY;
+  if (a.max) a.max[attention_at(t, a.max_stride, row)] = -INFINITY;
 }
 
 /* Stores this warp's 16 rows, from row0 on; of those that must be computed again, bits 4 i and 4 i + 1 are set: rows i and i + 8. */
 template <class T>
-__device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const attention_tile &t, int row0, const attention_softmax &st,
-                                                  const float (&sum)[T::DV / 2])
+__device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const typename T::tile &t, int row0,
+                                                  const attention_softmax &st, const float (&sum)[T::DV / 2])
 {
   const int lane = threadIdx.x % 32;
   unsigned again = 0;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int row = row0 + lane / 4 + 8 * h;
-    const bool sees = t.high(a, row) >= t.low(a, row), there = row < a.queries;
+    const bool sees = t.high(a, row) >= t.low(a, row), there = row < t.rows(a);
     float l = st.l[h], probe = 0, other = 0;
     l += __shfl_xor_sync(~0u, l, 1), l += __shfl_xor_sync(~0u, l, 2);
 #pragma unroll
@@ -148,12 +197,12 @@ __device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const
     probe += other, probe += __shfl_xor_sync(~0u, probe, 1), probe += __shfl_xor_sync(~0u, probe, 2);
     const bool bad = there && sees && !(probe == 0 && l >= 1e-30f && l < INFINITY && fabsf(st.m[h]) < 1e30f);
     again |= __ballot_sync(~0u, bad && lane % 4 == 0) << h;
-    const int64_t at = t.b * a.y_stride[0] + t.h * a.y_stride[1] + row * a.y_stride[2];
+    const int64_t at = attention_at(t, a.y_stride, row);
     attention_put<T::kind, T::DV>(a, at, sum, h, fn_reciprocal(l), there && sees && !bad);
     if (there && !sees) attention_unseen(a, t, row, T::kind == MMA_BF16);
     if (!there || !sees || bad || lane % 4) continue;
-    if (a.lse) a.lse[t.b * a.lse_stride[0] + t.h * a.lse_stride[1] + row * a.lse_stride[2]] = fmaf(st.m[h], a.scale, logf(l));
-    if (a.max) a.max[t.b * a.max_stride[0] + t.h * a.max_stride[1] + row * a.max_stride[2]] = st.m[h] * a.scale;
+    if (a.lse) a.lse[attention_at(t, a.lse_stride, row)] = fmaf(st.m[h], a.scale, logf(l));
+    if (a.max) a.max[attention_at(t, a.max_stride, row)] = st.m[h] * a.scale;
   }
   return again;
 }
@@ -167,7 +216,8 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
   const uint32_t base = shared_address(shared), q0 = base + 1024, k0 = q0 + QS * T::q_bytes, v0 = k0 + STAGES * T::k_bytes, q_full = base,
                  q_empty = base + 32, k_full = base + 64, k_empty = base + 96, v_full = base + 128, v_empty = base + 160,
                  taken = base + 192, ahead = base + 200;
-  attention_slot *slots = (attention_slot *)(shared + 256);          /* of eight tiles, since one is read until its tile has ended */
+  typedef attention_slot<T::RAGGED> slot_of;
+  slot_of *slots = (slot_of *)(shared + 256);          /* of eight tiles, since one is read until its tile has ended */
   volatile int *has_scores = (volatile int *)(shared + 208);         /* of each warpgroup: the last block of which it had its scores */
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
   if (threadIdx.x == 0) {
@@ -192,40 +242,44 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
           barrier_wait(q_empty + b * 8, (turn / QS & 1) ^ 1), barrier_arrive(ahead);
         };
         barrier_wait(taken, turn & 1);
-        const attention_tile t = slots[turn % ATTENTION_SLOTS].t;
+        const typename T::tile t = slots[turn % ATTENTION_SLOTS].t;
         if (t.b < 0 || t.first > t.last) q_free(), barrier_expect(q_full + b * 8, 0);
         if (t.b < 0) break;
         const int g = t.h / a.group;
         for (int n = t.last; n >= t.first; n--) {
           barrier_wait(k_empty + stage * 8, phase), barrier_expect(k_full + stage * 8, T::k_bytes);
-          for (int c = 0; c < D; c += 64) tma_load(k0 + stage * T::k_bytes + c * BN * 2, &a.k, c, n * BN, g, t.b, k_full + stage * 8);
+          for (int c = 0; c < D; c += 64)
+            tma_load(k0 + stage * T::k_bytes + c * BN * 2, &a.k, c, t.key(n * BN), g, t.key_b(), k_full + stage * 8);
           if (n == t.last) {
             q_free(), barrier_expect(q_full + b * 8, T::q_bytes);
-            for (int c = 0; c < D; c += 64) tma_load(q0 + b * T::q_bytes + c * BM * 2, &a.q, c, t.row0, t.h, t.b, q_full + b * 8);
+            for (int c = 0; c < D; c += 64) tma_load(q0 + b * T::q_bytes + c * BM * 2, &a.q, c, t.query(t.row0), t.h, t.b, q_full + b * 8);
           }
           barrier_wait(v_empty + stage * 8, phase), barrier_expect(v_full + stage * 8, T::v_bytes);
-          for (int c = 0; c < DV; c += 64) tma_load(v0 + stage * T::v_bytes + c * BN * 2, &a.v, c, n * BN, g, t.b, v_full + stage * 8);
+          for (int c = 0; c < DV; c += 64)
+            tma_load(v0 + stage * T::v_bytes + c * BN * 2, &a.v, c, t.key(n * BN), g, t.key_b(), v_full + stage * 8);
           if (++stage == STAGES) stage = 0, phase ^= 1;
         }
       }
     } else if (threadIdx.x == 32) {
-      int b = -1, g = -1;
+      int b = -1, g = -1, k0 = 0;
       for (int turn = 0;; turn++) {
-        const uint32_t tile = atomicAdd(a.counter, 1);
-        attention_tile t;
-        if (tile < a.tiles) t = attention_tile_at<BM, BN>(a, tile);
-        else t = { -1, 0, 0, 0, 0, 0, 0, -1 };
+        typename T::tile t;
+        do {                              /* past tiles without rows, which ragged tensors have */
+          const uint32_t tile = atomicAdd(a.counter, 1);
+          if (tile < a.tiles) t = attention_tile_at<T>(a, tile);
+          else (attention_tile<false> &)t = { -1, 0, 0, 0, 0, 0, 0, -1 };
+        } while (T::RAGGED && t.b >= 0 && t.row0 >= t.rows(a));
         if (turn) barrier_wait(ahead, (turn & 1) ^ 1);
         attention_fill<T>(slots[turn % ATTENTION_SLOTS], a, t);
         barrier_expect(taken, 0);
         if (t.b < 0) break;
         if (t.first > t.last || !a.ahead) continue;
-        for (int c = 0; c < D; c += 64) tma_prefetch(&a.q, c, t.row0, t.h, t.b);
-        if (b == t.b && g == t.h / a.group) continue;
-        b = t.b, g = t.h / a.group;
+        for (int c = 0; c < D; c += 64) tma_prefetch(&a.q, c, t.query(t.row0), t.h, t.b);
+        if (b == t.key_b() && g == t.h / a.group && k0 == t.key(0)) continue;
+        b = t.key_b(), g = t.h / a.group, k0 = t.key(0);
         for (int n = t.last; n >= max(t.first, t.last - 1); n--) {
-          for (int c = 0; c < D; c += 64) tma_prefetch(&a.k, c, n * BN, g, b);
-          for (int c = 0; c < DV; c += 64) tma_prefetch(&a.v, c, n * BN, g, b);
+          for (int c = 0; c < D; c += 64) tma_prefetch(&a.k, c, t.key(n * BN), g, b);
+          for (int c = 0; c < DV; c += 64) tma_prefetch(&a.v, c, t.key(n * BN), g, b);
         }
       }
       if (atomicAdd(a.counter + 1, 1) == gridDim.x - 1) a.counter[0] = a.counter[1] = 0;        /* all blocks have taken their last */
@@ -289,14 +343,14 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       if (n == slots[turn % ATTENTION_SLOTS].first[w]) q_done();
     };
     const int warp_row = w * 64 + threadIdx.x % 128 / 32 * 16;
-    auto begin = [&](const attention_slot &slot) {
+    auto begin = [&](const slot_of &slot) {
       const float sink = a.sink ? a.sink[slot.t.h * a.sink_stride] : -INFINITY;
       st.m[0] = st.m[1] = sink == -INFINITY ? -1e30f : sink / a.scale;
       st.l[0] = st.l[1] = sink == -INFINITY || lane % 4 ? 0 : 1;
       n = slot.last[w];
     };
     auto softmax = [&] {
-      const attention_slot &slot = slots[turn % ATTENTION_SLOTS];
+      const slot_of &slot = slots[turn % ATTENTION_SLOTS];
       const int row = slot.t.row0 + warp_row + lane / 4, column = lane % 4 * 2 + n * BN;
       if ((n + 1) * BN - 1 > slot.whole_high[w]) attention_mask_above(s, slot.t.high(a, row) - column, slot.t.high(a, row + 8) - column);
       if (n * BN < slot.whole_low[w]) attention_mask_below(s, slot.t.low(a, row) - column, slot.t.low(a, row + 8) - column);
@@ -305,13 +359,13 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     };
     for (;;) {                            /* of a tile before nothing is left to do */
       barrier_wait(q_full + turn % QS * 8, turn / QS & 1);
-      const attention_slot &slot = slots[turn % ATTENTION_SLOTS];
+      const slot_of &slot = slots[turn % ATTENTION_SLOTS];
       if (slot.t.b < 0) break;
       if (slot.last[w] < slot.first[w]) {
         q_done();
 #pragma unroll 1
         for (int row = slot.t.row0 + warp_row + lane / 4, i = 0; i < 2; i++, row += 8)
-          if (row < a.queries) attention_unseen(a, slot.t, row, T::kind == MMA_BF16);
+          if (row < slot.t.rows(a)) attention_unseen(a, slot.t, row, T::kind == MMA_BF16);
         pass(slot.t.last - slot.t.first + 1), turn++;
         continue;
       }
@@ -342,14 +396,14 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
           attention_pack<T::kind>(s, p);
         }
         const int of = stage, of_phase = phase;
-        const attention_tile &t = slots[turn++ % ATTENTION_SLOTS].t;
+        const typename T::tile &t = slots[turn++ % ATTENTION_SLOTS].t;
         const attention_softmax ended = st;
         const int rest = n - t.first;   
         advance();
         on = QS > 1 && rest < STAGES;
         if (on) {
           barrier_wait(q_full + turn % QS * 8, turn / QS & 1);
-          const attention_slot &next = slots[turn % ATTENTION_SLOTS];
+          const slot_of &next = slots[turn % ATTENTION_SLOTS];
           const int between = rest + next.t.last - next.last[w];
           on = next.t.b >= 0 && next.last[w] >= next.first[w] && between < STAGES;
           if (on) begin(next), pass(between);
@@ -366,7 +420,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         if (again) {
 #pragma unroll 1
           for (int i = 0; i < 16; i++)
-            if (again >> (i % 8 * 4 + i / 8) & 1) attention_row_again<T::kind, T::D, T::DV>(a, t, t.row0 + warp_row + i);
+            if (again >> (i % 8 * 4 + i / 8) & 1) attention_row_again<T>(a, t, t.row0 + warp_row + i);
         }
         nothing();
       }
@@ -376,6 +430,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
 }
 
 #define ATTENTION_KERNEL(kind, bm, bn, d, dv, stages, qs) \
-  { #bm "x" #bn, d, dv, bm, bn, attention_shape<kind, bm, bn, d, dv, stages, qs>::threads, \
-    attention_shape<kind, bm, bn, d, dv, stages, qs>::shared, \
-    (const void *)attention_wgmma<attention_shape<kind, bm, bn, d, dv, stages, qs>> },
+  { #bm "x" #bn, d, dv, bm, bn, attention_shape<kind, bm, bn, d, dv, stages, qs, false>::threads, \
+    attention_shape<kind, bm, bn, d, dv, stages, qs, false>::shared, \
+    (const void *)attention_wgmma<attention_shape<kind, bm, bn, d, dv, stages, qs, false>>, \
+    (const void *)attention_wgmma<attention_shape<kind, bm, bn, d, dv, stages, qs, true>> },

@@ -22,12 +22,16 @@ typedef struct cuda_attention {
   int32_t    tiles_m, section;            /* section: heads whose tiles are taken together, so that their keys stay in L2 */
   uint32_t   tiles;
   float      scale, scale_log2;           /* of scores; times log2 e */
+  /* Ragged: batch is that of queries' tensor, 1 if they are, and tiles_m counts those of all sequences. NULL: not ragged. */
+  const void *q_starts, *kv_starts;
+  int64_t    q_starts_stride, kv_starts_stride;
+  int32_t    q_starts_i64, kv_starts_i64, sequences;
 } cuda_attention;
 
 typedef struct cuda_attention_kernel {
   const char *tile;
   int32_t d, dv, bm, bn, threads, shared;
-  const void *function;
+  const void *function, *ragged;
 } cuda_attention_kernel;
 #ifdef __cplusplus
 extern "C" {

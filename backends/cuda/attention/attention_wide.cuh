@@ -39,12 +39,12 @@ template <class T> __global__ void __launch_bounds__(ATTENTION_WIDE_THREADS, 1)
   __shared__ float2 ends[2][ROWS];        /* divisors, and what is not 0 if sums are not finite */
   __shared__ bool there[2][BN];           /* of a stage's keys: those on a page that exists */
   const uint32_t q0 = (shared_address(shared) + 1023) & ~1023u, p0 = q0 + T::q_bytes, k0 = p0 + T::p_bytes;
-  const int tile = blockIdx.x / a.splits, split = blockIdx.x % a.splits, sequence = tile / a.tiles, m = a.tiles - 1 - tile % a.tiles,
-            warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32, half = warp / 4, pair = warp % 4,
-            key_heads = a.heads / a.group, q_chunks = T::WGMMA ? T::D / 64 : (a.d + 63) / 64;
-  const attention_sequence s(a, sequence / key_heads, sequence % key_heads);
-  const int row0 = m * ROWS, end = min(row0 + ROWS, s.queries * a.group),
-            rows = (a.q_starts ? s.queries : a.queries) * a.group;
+  const int tile = blockIdx.x / a.splits, split = blockIdx.x % a.splits, warp = __shfl_sync(~0u, threadIdx.x / 32, 0),
+            lane = threadIdx.x % 32, half = warp / 4, pair = warp % 4, q_chunks = T::WGMMA ? T::D / 64 : (a.d + 63) / 64;
+  int row0, tokens;
+  const attention_sequence s = attention_sequence_at<ROWS>(a, tile, row0, tokens);
+  const int end = min(row0 + ROWS, s.queries * a.group), rows = tokens * a.group;
+  if (a.q_starts && row0 >= rows) return;
 
   int first, last;
   attention_blocks<BN>(a, s, row0, end, split, first, last);
