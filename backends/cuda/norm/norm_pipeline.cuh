@@ -152,22 +152,26 @@ template <bool gradient> __device__ __forceinline__ void receive(const block &b,
     for (int first = 0; first < apart && base < a.groups; first += 32) {
       const int g = base + ((first + lane) & (owned - 1));
       int part = (first + lane) / owned;
-      merged of(0);
+      float about = 0, s1 = 0, s2 = 0;
       for (int k = 0; k < a.team.parts; k += AT_ONCE * parts_apart) {
         float2 v[AT_ONCE];
         b.team.receive_some(now.of_part(b, 0), now.i, part * each + g, parts_apart * each, a.team.parts * each, v);
-        if (!gradient && k == 0) of.about = finite_or_0(__shfl_sync(~0u, v[0].x, lane & (owned - 1)));
+        if (!gradient && k == 0) about = finite_or_0(__shfl_sync(~0u, v[0].x, lane & (owned - 1)));
 #pragma unroll
-        for (int j = 0; j < AT_ONCE; j++, part += parts_apart)
-          if (gradient) of.s1 += v[j].x, of.s2 += v[j].y;
-          else if (part < a.team.parts) of.add({ v[j].x, v[j].y, (float)(b.lines(part) * a.run) });
+        for (int j = 0; j < AT_ONCE; j++, part += parts_apart) {
+          if (gradient) {
+            s1 += v[j].x, s2 += v[j].y;
+          } else if (part < a.team.parts) {
+            const float d = v[j].x - about, s = (float)(b.lines(part) * a.run) * d;
+            s1 += s, s2 += v[j].y + s * d;
+          }
+        }
       }
-      float s1 = of.s1, s2 = of.s2;
       for (int o = owned; o < 32; o *= 2) s1 += __shfl_xor_sync(~0u, s1, o), s2 += __shfl_xor_sync(~0u, s2, o);
       if (first + lane >= owned) continue;
       const bool leaves = a.team.totals || b.team.rank == 0;
       const float2 all = gradient ? of_sums(b, make_float2(s1, s2))
-                                  : of_moments(b, now, g, moments_about(of.about, s1, s2, (float)(a.lines * a.run), true), leaves);
+                                  : of_moments(b, now, g, moments_about(about, s1, s2, (float)(a.lines * a.run), true), leaves);
       if (a.team.totals) b.team.publish_to(now.of_part(b, a.team.parts) + g, now.i, all);
       else b.n.known[now.slot][g] = all;
     }

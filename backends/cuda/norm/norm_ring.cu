@@ -141,12 +141,17 @@ __device__ __forceinline__ void receive_rows(const rings &a, mailbox &n, const t
   for (int i = receiver; i < rows; i += a.receivers) {
     float2 v[N];
     team.receive_parts(i, 0, v);
-    merged parts(__shfl_sync(~0u, v[0].x, 0));
+    const float about = finite_or_0(__shfl_sync(~0u, v[0].x, 0));
+    float s1 = 0, s2 = 0;
 #pragma unroll
-    for (int k = 0; k < N; k++) parts.add({ v[k].x, v[k].y, of[k] });
-    const float s1 = warp_sum(parts.s1), s2 = warp_sum(parts.s2);
+    for (int k = 0; k < N; k++) {
+      const float d = v[k].x - about, s = of[k] * d;
+      s1 += s;
+      s2 += v[k].y + s * d;
+    }
+    s1 = warp_sum(s1), s2 = warp_sum(s2);
     const int64_t row = team.team + (int64_t)i * a.team.teams;
-    const moments all = { parts.about + s1 * a.inverse, s2 - s1 * s1 * a.inverse, 0 };
+    const moments all = { about + s1 * a.inverse, s2 - s1 * s1 * a.inverse, 0 };
     const norm_statistics is = statistics_of(a, dtype, all, row * a.step[X] * E, 1, 0, (int64_t)a.words * E, 32);
     if (threadIdx.x % 32) continue;
     n.statistic[i % TURNS] = make_float2(is.mean, is.rstd);

@@ -171,10 +171,16 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
     if (threads > 32) {
       if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = m.pack();
       __syncthreads();
-      merged all(of_warp[0].x);
+      const float about = finite_or_0(of_warp[0].x);
+      float s1 = 0, s2 = 0;
 #pragma unroll
-      for (int w = 0; w < warps; w++) all.add(moments::unpack(of_warp[w]));
-      m.mean = all.about + all.s1 * a.inverse, m.squares = all.s2 - all.s1 * all.s1 * a.inverse;
+      for (int w = 0; w < warps; w++) {
+        const moments b = moments::unpack(of_warp[w]);
+        const float d = b.mean - about, s = b.count * d;
+        s1 += s;
+        s2 += b.squares + s * d;
+      }
+      m.mean = about + s1 * a.inverse, m.squares = s2 - s1 * s1 * a.inverse;
     }
     if (dtype == QN_F16 || unit < 1 || !far_out(m.squares)) break;
     unit = FAR_UNIT;
@@ -409,11 +415,7 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
   const int t = threadIdx.x % threads, group = threadIdx.x / threads;
   int rank = 0, job = blockIdx.x;
 #if __CUDA_ARCH__ >= 900
-  if (cluster) {
-    rank = (int)cluster_rank();
-    cluster_arrive();
-    job = blockIdx.x / (uint32_t)a.parts;
-  }
+  if (cluster) rank = (int)cluster_rank(), cluster_arrive(), job = blockIdx.x / (uint32_t)a.parts;
 #endif
   const int first = rank * threads * K, mine = a.words - first - t, step = a.jobs * groups;
   int row = job * groups + group, coming = row, turn = 0;
@@ -519,10 +521,7 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
   if (centred && a.part[1]) write_part<threads>(a.part[1] + job * a.part_step, dshift, stage, first, a.words);
 }
 
-struct gradient_state : norm_plan {
-  odd<rows_back> a;
-  column_parts parts;
-};
+struct gradient_state : norm_plan { odd<rows_back> a; column_parts parts; };
 
 #define OF(threads, dtype, centred, cluster, kind) (const void *)gradient<threads, dtype, centred, cluster, kind>
 #define GRADIENTS(dtype, centred, kind) \

@@ -74,37 +74,27 @@ template <int N> __device__ __forceinline__ void sum_lines(float (&s)[N], int la
     for (int e = 0; e < N; e++) s[e] += __shfl_xor_sync(~0u, s[e], o);
 }
 
-/* Moments merged relative to the first ones' mean, so that their sums need one pass. */
-struct merged {
-  float about, s1, s2;
-
-  __device__ __forceinline__ merged(float first) : about(finite_or_0(first)), s1(0), s2(0) {}
-  __device__ __forceinline__ void add(const moments &m)
-  {
-    const float d = m.mean - about, s = m.count * d;
-    s1 += s;
-    s2 += m.squares + s * d;
-  }
-};
-/* Merges the lanes' moments, `all` elements in total; all lanes get the result. */
+/* Merges the lanes' moments, `all` elements in total; all lanes get the result. Relative to the first lane's mean, so the sums
+ * need one pass. */
 __device__ __forceinline__ moments warp_join_lanes(const moments &mine, float all)
 {
-  merged of(__shfl_sync(~0u, mine.mean, 0));
-  of.add(mine);
-  return moments_about(of.about, warp_sum(of.s1), warp_sum(of.s2), all, true);
+  const float about = finite_or_0(__shfl_sync(~0u, mine.mean, 0)), d = mine.mean - about, s1 = mine.count * d;
+  return moments_about(about, warp_sum(s1), warp_sum(mine.squares + s1 * d), all, true);
 }
-/* Merges of(0..n-1) over `width` neighbouring lanes, a power of 2; all of them get the result. */
+/* Merges of(0..n-1) over `width` neighbouring lanes, a power of 2; all of them get the result. Relative to the first mean. */
 template <class F> __device__ __forceinline__ moments lanes_join_all(int width, int n, F of)
 {
-  merged all(of(0).mean);
-  float count = 0;
+  const float about = finite_or_0(of(0).mean);
+  float count = 0, s1 = 0, s2 = 0;
 #pragma unroll 1
   for (int i = threadIdx.x & (width - 1); i < n; i += width) {
     const moments m = of(i);
+    const float d = m.mean - about, s = m.count * d;
     count += m.count;
-    all.add(m);
+    s1 += s;
+    s2 += m.squares + s * d;
   }
-  return moments_about(all.about, lanes_sum(all.s1, width), lanes_sum(all.s2, width), lanes_sum(count, width), true);
+  return moments_about(about, lanes_sum(s1, width), lanes_sum(s2, width), lanes_sum(count, width), true);
 }
 /* Merges lanes that are `apart` from one another by a tree; the first ones get the result. */
 template <class S> __device__ __forceinline__ void warp_join(S &mine, int apart)
