@@ -483,6 +483,9 @@ layer_norm x=f32/3x8/20:2 mean=? rstd=? ; plain=1
 layer_norm x=f32/4x64 scale=f32/4x64 shift=f32/4x1 ; plain=1
 rms_norm x=f32/2x2x2x17000/100000:40000:17003:1 axis=3 rstd=? ; plain=1
 layer_norm_backward dy=f32/5x1024 x=bf16/5x1024 scale=bf16/1x1024 mean=f32/5x1 rstd=f32/5x1 dscale=? dshift=? ; plain=1
+layer_norm_backward dy=f16/2x2051 x=f32/2x2051 scale=bf16/1x2051 mean=f32/2x1 rstd=f32/2x1 dscale=? dshift=? dx=bf16/2x2051 ; plain=1
+layer_norm_backward dy=f32/2x9001 x=bf16/2x9001 scale=f32/1x9001 mean=f32/2x1 rstd=f32/2x1 dscale=? dshift=? ; plain=1
+rms_norm_backward dy=bf16/1x20001 x=f32/1x20001 rstd=f32/1x1 dx=f32/1x20001 ; plain=1
 rms_norm_backward dy=f16/40x50 x=f32/40x50 scale=f32/1x50 rstd=f32/40x1 dscale=? dx=f16/40x50 ; plain=1
 layer_norm_backward dy=f32/3x1101 x=bf16/3x1101 scale=f32/1x1101 mean=f32/3x1 rstd=f32/3x1 dscale=? dshift=? ; plain=1
 

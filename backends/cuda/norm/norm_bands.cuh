@@ -1,11 +1,8 @@
 /* norm_bands.cuh -- part of norm_bands.cu: bands, that is the runs of some neighbouring groups, in whole
  * 16-byte words, in all lines of those groups; a thread's part of one; its moments; and how a request is cut into bands. */
 #pragma once
-#include "norm_layout.cuh"
 #include "norm_follow.cuh"
-#include "norm_moments.cuh"
-#include "norm_parameters.cuh"
-#include "kit/sm90.cuh"
+#include "norm_sums.cuh"
 
 enum { MOST_PARTS = 8 };
 

@@ -1,11 +1,13 @@
 /* norm_layout.cuh -- what the normalizations share: tensors numbered alike, the arguments of every kernel, an op read (roles, dtypes, the
- * nests of the dims within a group and of the others), the layouts that kernels are made for, and the offset of a group in each tensor. */
+ * nests of the dims within a group and of the others), the layouts that kernels are made for, the offset of a group in each tensor, and
+ * parameters in registers. */
 #pragma once
 #include "cuda_backend.h"
 #include "engines.h"
 #include "kit/divisor.h"
 #include "kit/element.cuh"
 #include "kit/shared_memory.h"
+#include "kit/vector.cuh"
 
 /* Y is dx for a gradient. The first PARAMETERS_END have x's dims within a group, or 1; the others have one element for each group. */
 enum { X, Y, DY, SCALE, SHIFT, DSCALE, DSHIFT, PARAMETERS_END, MEAN = PARAMETERS_END, RSTD, VAR, RUNNING_MEAN, RUNNING_VAR, NEW_MEAN,
@@ -160,6 +162,25 @@ static inline int32_t norm_row_unit(const qn_request *r, const norm_problem *p)
   return (int32_t)unit;
 }
 
+/* Were a dim of 1 longer, would the rows still lie at one step, in whole words? So a row has the same kind alone as among others. */
+static inline bool norm_lone_rows(const qn_request *r, const norm_problem *p)
+{
+  const uint64_t mask = ((const qn_norm *)r->op[0].attr)->mask;
+  for (int t = X; t < TENSORS; t++) {
+    if (p->number[t] < 0 || (t > DY && t < MEAN)) continue;
+    const qn_value *v = &r->value[p->number[t]];
+    for (int d = v->rank - 1, inner = -1; d >= 0; d--) {
+      if (mask >> d & 1) continue;
+      if (v->dim[d] == 1) {
+        if (t <= DY && v->stride[d] * p->bytes % 16) return false;
+        if (inner >= 0 && v->stride[d] != v->stride[inner] * v->dim[inner] && v->stride[d] != v->stride[inner]) return false;
+      }
+      inner = d;
+    }
+  }
+  return true;
+}
+
 /* Channels: in contiguous groups each parameter serves a group, or one of its channels, of *repeat consecutive elements, at least `least`;
  * 0: there are no parameters. */
 static inline const char *norm_channels(const norm_problem *p, int64_t least, int64_t *repeat)
@@ -227,6 +248,30 @@ static inline bool norm_number(const qn_nest &nest, int64_t together, norm_items
     for (int t = 0; t < nest.n; t++) items->stride[t][d] = nest.stride[t][from] * (d == 0 ? together : 1);
   }
   return true;
+}
+
+/* ---- a block's slice of a row's parameters, kept in registers across rows as raw 16-byte words ----------------------------------------- */
+
+/* Word `at` of a parameter; `absent`: value where there is no such parameter. */
+template <int dtype> __device__ __forceinline__ void parameter_word(uint4 &w, const void *p, float absent, int at, bool there = true)
+{
+  float v[vector_per_16<dtype>];
+#pragma unroll
+  for (int e = 0; e < vector_per_16<dtype>; e++) v[e] = absent;
+  w = p && there ? __ldg((const uint4 *)p + at) : vector_close<dtype>(v, 0);
+}
+/* Words first, first + apart, ..., n of them. */
+template <int dtype, int N>
+__device__ __forceinline__ void parameter_words(uint4 (&w)[N], const void *p, float absent, int first, int apart, int n)
+{
+#pragma unroll
+  for (int k = 0; k < N; k++) parameter_word<dtype>(w[k], p, absent, first + k * apart, k < n);
+}
+/* Keeps the compiler from hoisting the conversion to f32 out of the row loop, which would double the registers. */
+template <int N> __device__ __forceinline__ void parameter_stay(uint4 (&w)[N])
+{
+#pragma unroll
+  for (int k = 0; k < N; k++) asm volatile("" : "+r"(w[k].x), "+r"(w[k].y), "+r"(w[k].z), "+r"(w[k].w));
 }
 
 /* The kernel for x's dtype. */

@@ -1,10 +1,8 @@
 /* norm_pipeline.cuh -- part of norm_pipeline.cu: arguments, the state of a block's pipeline, and the warps that load items and that
  * combine the team's statistics. */
 #pragma once
-#include "norm_layout.cuh"
 #include "norm_follow.cuh"
-#include "norm_moments.cuh"
-#include "norm_parameters.cuh"
+#include "norm_sums.cuh"
 #include "kit/team.cuh"
 
 /* WORKERS threads measure and as many write; one warp loads, one publishes, RECEIVERS warps receive */

@@ -7,13 +7,10 @@
  *
  * Forward, a block handles one group, or several small ones; the other resident blocks hide the latency. A gradient's group belongs to a
  * block, a cluster, or a team of co-resident blocks (team.cuh): its sums of g and g h are its channels' sums of dy and dy h, weighted by
- * their scales; those are also added up over the groups (norm_parameters.cuh). Copies are by cp.async.
+ * their scales; those are also added up over the groups (norm_sums.cuh). Copies are by cp.async.
  * Refused: channels below 16 bytes, groups that do not fit twice into an SM's (gradients: the device's) shared memory. */
-#include <type_traits>
-#include "norm_layout.cuh"
 #include "norm_follow.cuh"
-#include "norm_moments.cuh"
-#include "norm_parameters.cuh"
+#include "norm_sums.cuh"
 #include "kit/team.cuh"
 
 /* THREADS, LEAST: of a block at most, at least; WORDS: of a thread, if that covers the group */

@@ -6,9 +6,7 @@
  * rest are being copied. One warp publishes the block's moments to the team, others collect the team's (team.cuh); nobody stalls
  * as long as that exchange takes less than AHEAD rows. Worker threads copy (cp.async) and read their own words.
  * Refused: rows that fit one block's slice, other layouts. */
-#include "norm_layout.cuh"
-#include "norm_moments.cuh"
-#include "norm_parameters.cuh"
+#include "norm_sums.cuh"
 #include "kit/team.cuh"
 
 enum { WORDS = 4, WORKERS = 512, WARPS = WORKERS / 32, RECEIVERS = 2, STAGES = 6, AHEAD = 4, TURNS = 8 };

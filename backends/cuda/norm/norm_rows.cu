@@ -3,19 +3,16 @@
  *
  *   y = (x - mean) rstd scale + shift + second       rms_norm: mean is 0
  *   with h = (x - mean) rstd, g = dy scale:  dx = rstd (g - mean g - h mean(g h))        rms_norm: without mean g
- *   dscale = sum dy h, dshift = sum dy:      per block in registers, then added up over the blocks (norm_parameters.cuh)
+ *   dscale = sum dy h, dshift = sum dy:      per block in registers, then added up over the blocks (norm_sums.cuh)
  *
  * Forward, a second tensor may be added, to x (the sum is also written if it has other users) or to y. Beside memory bandwidth the limit is
  * instructions per element, so nothing general is done for rows at one step in whole 16-byte words, with parameters of x's dtype or (WIDE)
  * of f32. Other rows (ODD) are loaded in smaller units, their parameters by element. Gradients have persistent blocks, one per SM, so that
  * a thread has the same columns of all its rows; of rows that are too long for that (TWICE) the elements are read again, from the caches.
- * Refused: rows that are longer, or not contiguous; tensors of several dtypes; parameters that vary from row to row. */
+ * Refused: rows that are longer, or not contiguous; parameters that vary from row to row; forward, tensors of several dtypes. */
 #include <quern/program.h>
 #include "norm_follow.cuh"
-#include "norm_layout.cuh"
-#include "norm_moments.cuh"
-#include "norm_parameters.cuh"
-#include "norm_rows_backward.cuh"
+#include "norm_sums.cuh"
 
 /* Kinds of kernels: whole words with no second tensor, one added to x, one added to y; and those of the head. */
 enum { ALONE, BEFORE, BEHIND, WIDE, ODD, TWICE };
@@ -70,7 +67,7 @@ template <int dtype, class A> __device__ __forceinline__ uint4 *row_words(const 
 }
 template <int dtype, class A> __device__ __forceinline__ uint4 *row_words(const odd<A> &a, int row, int t)
 {
-  return (uint4 *)vector_place<dtype>(a.p[t], row_place(a, row, t));
+  return (uint4 *)((char *)a.p[t] + row_place(a, row, t) * ((dtype ? dtype : a.dtype[t]) == QN_F32 ? 4 : 2));
 }
 
 /* ---- forward ------------------------------------------------------------------------------------------------------------------ */
@@ -83,35 +80,36 @@ struct rows_forward : rows {
 template <int kind> using forward_of = typename std::conditional<kind == ODD, odd<rows_forward>, rows_forward>::type;
 template <int threads> constexpr int block_of = threads < 128 ? 128 : threads;
 
-/* Moments of a thread's n elements, relative to the mean of its first word. left: elements of the row from the thread's first one on, if
- * it may end within a word. */
-template <int dtype, bool centred, bool odd_rows, int threads, int K>
-__device__ __forceinline__ moments measure(const uint4 (&x)[K], int mine, float n, float share, int left)
+/* Moments of a thread's n elements (far: in units of FAR_UNIT), relative to the mean of its first word. left: elements of the row from the
+ * thread's first one on, if it may end within a word. */
+template <int dtype, bool centred, bool odd_rows, bool far, int threads, int K>
+__device__ __forceinline__ moments measure(const uint4 (&x)[K], int mine, float n, int left)
 {
   constexpr int E = vector_per_16<dtype>;
-  float from[1] = {}, s1[1] = {}, s2[1] = {}, v[E];
-  if (centred) {
-    vector_open<dtype>(v, 0, x[0]);
+  float from = 0, s1 = 0, s2 = 0, v[E];
+  const auto open = [&](int k) {
+    vector_open<dtype>(v, 0, x[k]);
 #pragma unroll
-    for (int e = 0; e < E; e++) from[0] += v[e];
-    from[0] = finite_or_0(odd_rows ? from[0] / (float)min(E, left) : from[0] * (1.f / E));
+    for (int e = 0; e < E && far; e++) v[e] *= FAR_UNIT;
+  };
+  if (centred) {
+    open(0);
+#pragma unroll
+    for (int e = 0; e < E; e++) from += v[e];
+    from = finite_or_0(odd_rows ? from / (float)min(E, left) : from * (1.f / E));
   }
 #pragma unroll
   for (int k = 0; k < K; k++) {
     if (k * threads >= mine) break;
-    if constexpr (!odd_rows) {
-      add_word<dtype, centred>(x[k], from, s1, s2);
-    } else {
-      vector_open<dtype>(v, 0, x[k]);
+    open(k);
 #pragma unroll
-      for (int e = 0; e < E; e++) {
-        const float d = e < left - k * threads * E ? v[e] - from[0] : 0;
-        s1[0] += d;
-        s2[0] = fmaf(d, d, s2[0]);
-      }
+    for (int e = 0; e < E; e++) {
+      const float d = odd_rows && e >= left - k * threads * E ? 0 : centred ? v[e] - from : v[e];
+      if (centred) s1 += d;
+      s2 = fmaf(d, d, s2);
     }
   }
-  return { centred ? from[0] + s1[0] * share : 0, centred ? s2[0] - s1[0] * s1[0] * share : s2[0], n };
+  return moments_about(from, s1, s2, n, centred);
 }
 
 template <int threads, int K, int dtype, int kind>
@@ -128,17 +126,25 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
   const uint4 *const other = (const uint4 *)a.second + row * a.second_step + t;
   const uint4 *const scales = (const uint4 *)a.p[SCALE], *const shifts = (const uint4 *)a.p[SHIFT];
   const auto bytes = [&](int k) { return (left - k * threads * E) * (16 / E); };            /* of word k, or more */
-  uint4 x[K], u[K], scale[K], shift[K], *const sum = (uint4 *)a.sum + row * a.step[X] + t;
-  const auto load = [&](const uint4 *from) {
+  uint4 x[K], u[K], scale[K], shift[K];
+  const uint4 *const from = row_words<dtype>(a, row, X) + t;
 #pragma unroll
-    for (int k = 0; k < K; k++) {
-      x[k] = make_uint4(0, 0, 0, 0);
-      if constexpr (kind == ODD) x[k] = odd_load(from + k * threads, a.unit, bytes(k));
-      else if (k * threads < mine) x[k] = from[k * threads];
-      if (two && k * threads < mine) u[k] = other[k * threads];
-    }
-  };
-  const auto add = [&] {                  /* rounded first: what is normalized is what is written */
+  for (int k = 0; k < K; k++) {
+    x[k] = make_uint4(0, 0, 0, 0);
+    if constexpr (kind == ODD) x[k] = odd_load(from + k * threads, a.unit, bytes(k));
+    else if (k * threads < mine) x[k] = from[k * threads];
+    if (two && k * threads < mine) u[k] = other[k * threads];
+  }
+#pragma unroll
+  for (int k = 0; k < K && early; k++) {
+    if (k * threads < mine && scales) scale[k] = scales[t + k * threads];
+    if (k * threads < mine && shifts) shift[k] = shifts[t + k * threads];
+  }
+  const int count = max(0, min((int)K, (mine + threads - 1) / threads));
+  const float n = (float)(kind == ODD ? max(0, min(count * E, left - (count - 1) * (threads - 1) * E)) : count * E);
+  const float all = threads > 32 || kind == ODD ? warp_sum(n) : (float)(a.words * E);
+  if (kind == BEFORE) {                   /* rounded first: what is normalized is what is written */
+    uint4 *const sum = (uint4 *)a.sum + row * a.step[X] + t;
 #pragma unroll
     for (int k = 0; k < K; k++) {
       if (k * threads >= mine) break;
@@ -150,24 +156,17 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
       x[k] = vector_close<dtype>(v, 0);
       if (a.sum) sum[k * threads] = x[k];
     }
-  };
-  load(row_words<dtype>(a, row, X) + t);
-#pragma unroll
-  for (int k = 0; k < K && early; k++) {
-    if (k * threads < mine && scales) scale[k] = scales[t + k * threads];
-    if (k * threads < mine && shifts) shift[k] = shifts[t + k * threads];
   }
-  const int count = max(0, min((int)K, (mine + threads - 1) / threads));
-  const float n = (float)(kind == ODD ? max(0, min(count * E, left - (count - 1) * (threads - 1) * E)) : count * E);
-  const float share = count ? 1 / n : 0, all = threads > 32 || kind == ODD ? warp_sum(n) : (float)(a.words * E);
-  if (kind == BEFORE) add();
 
   moments m;
-  float unit = 1;                         /* of x; less than 1 where squares overflow otherwise */
+  float unit = 1;                         /* of what is measured; less than 1 where squares overflow otherwise */
+  const auto measured = [&](auto far) {
+    return a.centred ? measure<dtype, true, kind == ODD, decltype(far)::value, threads>(x, mine, n, left)
+                     : measure<dtype, false, kind == ODD, decltype(far)::value, threads>(x, mine, n, left);
+  };
 #pragma unroll 1
   for (;;) {
-    m = a.centred ? measure<dtype, true, kind == ODD, threads>(x, mine, n, share, left)
-                  : measure<dtype, false, kind == ODD, threads>(x, mine, n, share, left);
+    m = dtype != QN_F16 && unit < 1 ? measured(std::true_type()) : measured(std::false_type());
     m = warp_join_lanes(m, all);
     if (threads > 32) {
       if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = m.pack();
@@ -185,64 +184,45 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
     }
     if (dtype == QN_F16 || unit < 1 || !far_out(m.squares)) break;
     unit = FAR_UNIT;
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-      float v[E];
-      vector_open<dtype>(v, 0, x[k]);
-#pragma unroll
-      for (int e = 0; e < E; e++) v[e] *= FAR_UNIT;
-      x[k] = vector_close<dtype>(v, 0);
-    }
+    parameter_stay(x);
     if (threads > 32) __syncthreads();    /* of_warp has been read */
   }
-  /* What is left is written twice: what the rare form needs would keep registers from the usual one. */
-  const auto finish = [&](auto far, float scaled, float mean, float rstd) {
-    constexpr bool again = decltype(far)::value;    /* parameters were loaded too long ago to be kept */
-    const auto parameter = [&](float (&w)[E], int p, const uint4 &loaded, int k) {
-      if constexpr (kind == WIDE) vector_load_whole<QN_F32>(w, a.p[p], (t + k * threads) * E);
-      else if constexpr (kind == ODD) odd_parameter(w, a, p, (t + k * threads) * E, min(E, left - k * threads * E));
-      else vector_open<dtype>(w, 0, early && !again ? loaded : ((const uint4 *)a.p[p])[t + k * threads]);
-    };
-    uint4 *to = row_words<dtype>(a, row, Y) + t;
-#pragma unroll
-    for (int k = 0; k < K; k++) {
-      if (k * threads >= mine) break;
-      float v[E], w[E];
-      vector_open<dtype>(v, 0, x[k]);
-#pragma unroll
-      for (int e = 0; e < E; e++) v[e] = again ? far_normalized(v[e], scaled, mean, rstd) : (v[e] - mean) * rstd;
-      if (scales) {
-        parameter(w, SCALE, scale[k], k);
-#pragma unroll
-        for (int e = 0; e < E; e++) v[e] *= w[e];
-      }
-      if (shifts) {
-        parameter(w, SHIFT, shift[k], k);
-#pragma unroll
-        for (int e = 0; e < E; e++) v[e] += w[e];
-      }
-      if (kind == BEHIND) {
-        vector_open<dtype>(w, 0, u[k]);
-#pragma unroll
-        for (int e = 0; e < E; e++) v[e] += w[e];
-      }
-      const uint4 word = vector_close<dtype>(v, 0);
-      if constexpr (kind == ODD) odd_copy(to + k * threads, &word, a.unit, bytes(k));
-      else to[k * threads] = word;
-    }
-  };
-  float mean = m.mean, rstd = 1 / sqrtf(m.squares * a.inverse + a.eps * unit * unit);
-  if (dtype != QN_F16 && unit < 1) {      /* x as it is: in the unit of squares its small elements have lost their digits */
-    mean *= 1 / FAR_UNIT, rstd *= FAR_UNIT;
-    if (t == 0) a.put(MEAN, row_place(a, row, MEAN), mean), a.put(RSTD, row_place(a, row, RSTD), rstd);
-    load(kind == BEFORE && a.sum ? sum : row_words<dtype>(a, row, X) + t);
-    if (kind == BEFORE && !a.sum) add();
-    const float half = far_unit(mean, rstd);
-    finish(std::true_type(), half, mean, rstd);
-    return;
-  }
-  finish(std::false_type(), 1, mean, rstd);
+  /* x is as it was: in the unit of squares its small elements would have lost their digits */
+  float mean = m.mean * (unit < 1 ? 1 / FAR_UNIT : 1), rstd = 1 / sqrtf(m.squares * a.inverse + a.eps * unit * unit) * unit;
   if (t == 0) a.put(MEAN, row_place(a, row, MEAN), mean), a.put(RSTD, row_place(a, row, RSTD), rstd);
+  unit = dtype != QN_F16 ? far_unit(mean, rstd) : 1;
+  const auto parameter = [&](float (&w)[E], int p, const uint4 &loaded, int k) {
+    if constexpr (kind == WIDE) vector_load_whole<QN_F32>(w, a.p[p], (t + k * threads) * E);
+    else if constexpr (kind == ODD) odd_parameter(w, a, p, (t + k * threads) * E, min(E, left - k * threads * E));
+    else vector_open<dtype>(w, 0, early ? loaded : ((const uint4 *)a.p[p])[t + k * threads]);
+  };
+  uint4 *const to = row_words<dtype>(a, row, Y) + t;
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    if (k * threads >= mine) break;
+    float v[E], w[E];
+    vector_open<dtype>(v, 0, x[k]);
+#pragma unroll
+    for (int e = 0; e < E; e++) v[e] = dtype != QN_F16 ? far_normalized(v[e], unit, mean, rstd) : (v[e] - mean) * rstd;
+    if (scales) {
+      parameter(w, SCALE, scale[k], k);
+#pragma unroll
+      for (int e = 0; e < E; e++) v[e] *= w[e];
+    }
+    if (shifts) {
+      parameter(w, SHIFT, shift[k], k);
+#pragma unroll
+      for (int e = 0; e < E; e++) v[e] += w[e];
+    }
+    if (kind == BEHIND) {
+      vector_open<dtype>(w, 0, u[k]);
+#pragma unroll
+      for (int e = 0; e < E; e++) v[e] += w[e];
+    }
+    const uint4 word = vector_close<dtype>(v, 0);
+    if constexpr (kind == ODD) odd_copy(to + k * threads, &word, a.unit, bytes(k));
+    else to[k * threads] = word;
+  }
 }
 
 struct forward_state : norm_plan {
@@ -291,16 +271,14 @@ template <class A> static qn_status read_rows(const qn_request *r, norm_plan *s,
   if (status) return status;
   *kind = !norm_word_rows(r, &p, a->step, &wide) ? ODD : wide ? WIDE : ALONE;
   a->unit = norm_row_unit(r, &p);
-  for (int t = X; t <= DY; t++)
-    if (p.number[t] >= 0 && p.dtype[t] != p.dtype[X])
-      return qn_refuse(out, "x, y and dy of one dtype", norm_names[t], qn_kit_name(p.dtype[X]), "%s", qn_kit_name(p.dtype[t]));
   if (!norm_rows(&p)) return qn_refuse(out, "contiguous rows, and parameters alike for all of them", "x", "", "%s", "another layout");
   if (!norm_number(p.outer, 1, &a->outer))
     return qn_refuse(out, "rows numbered by up to 4 dims that do not merge", "x", "4", "%d", p.outer.rank);
   if (p.groups > INT32_MAX || p.length > INT32_MAX / 16)
     return qn_refuse(out, "fewer than 2^31 rows, of fewer than 2^27 elements", "x", "", "%lld of %lld", (long long)p.groups,
                      (long long)p.length);
-  a->rows = (int32_t)p.groups, a->length = (int32_t)p.length, a->words = (int32_t)qn_ceil_div(p.length * p.bytes, 16);
+  a->rows = (int32_t)p.groups, a->length = (int32_t)p.length;
+  a->words = (int32_t)qn_ceil_div(p.length, a->unit ? 16 / p.bytes : 4);
   s->cluster = 1;
   return QN_OK;
 }
@@ -312,6 +290,7 @@ static qn_status prepare_forward(const qn_request *r, qn_prepared *out)
   int kind;
   const qn_status status = read_rows(r, &s, &s.a, &kind, out);
   if (status) return status;
+  if (!s.a.unit) return qn_refuse(out, "x and y of one dtype", "y", qn_kit_name(p.dtype[X]), "%s", qn_kit_name(p.dtype[Y]));
   if (s.a.words > MOST * K)
     return qn_refuse(out, "rows that a block's registers hold", "x", "at most 32768 elements (f32: 16384)", "%lld", (long long)p.length);
   s.second = s.sum = -1;
@@ -342,7 +321,12 @@ static qn_status run_forward(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- the gradient ------------------------------------------------------------------------------------------------------------- */
 
-struct rows_back : rows, row_division {
+enum { BLOCK = 512, EACH = 16, MAX_PARTS = 8 };           /* threads of a block; elements of a thread, read once; blocks of a row */
+
+struct rows_back : rows {
+  float   *part[2];                       /* partial sums of dscale and dshift; NULL: not wanted */
+  int64_t  part_step;                     /* between blocks (or clusters) */
+  int32_t  parts, jobs;                   /* blocks for a row; blocks, or clusters, that share the rows */
   int64_t  hop[DY + 1];                   /* words, to the next row of the same threads */
 };
 template <int kind> using back_of = typename std::conditional<kind >= ODD, odd<rows_back>, rows_back>::type;
@@ -352,6 +336,40 @@ template <int K> struct held_row {
   uint4 x[K], dy[K];
   float mean, rstd;
 };
+
+/* A row's sums (of along alone, unless both) over its warps, in all its blocks. turn: 0 and 1 alternate. A row within a block uses a named
+ * barrier. begun: the cluster has already synchronised since the block's arrival. */
+template <int threads, bool cluster, bool both>
+__device__ __forceinline__ float2 row_sums(float sum, float along, int parts, int rank, bool begun, int turn)
+{
+  constexpr int warps = threads / 32, groups = BLOCK / threads;
+  __shared__ float2 of_warp[2][BLOCK / 32];
+  if (both) sum = warp_sum(sum);
+  along = warp_sum(along);
+  if (threads == 32) return make_float2(sum, along);
+  const int group = threadIdx.x / threads, warp = threadIdx.x % threads / 32;
+#if __CUDA_ARCH__ >= 900
+  if (cluster) {
+    __shared__ float4 of_cluster[2][warps * MAX_PARTS];
+    const int to = threadIdx.x % 32;
+    if (!begun) cluster_wait();
+    if (to < parts) cluster_store(cluster_address(shared_address(&of_cluster[turn][rank * warps + warp]), to), sum, along, 0, 0);
+    cluster_sync();
+    sum = along = 0;
+    for (int i = to; i < warps * parts; i += 32) sum += of_cluster[turn][i].x, along += of_cluster[turn][i].y;
+    return make_float2(warp_sum(sum), warp_sum(along));
+  }
+#endif
+  if (threadIdx.x % 32 == 0) of_warp[turn][group * warps + warp] = make_float2(sum, along);
+  group_sync(groups > 1 ? 1 + group : 0, threads);
+  sum = along = 0;
+#pragma unroll 4
+  for (int w = 0; w < warps; w++) {
+    const float2 s = of_warp[turn][group * warps + w];
+    sum += s.x, along += s.y;
+  }
+  return make_float2(sum, along);
+}
 
 /* Writes the block's column sums from word `first` on, added over its row groups in order; stage: shared memory for all its words. */
 template <int threads, int K, int E>
@@ -389,26 +407,38 @@ __device__ __forceinline__ void write_part(float *to, const float (&sum)[K][E], 
 template <int threads, int dtype, bool centred, bool cluster, int kind>
 __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ back_of<kind> a)
 {
-  constexpr bool odd_rows = kind >= ODD, twice = kind == TWICE, early = dtype != QN_F32 && !twice;   /* early: before this one is reduced */
+  constexpr bool odd_rows = kind >= ODD, twice = kind == TWICE, early = dtype && dtype != QN_F32 && !twice;   /* before this is reduced */
   constexpr bool stays = early && kind == ALONE;            /* scale is loaded before all rows, and stays in registers */
-  constexpr int E = vector_per_16<dtype>, K = (twice ? 2 : 1) * EACH / E, HELD = twice ? 1 : K, groups = BLOCK / threads;
+  constexpr int held = dtype ? dtype : QN_F32;              /* 0: tensors of several dtypes, whose elements are held as floats */
+  constexpr int E = vector_per_16<held>, K = (twice ? 2 : 1) * EACH / E, HELD = twice ? 1 : K, groups = BLOCK / threads;
   __shared__ float4 stage[groups > 1 ? BLOCK * EACH / 4 : 1];
   const int t = threadIdx.x % threads, group = threadIdx.x / threads;
-  int rank;
-  const int job = row_enter<cluster>(a.parts, &rank), first = rank * threads * K, mine = a.words - first - t, step = a.jobs * groups;
+  int rank = 0, job = blockIdx.x;
+#if __CUDA_ARCH__ >= 900
+  if (cluster) rank = (int)cluster_rank(), cluster_arrive(), job = blockIdx.x / (uint32_t)a.parts;
+#endif
+  const int first = rank * threads * K, mine = a.words - first - t, step = a.jobs * groups;
   int row = job * groups + group, coming = row, turn = 0;
-  const uint4 *x = row_words<dtype>(a, row, X) + first + t, *dy = row_words<dtype>(a, row, DY) + first + t;
-  uint4 *dx = row_words<dtype>(a, row, Y) + first + t, scale[K];
+  const auto begins = [&](int row, int of) { return row_words<dtype>(a, row, of) + (dtype ? first + t : 0); };
+  const uint4 *x = begins(row, X), *dy = begins(row, DY);
+  uint4 *dx = begins(row, Y), scale[K];
   float dscale[K][E] = {}, dshift[K][E] = {};
   held_row<HELD> next;
-  const auto bytes = [&](int k) { return (a.length - (first + t + k * threads) * E) * (16 / E); };           /* of word k, or more */
+  const auto at = [&](int k) { return (first + t + k * threads) * E; };           /* the first element of word k */
+  const auto left = [&](int k) { return a.length - at(k); };                      /* its elements, or more */
+  const auto odd_word = [&](const uint4 *from, int k, int of) {
+    if constexpr (odd_rows && dtype) return odd_load(from + k * threads, a.unit, left(k) * (16 / E));
+    float v[E];
+    vector_load(v, from, dtype3(a.dtype[of]), at(k), 1, min(E, left(k)));
+    return vector_close<held>(v, 0);
+  };
   const auto load = [&](held_row<HELD> &to, int k) {        /* word k */
     uint4 &to_x = to.x[k % HELD], &to_dy = to.dy[k % HELD];
-    if constexpr (odd_rows) to_x = odd_load(x + k * threads, a.unit, bytes(k)), to_dy = odd_load(dy + k * threads, a.unit, bytes(k));
+    if constexpr (odd_rows) to_x = odd_word(x, k, X), to_dy = odd_word(dy, k, DY);
     else if (k * threads < mine) to_x = x[k * threads], to_dy = dy[k * threads];
   };
   const auto begin = [&](int row) {       /* loads what is held of a row, and steps to the next one where that is known */
-    if constexpr (odd_rows) x = row_words<dtype>(a, row, X) + first + t, dy = row_words<dtype>(a, row, DY) + first + t;
+    if constexpr (odd_rows) x = begins(row, X), dy = begins(row, DY);
 #pragma unroll
     for (int k = 0; k < HELD && !twice; k++) load(next, k);
     next.mean = centred ? a.statistic(MEAN, row_place(a, row, MEAN)) : 0;
@@ -424,7 +454,7 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
 #pragma unroll 1
   for (bool begun = false; row < a.rows; row += step, dx += a.hop[Y], turn ^= 1, begun = true) {
     if (twice) begin(row);
-    if constexpr (odd_rows) dx = row_words<dtype>(a, row, Y) + first + t;
+    if constexpr (odd_rows) dx = begins(row, Y);
     held_row<HELD> now = next;
     if (early) load_next();
     float h[HELD][E], g[HELD][E], sum = 0, along = 0;
@@ -432,12 +462,12 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
     /* h, dy and scale of the elements of word k */
     const auto open = [&](int k, float (&h)[E], float (&g)[E], float (&w)[E]) {
       if (twice) load(now, k);
-      vector_open<dtype>(h, 0, now.x[k % HELD]);
-      vector_open<dtype>(g, 0, now.dy[k % HELD]);
+      vector_open<held>(h, 0, now.x[k % HELD]);
+      vector_open<held>(g, 0, now.dy[k % HELD]);
       if constexpr (odd_rows) {
 #pragma unroll
         for (int e = 0; e < E; e++) w[e] = 1;
-        if (a.p[SCALE]) odd_parameter(w, a, SCALE, (first + t + k * threads) * E, min(E, bytes(k) / (16 / E)));
+        if (a.p[SCALE]) odd_parameter(w, a, SCALE, at(k), min(E, left(k)));
       } else if constexpr (kind == WIDE) {
         vector_load_whole<QN_F32>(w, a.p[SCALE], (int64_t)(first + t + k * threads) * E);
       } else {
@@ -447,7 +477,7 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
 #pragma unroll
       for (int e = 0; e < E; e++) {
         h[e] = (h[e] - (centred ? now.mean : 0)) * now.rstd;
-        if (odd_rows && e * (16 / E) >= bytes(k)) h[e] = 0;           /* beyond the row: -mean rstd may be infinite, and dy is 0 there */
+        if (odd_rows && e >= left(k)) h[e] = 0;           /* beyond the row: -mean rstd may be infinite, and dy is 0 there */
       }
     };
 #pragma unroll
@@ -477,8 +507,9 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
       }
 #pragma unroll
       for (int e = 0; e < E; e++) gk[e] = fmaf(gk[e], now.rstd, centred ? fmaf(hk[e], c1, c0) : hk[e] * c1);
-      const uint4 word = vector_close<dtype>(gk, 0);
-      if constexpr (odd_rows) odd_copy(dx + k * threads, &word, a.unit, bytes(k));
+      const uint4 word = vector_close<held>(gk, 0);
+      if constexpr (!dtype) vector_store(gk, dx, dtype3(a.dtype[Y]), at(k), 1, min(E, left(k)));
+      else if constexpr (odd_rows) odd_copy(dx + k * threads, &word, a.unit, left(k) * (16 / E));
       else dx[k * threads] = word;
     }
     if (!early && !twice) load_next();
@@ -490,9 +521,7 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
   if (centred && a.part[1]) write_part<threads>(a.part[1] + job * a.part_step, dshift, stage, first, a.words);
 }
 
-struct gradient_state : row_plan {
-  odd<rows_back> a;
-};
+struct gradient_state : norm_plan { odd<rows_back> a; column_parts parts; };
 
 #define OF(threads, dtype, centred, cluster, kind) (const void *)gradient<threads, dtype, centred, cluster, kind>
 #define GRADIENTS(dtype, centred, kind) \
@@ -505,56 +534,56 @@ struct gradient_state : row_plan {
 #define ODD_DTYPE(dtype) { ODD_GRADIENTS(dtype, false), ODD_GRADIENTS(dtype, true) }
 static const void *const gradients[5][2][6] = { DTYPE(QN_F32, ALONE), DTYPE(QN_BF16, ALONE), DTYPE(QN_F16, ALONE), DTYPE(QN_BF16, WIDE),
                                                 DTYPE(QN_F16, WIDE) };
-static const void *const odd_gradients[3][2][5] = { ODD_DTYPE(QN_F32), ODD_DTYPE(QN_BF16), ODD_DTYPE(QN_F16) };
-
-/* Were a dim of 1 longer, would the rows still lie at one step, in whole words? So a row has the same kind alone as among others. */
-static bool lone_rows_whole(const qn_request *r, const norm_problem *p)
-{
-  const uint64_t mask = ((const qn_norm *)r->op[0].attr)->mask;
-  for (int t = X; t < TENSORS; t++) {
-    if (p->number[t] < 0 || (t > DY && t < MEAN)) continue;
-    const qn_value *v = &r->value[p->number[t]];
-    for (int d = v->rank - 1, inner = -1; d >= 0; d--) {
-      if (mask >> d & 1) continue;
-      if (v->dim[d] == 1) {
-        if (t <= DY && v->stride[d] * p->bytes % 16) return false;
-        if (inner >= 0 && v->stride[d] != v->stride[inner] * v->dim[inner] && v->stride[d] != v->stride[inner]) return false;
-      }
-      inner = d;
-    }
-  }
-  return true;
-}
+static const void *const odd_gradients[4][2][5] = { ODD_DTYPE(QN_F32), ODD_DTYPE(QN_BF16), ODD_DTYPE(QN_F16), ODD_DTYPE(0) };
 
 static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
 {
   gradient_state s = {};
-  rows_back &a = s.a;
+  odd<rows_back> &a = s.a;
   const norm_problem &p = s.of;
   const bool clusters = cuda_has_clusters(r->device);
   int kind;
-  qn_status status = read_rows(r, &s, &s.a, &kind, out);
+  const qn_status status = read_rows(r, &s, &a, &kind, out);
   if (status) return status;
-  if (!lone_rows_whole(r, &p)) kind = ODD;
+  if (!norm_lone_rows(r, &p)) kind = ODD;
   if (p.length > BLOCK * EACH * (clusters && kind != ODD ? MAX_PARTS : 1)) kind = TWICE;
-  status = row_divide(r, p, BLOCK * EACH * (kind == TWICE ? 2 : 1), &a, out);
-  if (status) return status;
+  const int64_t share = BLOCK * EACH * (kind == TWICE ? 2 : 1);         /* elements of a block, at most */
+  for (a.parts = 1; a.parts < MAX_PARTS && p.length > share * a.parts;) a.parts *= 2;
+  if (p.length > share * a.parts || (a.parts > 1 && !clusters))
+    return qn_refuse(out, "a row must fit into the registers of a block, on Hopper of a cluster", "x", "", "%lld", (long long)p.length);
+  if (p.groups > INT32_MAX / MAX_PARTS) return qn_refuse(out, "fewer than 2^28 rows", "x", "", "%lld", (long long)p.groups);
   /* the fewest threads to a row of those that there are kernels for */
   int threads = kind == TWICE ? BLOCK : 32, size = kind == TWICE ? 3 : 0;
   for (; threads < BLOCK && p.length > threads * EACH; threads *= kind == ODD ? 4 : 2) size++;
   size += a.parts > 1;
-  const int dtype = norm_of_dtype(p.dtype[X], 0, 1, 2);
+  const int dtype = a.unit ? norm_of_dtype(p.dtype[X], 0, 1, 2) : 3;
   s.kernel = kind >= ODD ? odd_gradients[dtype][p.centred][size] : gradients[dtype + (kind == WIDE ? 2 : 0)][p.centred][size];
-  s.share_rows(r, threads, a.words * (16 / p.bytes), &a, out);
+  a.jobs = (int32_t)qn_min_i64(qn_ceil_div(p.groups, BLOCK / threads), qn_max_i64(1, r->device->units / a.parts));
+  s.blocks = (uint32_t)(a.jobs * a.parts), s.cluster = (uint32_t)a.parts, s.threads = BLOCK;
   for (int t = X; t <= DY; t++) a.hop[t] = (int64_t)a.jobs * (BLOCK / threads) * a.step[t];
-  out->estimate = 5000 + p.moved / (kind < ODD ? 4000 : kind == TWICE || s.a.unit < 8 ? 600 : 2000);
+  column_parts &sums = s.parts;
+  for (int t = DSCALE; t <= DSHIFT; t++)
+    if (p.number[t] >= 0) sums.dtype[sums.n++] = p.dtype[t];
+  sums.jobs = a.jobs, sums.length = p.length, sums.pitch = a.words * (a.unit ? 16 / p.bytes : 4);
+  sums.early = r->device->arch_major >= 9;
+  a.part_step = sums.n * sums.pitch;
+  out->workspace = (uint64_t)(a.jobs * a.part_step) * sizeof(float);
+  out->estimate = 5000 + p.moved / (kind < ODD ? 4000 : kind == TWICE || a.unit < 8 ? 600 : 2000);
   return cuda_keep(out, &s, sizeof s);
 }
 
 static qn_status run_gradient(const qn_prepared *p, const qn_launch *launch)
 {
   const gradient_state *s = (const gradient_state *)p->state;
-  return s->run(s->a, launch, "norm_rows");
+  odd<rows_back> a = s->a;
+  column_parts sums = s->parts;
+  s->point(&a, launch);
+  sums.part = (float *)launch->workspace;
+  for (int i = 0, n = 0; i < 2; i++)
+    if (a.p[DSCALE + i]) a.part[i] = (float *)launch->workspace + n * sums.pitch, sums.to[n++] = a.p[DSCALE + i];
+  void *arguments[] = { &a };
+  const qn_status status = s->launch_with(arguments, a, launch, "norm_rows");
+  return status ? status : column_parts_add(sums, (cudaStream_t)launch->stream);
 }
 
 /* The gradients' sums depend on how many blocks the device holds, so they are not portable. */

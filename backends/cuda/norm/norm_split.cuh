@@ -1,10 +1,7 @@
 /* norm_split.cuh -- part of norm_split.cu: the problem, a thread's packets, and the first launch, which measures each chunk. */
 #pragma once
-#include <type_traits>
-#include "norm_layout.cuh"
 #include "norm_follow.cuh"
-#include "norm_moments.cuh"
-#include "norm_parameters.cuh"
+#include "norm_sums.cuh"
 
 enum { V = 8, THREADS = 256, WARPS = THREADS / 32, RESIDENT = 3, MAX_CHUNKS = 2000 };
 enum { F_MEAN, F_RSTD, F_SCALE, F_P, F_Q, FACTORS };      /* factors of a group for apply; F_Q: gradients only */

@@ -4,8 +4,7 @@
  *   y = (x - mean) rstd scale + shift               rms_norm: mean is 0
  *
  * Where elements have no vectors the loads are the limit, and few long groups do not fill the device: others are preferred. */
-#include "norm_moments.cuh"
-#include "norm_parameters.cuh"
+#include "norm_sums.cuh"
 #include "kit/eight.cuh"
 
 enum { V = 8 };                           /* elements of a thread at once */
