@@ -201,9 +201,10 @@ qn_status qn__read_tensor(const qn__parser *s, qn__span t, qn_value *v)
 /* Edit distance: letters to change, insert or delete to turn one word into the other. */
 static int distance(qn__span a, const char *b)
 {
-  int row[40];
+  enum { LONGEST = 46 };                  /* ten letters more than the longest op */
+  int row[LONGEST + 1];
   size_t n = strlen(b);
-  if (a.n > 38 || n > 38) return 99;
+  if (a.n > LONGEST || n > LONGEST) return 99;
   for (size_t j = 0; j <= n; j++) row[j] = (int)j;
   for (size_t i = 1; i <= a.n; i++) {
     int diagonal = row[0];
