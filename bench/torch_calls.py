@@ -287,7 +287,7 @@ def resampling(op, a, t):
         (mode, grid), {"linear": {2: "upsample_bilinear2d", 3: "upsample_trilinear3d"}, "cubic": {2: "upsample_bicubic2d"}}.get(mode, {}).get(n))
     if not name:
         return None
-    if "antialias" in a:
+    if "antialias" in a or "up" in a or "down" in a:
         return None
     if op == "resample":
         f = getattr(aten, name).out

@@ -193,6 +193,12 @@ static inline void problem_pooling(rng *r, problem *p)
     y[0] = x[0], y[1] = x[1];
     if (problem_attr(p, "mode"))
       *(int64_t *)problem_attr(p, "mode") = rng_below(r, 3), *(int64_t *)problem_attr(p, "grid") = rng_below(r, 3);
+    int64_t *up = problem_attr(p, "up"), *down = problem_attr(p, "down");
+    for (int i = 0; i < spatial && up; i++) {           /* a scale factor that leaves one place */
+      if (rng_below(r, 4)) continue;
+      down[i] = rng_in(r, 1, 9), up[i] = (down[i] + x[i + 2] - 1) / x[i + 2] + rng_in(r, 0, 9);
+      size[i] = y[i + 2] = x[i + 2] * up[i] / down[i];
+    }
     problem_input(r, p, dtype, rank, p->op->forward ? y : x);
     p->first[1] = p->n;
     if (!p->op->forward) return;

@@ -9,15 +9,17 @@
 #include <stdlib.h>
 #include "conform.h"
 
-/* The taps of point i of y among x elements: number, positions, weights. The coordinate is a fraction, so that a weight of 0 is exact. */
-static int taps(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int64_t *place, double *weight)
+/* The taps of point i of y among x elements, in dim d: number, positions, weights. The coordinate is a fraction, so that a weight of 0 is
+ * exact. */
+static int taps(const qn_resampling *a, int d, int64_t i, int64_t x, int64_t y, int64_t *place, double *weight)
 {
-  double over = (double)(i * x), under = (double)y;
+  const int64_t across = a->up[d] ? a->down[d] : x, by = a->up[d] ? a->up[d] : y;         /* X/P */
+  double over = (double)(i * across), under = (double)by;
   int n = a->mode == QN_RESAMPLE_LINEAR ? 2 : 4;
   if (a->grid == QN_GRID_HALF_PIXEL)
-    over = 2 * over + (double)(x - y), under *= 2;
+    over = 2 * over + (double)(across - by), under *= 2;
   else if (a->grid == QN_GRID_ALIGN_CORNERS)
-    over = y > 1 ? (double)(i * (x - 1)) : 0, under = y > 1 ? under - 1 : 1;
+    over = y > 1 ? (double)(i * (x - 1)) : 0, under = y > 1 ? (double)y - 1 : 1;
   double below = floor(over / under), t = (over - below * under) / under;
   for (int k = 0; k < n; k++) {
     double z = fabs(t - (k - (n == 4)));
@@ -29,12 +31,13 @@ static int taps(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int64_t
 }
 
 /* The same with antialias: any number of taps. */
-static int wide_taps(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int64_t *place, double *weight)
+static int wide_taps(const qn_resampling *a, int d, int64_t i, int64_t x, int64_t y, int64_t *place, double *weight)
 {
+  const int64_t across = a->up[d] ? a->down[d] : x, by = a->up[d] ? a->up[d] : y, wider = across > by ? across : by;
   int n = 0;
   double total = 0, c = a->coefficient;
   for (int64_t j = 0; j < x; j++) {
-    double z = fabs((double)((2 * j + 1) * y - (2 * i + 1) * x)) / (double)(2 * (x > y ? x : y));
+    double z = fabs((double)((2 * j + 1) * by - (2 * i + 1) * across)) / (double)(2 * wider);
     double w = a->mode == QN_RESAMPLE_LINEAR ? fmax(0, 1 - z) : z <= 1 ? ((c + 2) * z - (c + 3)) * z * z + 1
              : z < 2 ? ((c * z - 5 * c) * z + 8 * c) * z - 4 * c : 0;
     if (w == 0)
@@ -68,7 +71,7 @@ static void each_tap(const struct qc_node *node, bool back, struct sums *to)
     int64_t rest = i, plane = 1;
     int n[3] = {1, 1, 1};
     for (int d = spatial - 1; d >= 0; d--) {
-      n[d] = (a->antialias ? wide_taps : taps)(a, rest % y->dim[2 + d], x->dim[2 + d], y->dim[2 + d], place[d], weight[d]);
+      n[d] = (a->antialias ? wide_taps : taps)(a, d, rest % y->dim[2 + d], x->dim[2 + d], y->dim[2 + d], place[d], weight[d]);
       rest /= y->dim[2 + d];
       plane *= x->dim[2 + d];
     }

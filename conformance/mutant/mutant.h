@@ -109,6 +109,7 @@ bool rd_first_of_equals(struct mut_kept *);
 bool rs_rounding_ignored(struct mut_kept *);
 bool rs_usual_kernel(struct mut_kept *);
 bool rs_antialias_ignored(struct mut_kept *);
+bool rs_scale_ignored(struct mut_kept *);
 bool tn_dampening_ignored(struct mut_kept *);
 bool tn_same_rate(struct mut_kept *);
 bool tn_limit_ignored(struct mut_kept *);

@@ -67,6 +67,8 @@ BUG(RESAMPLE_BACKWARD, last_point_lost,   0, rs_last_point_lost, 0, 0)
 BUG(RESAMPLE_BACKWARD, edges_weigh_less,  0, 0, rs_edges_weigh_less, 0)
 BUG(RESAMPLE, rounding_ignored,           rs_rounding_ignored, 0, 0, 0)
 BUG(RESAMPLE, antialias_ignored,          rs_antialias_ignored, 0, 0, 0)
+BUG(RESAMPLE, scale_ignored,              rs_scale_ignored, 0, 0, 0)
+BUG(RESAMPLE_BACKWARD, scale_ignored,     rs_scale_ignored, 0, 0, 0)
 BUG(RESAMPLE, usual_kernel,               rs_usual_kernel, 0, 0, 0)
 /* selection, scans, pad's modes (mutants_select.c) */
 BUG(GATHER, index_clamped,                0, sl_index_clamped, 0, 0)

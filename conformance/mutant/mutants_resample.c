@@ -66,3 +66,13 @@ bool rs_antialias_ignored(struct mut_kept *k)
   a->antialias = 0;
   return shows;
 }
+
+/* The extents' ratio in place of the scale factor. */
+bool rs_scale_ignored(struct mut_kept *k)
+{
+  qn_resampling *a = attributes(k);
+  bool shows = false;
+  for (int d = 0; d < 3; d++)
+    shows |= a->up[d] != 0, a->up[d] = 0, a->down[d] = 1;
+  return shows;
+}

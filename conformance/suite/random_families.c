@@ -225,6 +225,13 @@ static void resized(struct line *l)
   extents(l, rank, x);
   extents(l, rank, y);
   y[0] = x[0], y[1] = x[1];
+  int64_t up[3], down[3];                 /* a scale factor that leaves one place */
+  bool scaled = kind == 2 && roll(l, 3) == 0;
+  for (int k = 0; scaled && k < spatial; k++) {
+    down[k] = 1 + roll(l, 9);
+    up[k] = (down[k] + x[k + 2] - 1) / x[k + 2] + roll(l, 12);
+    y[k + 2] = x[k + 2] * up[k] / down[k];
+  }
   put(l, "%s%s", names[kind], back ? "_backward" : "");
   tensor(l, back ? "dy" : "x", l->dtype, rank, back ? y : x);
   if (kind == 0 && (back || roll(l, 2)))
@@ -234,6 +241,10 @@ static void resized(struct line *l)
     put(l, " mode=%s antialias=1", roll(l, 2) ? "linear" : "cubic");
   else if (kind == 2)
     put(l, " mode=%s grid=%s", one_of(l, 3, modes), one_of(l, 3, grids));
+  if (scaled) {
+    put_sizes(l, "up", spatial, up);
+    put_sizes(l, "down", spatial, down);
+  }
 }
 
 static void pool_lp(struct line *l)

@@ -37,6 +37,30 @@ static bool adaptive_op(uint32_t kind)
       || kind == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
 }
 
+/* A scale factor of dim i makes size P = floor(extent up/down). Left in the attributes only where places depend on it: reduced, and not the
+ * ratio of the extents. Products of all places with up or down fit 64 bits in any engine. */
+static qn_status settle_scale(const qn__problem *p, qn_resampling *r, int i, int64_t extent, int64_t *size)
+{
+  int64_t *up = &r->up[i], *down = &r->down[i], a = *up, b = *down, scaled;
+  if (a == 0 && b == 1) return QN_OK;
+  for (a = *up = a ? a : 1; b; ) {
+    const int64_t rest = a % b;
+    a = b, b = rest;
+  }
+  *up /= a, *down /= a;
+  if (__builtin_mul_overflow(extent, *up, &scaled) || scaled > QN__MAX_ELEMENTS || *down > QN__MAX_ELEMENTS / 4)
+    return qn__refuse(p, "up", "entry %d makes more than %lld places", i, (long long)QN__MAX_ELEMENTS);
+  const int64_t places = scaled / *down;
+  if (*size && *size != places)
+    return qn__refuse(p, "size", "entry %d is %lld; %lld places times %lld/%lld are %lld", i, (long long)*size, (long long)extent,
+                      (long long)*up, (long long)*down, (long long)places);
+  if (!places) return qn__refuse(p, "up", "entry %d: %lld places times %lld/%lld are none", i, (long long)extent, (long long)*up,
+                                 (long long)*down);
+  *size = places;
+  if (r->grid == QN_GRID_ALIGN_CORNERS || scaled % *down == 0) *up = 0, *down = 1;
+  return QN_OK;
+}
+
 /* Ops with one window or point per element of y, whatever x's extents. Their attributes begin with the size of struct qn_adaptive. */
 qn_status qn__infer_sized(const qn__problem *p)
 {
@@ -55,22 +79,24 @@ qn_status qn__infer_sized(const qn__problem *p)
     return qn__refuse(p, out_name, "rank is %d; must be %s's, %d", (int)out->rank, qn__role_name(p, 0), rank);
   qn_status status = check_dtype(p);
   if (status) return status;
-  const qn_resampling *r = p->op->family == QN_FAMILY_RESAMPLING ? p->attr : NULL;
+  qn_resampling *r = p->op->family == QN_FAMILY_RESAMPLING ? p->attr : NULL;
   if (r && r->antialias && (r->mode == QN_RESAMPLE_NEAREST || r->grid != QN_GRID_HALF_PIXEL))
     return qn__refuse(p, "antialias", "is 1; wants mode linear or cubic, and grid half_pixel");
   for (int i = 2; i < rank; i++) {
     int64_t *size = &a->size[i - 2];
+    const qn_value *plane = backward ? out : in;
+    if (r && (status = settle_scale(p, r, i - 2, plane->dim[i], size))) return status;
     if (*size == 0 && small->rank < 0)
       return qn__refuse(p, "size", "entry %d is 0 and y is not given; one of them tells how many places y has", i - 2);
     if (*size == 0) *size = small->dim[i];
     if (backward && *size != in->dim[i])
       return qn__refuse(p, "size", "entry %d is %lld; dy's dim %d is %lld", i - 2, (long long)*size, i, (long long)in->dim[i]);
     dim[i] = backward ? out->dim[i] : *size;
-    const qn_value *plane = backward ? out : in;
     if (plane->dim[i] == 0 && *size)
       return qn__refuse(p, backward ? out_name : "x", "dim %d is 0, which no place of %s can be made of", i, backward ? "dy" : "y");
   }
   for (int i = rank - 2; i < 3; i++) a->size[i] = 0;
+  for (int i = rank - 2; i < 3 && r; i++) r->up[i] = 0, r->down[i] = 1;
   if ((status = qn__dtype_in(p, out_role, QN__BIT(in->dtype)))) return status;
   if ((status = qn__settle(p, out_role, in->dtype, rank, dim))) return status;
   return has_indices ? settle_indices(p, indices_role, backward ? out : in, rank, dim) : QN_OK;

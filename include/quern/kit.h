@@ -210,6 +210,12 @@ static inline int qn_pads_outwards(const qn_padding *a, int32_t rank)
   return a->mode != QN_PAD_WRAP;
 }
 
+/* X/P in the coordinates of spatial dim d: of the extents, or of a scale factor. */
+static inline void qn_resample_ratio(const qn_resampling *a, int d, int64_t *x, int64_t *y)
+{
+  if (a->up[d]) *x = a->down[d], *y = a->up[d];
+}
+
 /* nearest takes the floor of `over / under` after this: the coordinate rounded as the attribute says. */
 static inline void qn_round_place(const qn_resampling *a, int64_t *over, int64_t *under)
 {

@@ -661,8 +661,9 @@ typedef struct qn_resampling {
   int64_t  rounding;                  /* QN_ROUNDING_...: nearest's, of a coordinate */
   double   coefficient;               /* cubic's a; finite */
   int64_t  antialias;                 /* 1: linear and cubic by half_pixel widen their kernel where y has fewer elements than x */
+  int64_t  up[3], down[3];            /* a scale factor of up/down in each spatial dim; up 0: none (with down > 1: 1) */
 } qn_resampling;
-#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0, 0, -0.75, 0 }
+#define QN_RESAMPLING_INIT { sizeof(qn_resampling), {0,0,0}, 0, 0, 0, -0.75, 0, {0,0,0}, {1,1,1} }
 enum { QN_RESAMPLE_NEAREST = 0, QN_RESAMPLE_LINEAR = 1, QN_RESAMPLE_CUBIC = 2 };
 enum { QN_GRID_HALF_PIXEL = 0, QN_GRID_ALIGN_CORNERS = 1, QN_GRID_ASYMMETRIC = 2 };
 enum { QN_ROUNDING_AUTO = 0,          /* asymmetric: floor, else prefer_ceil */
@@ -671,6 +672,9 @@ enum { QN_ROUNDING_AUTO = 0,          /* asymmetric: floor, else prefer_ceil */
        QN_ROUNDING_FLOOR = 3, QN_ROUNDING_CEIL = 4 };
 /* x [N, C, X]   y [N, C, P], 1 to 3 spatial dims; f64 f32 f16 bf16, y of x's dtype. In each dim y's element i is at x coordinate
  *   half_pixel (i + 1/2) X/P - 1/2    align_corners i (X - 1)/(P - 1), 0 where P is 1    asymmetric i X/P
+ * With a scale factor P = floor(X up/down), which size and y must agree with, and X/P is down/up here and below: PyTorch's scale_factor
+ * (recompute_scale_factor off), ONNX's scales; align_corners takes no more than P from it. It is a fraction so that places are exact:
+ * 0.7 is up=7 down=10, 1/3 is down=3 alone.
  * nearest takes one element, at the coordinate rounded: floor((i + 1/2) X/P) by half_pixel, floor(i X/P) by asymmetric, unless rounding
  * says another (ONNX's nearest_mode, whose default is prefer_floor). linear takes the
  * two around the coordinate, cubic four, by Keys' kernel with a = coefficient (PyTorch's and ONNX's -3/4, some

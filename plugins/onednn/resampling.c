@@ -17,6 +17,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     return qn_refuse(p, "oneDNN's grid is half_pixel's", "", "grid=half_pixel", "%s", "another");
   if (resampling->rounding != QN_ROUNDING_AUTO && resampling->rounding != QN_ROUNDING_PREFER_CEIL)
     return qn_refuse(p, "oneDNN rounds halves up", "", "rounding=prefer_ceil", "%s", "another");
+  if (resampling->up[0] || resampling->up[1] || resampling->up[2])
+    return qn_refuse(p, "oneDNN divides the extents", "up", "no scale factor that is not their ratio", "%s", "one");
   const qn_value *from = &request->value[op->arg[0]], *to = &request->value[op->arg[1]];
   double terms = 1;                       /* of dy for one element of dx */
   for (int32_t i = 2; i < from->rank; i++)

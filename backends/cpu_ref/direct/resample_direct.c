@@ -2,6 +2,7 @@
  *
  *   x [N, C, X]   y [N, C, P]   1 to 3 spatial dims
  *   point     half_pixel (i + 1/2) X/P - 1/2   align_corners i (X - 1)/(P - 1)   asymmetric i X/P, as exact fractions
+ *             X/P: of the extents, or down/up of a scale factor
  *   y         the sum over taps near the point of the product of the dims' weights times x; taps beyond an edge repeat the edge
  *   antialias a tap j has the kernel's weight at ((2j + 1) P - (2i + 1) X) / (2 max(X, P)) over the sum of these inside x
  *   backward  dx[j] = the sum over all i of dy[i] times the weight of element j in it */
@@ -9,6 +10,7 @@
 
 typedef struct resampling {
   int64_t mode, grid, rounding, in[3], out[3];            /* extents of x and of y */
+  int64_t over[3], under[3];                              /* X/P */
   double  coefficient;
   int64_t antialias;
 } resampling;
@@ -20,6 +22,10 @@ static resampling resampling_of(const qn_prepared *p, const cpu_grid *x, const c
   for (int d = 0; d < 3; d++) {
     s.in[d] = x->dim[2 + d];
     s.out[d] = y->dim[2 + d];
+    const int given = d - (5 - x->t.rank);                /* index in the attributes */
+    const int scaled = given >= 0 && a->up[given];
+    s.over[d] = scaled ? a->down[given] : s.in[d];
+    s.under[d] = scaled ? a->up[given] : s.out[d];
   }
   return s;
 }
@@ -35,8 +41,9 @@ static long double cubic(long double z, long double a)
 static int taps_of(const resampling *s, int d, int64_t i, int64_t place[4], long double weight[4])
 {
   const int64_t x = s->in[d], y = s->out[d];
-  int64_t over = s->grid == QN_GRID_HALF_PIXEL ? (2 * i + 1) * x - y : s->grid == QN_GRID_ASYMMETRIC ? i * x : y > 1 ? i * (x - 1) : 0;
-  int64_t under = s->grid == QN_GRID_HALF_PIXEL ? 2 * y : s->grid == QN_GRID_ASYMMETRIC ? y : y > 1 ? y - 1 : 1;
+  int64_t over = y > 1 ? i * (x - 1) : 0, under = y > 1 ? y - 1 : 1;
+  if (s->grid == QN_GRID_HALF_PIXEL) over = (2 * i + 1) * s->over[d] - s->under[d], under = 2 * s->under[d];
+  if (s->grid == QN_GRID_ASYMMETRIC) over = i * s->over[d], under = s->under[d];
   if (s->mode == QN_RESAMPLE_NEAREST) {
     const int64_t floor = qn_floor_div(over, under), twice = 2 * (over - floor * under);      /* twice the distance from it, in 1 / under */
     int64_t at = floor;
@@ -65,7 +72,7 @@ static int taps_of(const resampling *s, int d, int64_t i, int64_t place[4], long
 
 static long double wide_kernel(const resampling *s, int d, int64_t i, int64_t j)
 {
-  const int64_t x = s->in[d], y = s->out[d];
+  const int64_t x = s->over[d], y = s->under[d];
   const long double z = (long double)((2 * j + 1) * y - (2 * i + 1) * x) / (2 * qn_max_i64(x, y));
   return s->mode == QN_RESAMPLE_CUBIC ? cubic(z, s->coefficient) : fabsl(z) < 1 ? 1 - fabsl(z) : 0;
 }
@@ -73,10 +80,10 @@ static long double wide_kernel(const resampling *s, int d, int64_t i, int64_t j)
 /* The elements that the kernel of point i covers, and perhaps one on either side; returns the sum of its weights. */
 static long double wide_range(const resampling *s, int d, int64_t i, int64_t *first, int64_t *end)
 {
-  const int64_t x = s->in[d], y = s->out[d], reach = 2 * qn_max_i64(x, y) * (s->mode == QN_RESAMPLE_CUBIC ? 2 : 1);
+  const int64_t x = s->over[d], y = s->under[d], reach = 2 * qn_max_i64(x, y) * (s->mode == QN_RESAMPLE_CUBIC ? 2 : 1);
   long double sum = 0;
   *first = qn_max_i64(0, qn_floor_div((2 * i + 1) * x - reach - y, 2 * y));
-  *end = qn_min_i64(x, qn_floor_div((2 * i + 1) * x + reach - y, 2 * y) + 2);
+  *end = qn_min_i64(s->in[d], qn_floor_div((2 * i + 1) * x + reach - y, 2 * y) + 2);
   for (int64_t j = *first; j < *end; j++) sum += wide_kernel(s, d, i, j);
   return sum;
 }

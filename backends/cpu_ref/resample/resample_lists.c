@@ -276,39 +276,43 @@ static double cubic(double z, double a)   /* Keys' kernel */
   return z <= 1 ? ((a + 2) * z - (a + 3)) * z * z + 1 : ((a * z - 5 * a) * z + 8 * a) * z - 4 * a;
 }
 
-/* The taps of point i of y among x elements; returns their number. */
-static int taps_of(const qn_resampling *a, int64_t i, int64_t x, int64_t y, int32_t place[4], double weight[4])
+/* The points of y in one dim: x and y are the extents, ratio_x / ratio_y is X/P in coordinates. */
+typedef struct points { int64_t x, y, ratio_x, ratio_y; } points;
+
+/* The taps of point i; returns their number. */
+static int taps_of(const qn_resampling *a, const points *p, int64_t i, int32_t place[4], double weight[4])
 {
-  int64_t over = i * x, under = y;
-  if (a->grid == QN_GRID_HALF_PIXEL) over = (2 * i + 1) * x - y, under = 2 * y;
-  else if (a->grid == QN_GRID_ALIGN_CORNERS) over = y > 1 ? i * (x - 1) : 0, under = y > 1 ? y - 1 : 1;
+  int64_t over = i * p->ratio_x, under = p->ratio_y;
+  if (a->grid == QN_GRID_HALF_PIXEL) over = (2 * i + 1) * p->ratio_x - p->ratio_y, under = 2 * p->ratio_y;
+  else if (a->grid == QN_GRID_ALIGN_CORNERS) over = p->y > 1 ? i * (p->x - 1) : 0, under = p->y > 1 ? p->y - 1 : 1;
   if (a->mode == QN_RESAMPLE_NEAREST) qn_round_place(a, &over, &under);
   const int64_t below = qn_floor_div(over, under);
   const double t = (double)(over - below * under) / (double)under, u = (double)(under - over + below * under) / (double)under;
   const int n = a->mode == QN_RESAMPLE_NEAREST ? 1 : a->mode == QN_RESAMPLE_LINEAR ? 2 : 4;
   for (int k = 0; k < n; k++) {
-    place[k] = (int32_t)qn_max_i64(0, qn_min_i64(below + k - (n == 4), x - 1));
+    place[k] = (int32_t)qn_max_i64(0, qn_min_i64(below + k - (n == 4), p->x - 1));
     weight[k] = n == 1 ? 1 : n == 2 ? (k ? t : u) : cubic(k < 2 ? t + 1 - k : u + k - 2, a->coefficient);
   }
   return n;
 }
 
-static double wide_kernel(const qn_resampling *a, int64_t i, int64_t j, int64_t x, int64_t y)
+static double wide_kernel(const qn_resampling *a, const points *p, int64_t i, int64_t j)
 {
+  const int64_t x = p->ratio_x, y = p->ratio_y;
   const double z = fabs((double)((2 * j + 1) * y - (2 * i + 1) * x)) / (double)(2 * qn_max_i64(x, y));
   return a->mode == QN_RESAMPLE_LINEAR ? (z < 1 ? 1 - z : 0) : z < 2 ? cubic(z, a->coefficient) : 0;
 }
 
 /* fill_list's pass for antialias: the elements of x that the widened kernel of point i covers. */
-static void enter_wide(list *l, const qn_resampling *a, int64_t i, int64_t x, int64_t y, bool backward, bool fill)
+static void enter_wide(list *l, const qn_resampling *a, const points *p, int64_t i, bool backward, bool fill)
 {
-  const int64_t reach = 2 * qn_max_i64(x, y) * (a->mode == QN_RESAMPLE_CUBIC ? 2 : 1);
+  const int64_t x = p->ratio_x, y = p->ratio_y, reach = 2 * qn_max_i64(x, y) * (a->mode == QN_RESAMPLE_CUBIC ? 2 : 1);
   const int64_t first = qn_max_i64(0, qn_floor_div((2 * i + 1) * x - reach - y, 2 * y)),
-      end = qn_min_i64(x, qn_floor_div((2 * i + 1) * x + reach - y, 2 * y) + 2);
+      end = qn_min_i64(p->x, qn_floor_div((2 * i + 1) * x + reach - y, 2 * y) + 2);
   double sum = 0;
-  for (int64_t j = first; j < end; j++) sum += wide_kernel(a, i, j, x, y);
+  for (int64_t j = first; j < end; j++) sum += wide_kernel(a, p, i, j);
   for (int64_t j = first; j < end; j++) {
-    const double w = wide_kernel(a, i, j, x, y);
+    const double w = wide_kernel(a, p, i, j);
     if (w == 0) continue;
     int32_t *at = &l->begin[(backward ? j : i) + 1];
     if (fill) {
@@ -321,18 +325,18 @@ static void enter_wide(list *l, const qn_resampling *a, int64_t i, int64_t x, in
 
 /* Enters all points' taps under the point (forward) or the tap (backward), in the order of points. Taps of weight 0 are left out. Equal
  * taps of a point are merged only backward: forward each must see its infinity. */
-static void fill_list(list *l, const qn_resampling *a, int64_t x, int64_t y, bool backward)
+static void fill_list(list *l, const qn_resampling *a, const points *p, bool backward)
 {
-  const int64_t outputs = backward ? x : y;
+  const int64_t outputs = backward ? p->x : p->y;
   for (int pass = 0; pass < 2; pass++) {  /* count, then fill: begin[o] ends as o's end */
-    for (int64_t i = 0; i < y; i++) {
+    for (int64_t i = 0; i < p->y; i++) {
       int32_t place[4];
       double weight[4];
       if (a->antialias) {
-        enter_wide(l, a, i, x, y, backward, pass);
+        enter_wide(l, a, p, i, backward, pass);
         continue;
       }
-      const int n = taps_of(a, i, x, y, place, weight);
+      const int n = taps_of(a, p, i, place, weight);
       for (int k = 0; k < n; k++) {
         double sum = backward ? 0 : weight[k];
         bool first = true;
@@ -403,8 +407,10 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
     s.list[d] = (list){ .begin = at, .source = at + qn_round_up(s.out_dim[d] + 2, 2) };
     s.list[d].weight = (real *)(void *)(s.list[d].source + entries[d]);
     at = (int32_t *)(void *)(s.list[d].weight + entries[d]);
-    if (backward) fill_list(&s.list[d], op->attr, s.out_dim[d], s.in_dim[d], true);
-    else fill_list(&s.list[d], op->attr, s.in_dim[d], s.out_dim[d], false);
+    points p = { .x = backward ? s.out_dim[d] : s.in_dim[d], .y = backward ? s.in_dim[d] : s.out_dim[d] };
+    p.ratio_x = p.x, p.ratio_y = p.y;
+    if (d >= 5 - in->rank) qn_resample_ratio(op->attr, d - (5 - in->rank), &p.ratio_x, &p.ratio_y);
+    fill_list(&s.list[d], op->attr, &p, backward);
     most[d] = most_entries(&s.list[d], s.out_dim[d]);
     s.list[d].each = most[d] * s.out_dim[d] == s.list[d].begin[s.out_dim[d]] ? (int32_t)most[d] : 0;
   }

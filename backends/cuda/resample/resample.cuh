@@ -5,8 +5,13 @@
 #include "kit/spatial.cuh"
 
 /* Output i samples position (first + i step) / under; for nearest half a pixel is added, so that the floor is the nearest. */
-struct ruler { int64_t first, step, under, places, points; float inverse; cuda_divisor by, by_step; double cubic; };
-/* inverse, by: of under; cubic: the coefficient, where weights are doubles; in float it is -3/4 */
+struct ruler {
+  int64_t first, step, under, places, points;
+  int64_t ratio_places, ratio_points;     /* X/P in coordinates; by a scale factor it is not that of the extents */
+  float   inverse;                        /* of under */
+  cuda_divisor by, by_step;               /* by: of under */
+  double  cubic;                          /* the coefficient, where weights are doubles; in float it is -3/4 */
+};
 
 struct resampling : spatial {
   int32_t mode;
@@ -83,10 +88,13 @@ template <class I> __device__ __forceinline__ void points_near(const ruler &r, I
 
 /* ---- host -------------------------------------------------------------------------------------------------------- */
 
-static inline ruler ruler_of(const qn_resampling *a, int64_t x, int64_t y)
+/* d: the spatial dim in the attributes; below 0: a dim that x lacks. */
+static inline ruler ruler_of(const qn_resampling *a, int d, int64_t x, int64_t y)
 {
-  ruler r = { 0, x, y, x, y, 0, {}, {}, a->coefficient };
-  if (a->grid == QN_GRID_HALF_PIXEL) r.first = x - y, r.step = 2 * x, r.under = 2 * y;
+  int64_t across = x, by = y;
+  if (d >= 0) qn_resample_ratio(a, d, &across, &by);
+  ruler r = { 0, across, by, x, y, across, by, 0, {}, {}, a->coefficient };
+  if (a->grid == QN_GRID_HALF_PIXEL) r.first = across - by, r.step = 2 * across, r.under = 2 * by;
   else if (a->grid == QN_GRID_ALIGN_CORNERS) r.step = y > 1 ? x - 1 : 0, r.under = y > 1 ? y - 1 : 1;
   if (!r.under) r.under = 1;              /* no outputs: nothing is sampled */
   if (a->mode == QN_RESAMPLE_NEAREST) {
@@ -104,6 +112,9 @@ static inline resampling resampling_of(const qn_resampling *a, bool forward, con
   resampling s = {};
   spatial_fill(&s, in, out);
   s.mode = (int32_t)a->mode;
-  for (int d = 0; d < 3; d++) s.dim[d] = forward ? ruler_of(a, s.in_dim[d], s.out_dim[d]) : ruler_of(a, s.out_dim[d], s.in_dim[d]);
+  for (int d = 0; d < 3; d++) {
+    const int own = d - (5 - in->rank);
+    s.dim[d] = forward ? ruler_of(a, own, s.in_dim[d], s.out_dim[d]) : ruler_of(a, own, s.out_dim[d], s.in_dim[d]);
+  }
   return s;
 }

@@ -57,7 +57,7 @@ __global__ static void __launch_bounds__(128) resample_backward_direct(const __g
 
 __device__ static double wide_kernel(const ruler &r, bool cubes, int64_t i, int64_t j)
 {
-  const int64_t x = r.places, y = r.points;
+  const int64_t x = r.ratio_places, y = r.ratio_points;
   const double z = fabs((double)((2 * j + 1) * y - (2 * i + 1) * x)) / (double)(2 * (x > y ? x : y));
   return cubes ? z < 2 ? cubic(z, r.cubic) : 0 : z < 1 ? 1 - z : 0;
 }
@@ -75,7 +75,7 @@ __device__ static double wide_total(const ruler &r, bool cubes, int64_t i)
 {
   int64_t first, end;
   double sum = 0;
-  wide_range(r, cubes, i, r.places, r.points, r.places, &first, &end);
+  wide_range(r, cubes, i, r.ratio_places, r.ratio_points, r.places, &first, &end);
   for (int64_t j = first; j < end; j++) sum += wide_kernel(r, cubes, i, j);
   return sum;
 }
@@ -85,12 +85,15 @@ __global__ static void __launch_bounds__(128) resample_wide(const __grid_constan
   const bool cubes = s.mode == QN_RESAMPLE_CUBIC;
   for (int64_t unit = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * blockDim.x) {
     cell<int64_t> at = cell_of<int64_t, 1, 1>(s, unit, s.out_dim);
-    int64_t first[3], end[3], j[3], from = image_of(at, s.in_stride, s.in_layer);
+    int64_t first[3], end[3], j[3] = {}, from = image_of(at, s.in_stride, s.in_layer);
     double sum[1] = { 0 }, v[1], total = 1;
     for (int d = 0; d < 3; d++) {
       const ruler &r = s.dim[d];
-      if (back) wide_range(r, cubes, at.o[d], r.points, r.places, r.points, &first[d], &end[d]);
-      else wide_range(r, cubes, at.o[d], r.places, r.points, r.places, &first[d], &end[d]), total *= wide_total(r, cubes, at.o[d]);
+      if (back) wide_range(r, cubes, at.o[d], r.ratio_points, r.ratio_places, r.points, &first[d], &end[d]);
+      else {
+        wide_range(r, cubes, at.o[d], r.ratio_places, r.ratio_points, r.places, &first[d], &end[d]);
+        total *= wide_total(r, cubes, at.o[d]);
+      }
     }
     const auto weight = [&](int d) {
       const ruler &r = s.dim[d];

@@ -115,6 +115,10 @@ static inline qn_status strips_begin(resampling *s, int *v, const qn_request *r,
     return qn_refuse(out, "Keys' kernel of -3/4", "coefficient", "-0.75", "%g", a->coefficient);
   *s = resampling_of(a, op->op == QN_OP_RESAMPLE, in, to);
   if (!spatial_small(s)) return qn_refuse(out, "positions fit 32 bits", "x", "fewer", "%lld", (long long)spatial_units(s, 1, 1));
+  for (int d = 0; d < 3; d++)             /* as spatial_small asks of the extents, of a scale factor's fraction */
+    if (s->dim[d].places * s->dim[d].ratio_points > 100000000)
+      return qn_refuse(out, "positions fit 32 bits", "up", "x's extent times up is at most 10^8", "%lld",
+                       (long long)s->dim[d].ratio_points);
   *v = in->dtype == QN_F32 ? 4 : 8;
   if (!has_vectors(*s, *v, in, to)) *v = 1;
   return QN_OK;

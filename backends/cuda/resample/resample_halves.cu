@@ -176,6 +176,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (a->antialias) return qn_refuse(out, "kernels as wide as their taps", "antialias", "0", "%s", "1");
   if (a->mode != QN_RESAMPLE_LINEAR || a->grid != QN_GRID_HALF_PIXEL)
     return qn_refuse(out, "linear by half pixels", "mode", "linear", "%s", "another");
+  if (a->up[0] || a->up[1]) return qn_refuse(out, "half a pixel in between", "up", "no scale factor", "%s", "one");
   if (dx->rank != 4 || dy->dim[2] != 2 * dx->dim[2] || dy->dim[3] != 2 * dx->dim[3])
     return qn_refuse(out, "twice the lines and columns", "dy", "rank 4", "rank %d", dx->rank);
   if (qn_elements(dy) > 1 << 30) return qn_refuse(out, "number of elements", "dy", "at most 2^30", "%lld", (long long)qn_elements(dy));
