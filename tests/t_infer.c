@@ -57,6 +57,7 @@ static const struct { const char *line, *out; } found[] = {
   { "ctc_loss x=f64/7x4x10 labels=i32/4x0 x_lengths=i32/4 label_lengths=i32/4 reduction=mean", "loss=f64/1" },
   { "ctc_loss_backward dy=f32/4 x=f16/7x4x10 labels=i32/4x3 x_lengths=i32/4 label_lengths=i32/4 lse=f32/7x4x1", "dx=f16/7x4x10" },
   { "cross_entropy_backward dy=f32/1x1 x=f16/4x10 labels=i32/4x1 lse=f32/4x1 count=f32/1x1 reduction=mean", "dx=f16/4x10" },
+  { "cross_entropy_backward_probabilities dy=f32/4x1x3 x=f16/4x10x3 weights=f32/10 lse=f32/4x1x3 axis=1", "dprobabilities=f16/4x10x3" },
   { "attention_forward q=bf16/2x8x16x64 k=bf16/2x2x32x64 v=bf16/2x2x32x48 lse=? max=? amax=?",
     "y=bf16/2x8x16x48 lse=f32/2x8x16 max=f32/2x8x16 amax=f32" },
   { "attention_forward q=bf16/2x8x16x64/8192:64:512:1 k=bf16/2x2x32x64 value_size=48", "y=bf16/2x8x16x48/6144:48:384:1" },
@@ -422,6 +423,11 @@ static const struct { const char *line, *has; } refused[] = {
   { "cross_entropy_backward dy=f32/1x1 x=f32/4x5 labels=i32/4x1 lse=f32/4x1 reduction=mean",
     "count: is missing; the gradient of a mean wants it" },
   { "cross_entropy_backward dy=f32/1x1 x=f32/4x5 labels=i32/4x1 lse=f32/4x1", "dy: dims are 1x1; must be 4x1" },
+  { "cross_entropy_backward_probabilities dy=f32/4x1 x=f32/4x5", "lse: is missing; the gradient by logits wants it" },
+  { "cross_entropy_backward_probabilities dy=f32/4x1 x=f32/4x5 lse=f32/4x1 input=log_probabilities", "lse: is given; only logits have one" },
+  { "cross_entropy_backward_probabilities dy=f32/1x1 x=f32/4x5 lse=f32/4x1 reduction=mean", "count: is missing" },
+  { "cross_entropy_backward_probabilities dy=f32/4x1 x=f32/4x5 lse=f32/4x1 dprobabilities=f32/4x1",
+    "dprobabilities: dims are 4x1; must be 4x5" },
   { "all_reduce x=[f32/4,i8/4] reduction=avg", "x: tensor 1 is of i8; avg wants floats" },
   { "all_reduce x=i32/4 scale=2", "x: tensor 0 is of i32; scale wants floats" },
   { "all_reduce x=f32/4 scale=2 reduction=max", "scale: is given; only sum and avg are scaled" },
@@ -636,8 +642,8 @@ static void test_refused(void)
   for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
     qn_graph *g;
     qn_status status = qn_graph_parse(refused[i].line, &g);
-    char name[32] = "";
-    sscanf(refused[i].line, "%31s", name);
+    char name[64] = "";
+    sscanf(refused[i].line, "%63s", name);
     if (qn_op_named(name)) seen[qn_op_named(name)->kind] = true;
     bool right = status == QN_BAD_ARGUMENT && strstr(qn_last_error(), refused[i].has);
     if (!tap_ok(right, "%s: %s", refused[i].line, status ? qn_last_error() : "taken")) tap_note("wanted: %s", refused[i].has);

@@ -10,6 +10,7 @@
  *   loss      |sum a| e_l + sum |a| e_x + sum e_a (|lse| + |x|) + (c(C) + 4u) sum |a| (|lse| + |x|)
  *   count     sum e_w + (c(rows) + 2u) sum |w|; the mean's further error: |loss| e_count / |count|
  *   backward  as above with p sum a for p, its e_x p sum e_a, and |a| for [label] + smoothing/C
+ *   by probabilities   g f (lse - x), f = (1 - smoothing) w: |g f| (e_lse + e_x) + (e_g |f| + |g| e_f) |lse - x| + 6u |g f (lse - x)|
  *
  * If g is infinite and its factor within its own error of 0, no single value is right; nor if exp(x - lse) is beyond the computing
  * type's range, which cannot happen with x's own lse.
@@ -199,18 +200,27 @@ static void weighted_gradient(const struct loss *s, int64_t row, double g, doubl
   }
 }
 
+/* g of a row: dy, or dy / count. */
+static double upstream(const struct loss *s, const struct qc_value *dy, const struct qc_value *count, int64_t row, double *eg)
+{
+  int64_t of = dy->n == 1 ? 0 : row;
+  double g = dy->y[of];
+  *eg = dy->e[of];
+  if (s->a->reduction == QN_REDUCTION_MEAN) {
+    g /= count->y[0];
+    *eg = *eg / fabs(count->y[0]) + fabs(g) * count->e[0] / fabs(count->y[0]) + qc_half_ulp(s->n->compute, 0);
+  }
+  return g;
+}
+
 static void backward(const struct loss *s)
 {
   struct qc_value *dy = qc_role(s->n, "dy"), *lse = qc_role(s->n, "lse"), *count = qc_role(s->n, "count"), *dx = s->n->out[0];
   double spread = s->a->smoothing / (double)s->classes, tiny = qc_half_ulp(s->n->compute, 0);
   double vanishing = qc_least_normal(s->n->compute);
   for (int64_t row = 0; row < s->rows; row++) {
-    int64_t label = label_of(s, row), first = first_of(s, row), of = dy->n == 1 ? 0 : row;
-    double g = dy->y[of], eg = dy->e[of];
-    if (s->a->reduction == QN_REDUCTION_MEAN) {
-      g /= count->y[0];
-      eg = eg / fabs(count->y[0]) + fabs(g) * count->e[0] / fabs(count->y[0]) + tiny;
-    }
+    int64_t label = label_of(s, row), first = first_of(s, row);
+    double eg, g = upstream(s, dy, count, row, &eg);
     if (counts(s, row) && !plain(s)) {
       weighted_gradient(s, row, g, eg);
       continue;
@@ -222,6 +232,28 @@ static void backward(const struct loss *s)
       double inner = (p > 0 ? p * expm1(d) : 0) + 3 * s->u * t + vanishing;
       bool undecided = (isinf(g) && fabs(p - at - spread) <= inner) || qc_overflows(s->n->compute, g) || p >= qc_overflow(s->n->compute);
       dx->e[i] = undecided ? QC_ANY : settled(fabs(g) * inner + (eg + 2 * s->u * fabs(g)) * t + tiny);
+    }
+  }
+}
+
+/* By probabilities: a product of g, f = (1 - smoothing) w and lse - x. */
+static void backward_probabilities(const struct loss *s)
+{
+  struct qc_value *dy = qc_role(s->n, "dy"), *lse = qc_role(s->n, "lse"), *count = qc_role(s->n, "count"), *out = s->n->out[0];
+  double keep = 1 - s->a->smoothing, tiny = qc_half_ulp(s->n->compute, 0);
+  for (int64_t row = 0; row < s->rows; row++) {
+    double eg, g = upstream(s, dy, count, row, &eg);
+    for (int64_t j = 0; j < s->classes; j++) {
+      int64_t i = first_of(s, row) + j * s->inner;
+      double f = keep * (s->weights ? s->weights->y[j] : 1), ef = keep * (s->weights ? s->weights->e[j] : 0);
+      if (f == 0 && ef == 0)
+        continue;
+      double away = fabs((lse ? lse->y[row] : 0) - s->x->y[i]), e = (lse ? lse->e[row] : 0) + s->x->e[i];
+      double size = fabs(g) * fmax(1, fabs(f)) * fmax(1, away);
+      bool undecided = isinf(g) ? away <= e : isfinite(size) && qc_overflows(s->n->compute, size);
+      out->e[i] = undecided ? QC_ANY
+                : settled(fabs(g * f) * e + (eg * (fabs(f) + ef) + fabs(g) * ef) * (away + e) + 6 * s->u * fabs(g * f) * away
+                          + tiny * (1 + (1 + fabs(f)) * away));
     }
   }
 }
@@ -442,6 +474,8 @@ void qc_bound_loss(struct qc_node *n, const struct qc_numerics *k)
   s.c = qc_sum_error(k, n->compute, (double)s.classes);
   if (n->op->kind == QN_OP_CROSS_ENTROPY)
     forward(&s, k);
+  else if (n->op->kind == QN_OP_CROSS_ENTROPY_BACKWARD_PROBABILITIES)
+    backward_probabilities(&s);
   else
     backward(&s);
 }

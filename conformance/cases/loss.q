@@ -142,3 +142,22 @@ cross_entropy x=f64/4x3 labels=i64/4x1 weights=f64/3 input=log_probabilities red
 cross_entropy_backward dy=f64/1x1 x=f64/4x3 labels=i64/4x1 weights=f64/3 lse=f64/4x1 count=f64/1x1 reduction=mean smoothing=0.1 ; dy.is=1 x.is=1,2,3,0.5,-1,0.25,2,0,1,-1,4,0 labels.is=2,0,-100,1 weights.is=0.5,2,1.25 lse.is=3.40760596,1.19411219,2.40760596,4.02474489 count.is=3.75 dx.is=0.0255657466,0.0637983792,-0.0893641259,-0.0478517259,-0.000687632217,0.0485393581,0,0,0,-0.00107016934,0.00300904976,-0.00193888042 dx.within=1e-8 plain=1
 cross_entropy_backward dy=f64/1x1 x=f64/4x3 probabilities=f64/4x3 weights=f64/3 lse=f64/4x1 count=f64/1x1 reduction=mean smoothing=0.1 ; dy.is=1 x.is=1,2,3,0.5,-1,0.25,2,0,1,-1,4,0 probabilities.is=0.25,0.25,0.5,1,0,0,0.125,0.625,0.25,0,0.5,0.5 weights.is=0.5,2,1.25 lse.is=3.40760596,1.19411219,2.40760596,4.02474489 count.is=4 dx.is=-0.00415711255,-0.0526890195,0.056846132,-0.044860993,-0.000644655203,0.0455056482,0.245788338,-0.262185783,0.0163974453,-0.00155790284,0.145508214,-0.143950311 dx.within=1e-8 plain=1
 cross_entropy_backward dy=f64/1x1 x=f64/4x3 labels=i64/4x1 weights=f64/3 count=f64/1x1 reduction=mean input=log_probabilities ; dy.is=1 x.is=1,2,3,0.5,-1,0.25,2,0,1,-1,4,0 labels.is=2,0,-100,1 weights.is=0.5,2,1.25 count.is=3.75 dx.is=0,0,-0.333333333,-0.133333333,0,0,0,0,0,0,-0.533333333,0 dx.within=1e-8 plain=1
+
+# the gradient by soft labels: as the other, without them; what has no weight gets none
+cross_entropy_backward_probabilities dy=f32/5x1 x=f32/5x10 lse=f32/5x1 ; as=f64
+cross_entropy_backward_probabilities dy=f32/5x1 x=bf16/5x10 weights=f32/10 lse=f32/5x1 smoothing=0.2
+cross_entropy_backward_probabilities dy=f32/1x1 x=f16/6x9 weights=f32/9 lse=f32/6x1 count=f32/1x1 reduction=mean smoothing=0.1
+cross_entropy_backward_probabilities dy=f32/1x1 x=f32/6x9 lse=f32/6x1 count=f32/1x1 reduction=mean ; as=f64
+cross_entropy_backward_probabilities dy=f32/1x1 x=f32/6x9 lse=f32/6x1 reduction=sum dprobabilities=bf16/6x9
+cross_entropy_backward_probabilities dy=f32/2x1 x=bf16/2x4099 weights=f32/4099 lse=f32/2x1 ; plain=1
+cross_entropy_backward_probabilities dy=f32/3x1x4 x=f32/3x7x4 weights=f32/7/2 lse=f32/3x1x4 axis=1 ; as=bf16
+cross_entropy_backward_probabilities dy=f32/1x5 x=f32/7x5 lse=f32/1x5 axis=0
+cross_entropy_backward_probabilities dy=f32/3x1x4x5 x=f32/3x7x4x5/nhwc lse=f32/3x1x4x5 axis=1
+cross_entropy_backward_probabilities dy=f32/4x1 x=f32/4x10/24:2 lse=f32/4x1/3:1
+cross_entropy_backward_probabilities dy=f32/1 x=f32/7 lse=f32/1
+cross_entropy_backward_probabilities dy=f32/5x1 x=f32/5x10 weights=f32/10 input=log_probabilities ; as=f64
+cross_entropy_backward_probabilities dy=f32/1x1 x=bf16/50x10 count=f32/1x1 input=log_probabilities reduction=mean smoothing=0.1
+cross_entropy_backward_probabilities dy=f32/4x1 x=f32/4x9 lse=f32/4x1 smoothing=1
+cross_entropy_backward_probabilities dy=f32/0x1 x=f32/0x9 lse=f32/0x1
+cross_entropy_backward_probabilities dy=f32/1x1 x=f32/1x3 weights=f32/3 lse=f32/1x1 ; dy.is=2 x.is=-inf,1,-inf weights.is=0,3,1 lse.is=1.5 dprobabilities.is=0,3,inf plain=1
+cross_entropy_backward_probabilities dy=f64/1x1 x=f64/2x4 weights=f64/4 lse=f64/2x1 count=f64/1x1 reduction=mean smoothing=0.25 ; dy.is=0.75 x.is=0.5,-1,2,1.5,3,0,-0.5,1 weights.is=0.5,2,0,1.5 lse.is=2.6309780572365025,3.1950071985735939 count.is=2 dprobabilities.is=0.29966878929888319,2.0424251571955327,0,0.47713136789664945,0.027422887299411648,1.7971915491976467,0,0.9260186618982349 dprobabilities.within=1e-12 plain=1

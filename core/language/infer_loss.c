@@ -22,6 +22,46 @@ static const int64_t one[QN_MAX_RANK] = { 1, 1, 1, 1, 1, 1, 1, 1 };
 
 /* ---- cross-entropy ------------------------------------------------------------------------- */
 
+/* The forward's lse and count: present where this gradient, or forward op, wants them. */
+static qn_status check_saved(const qn__problem *p, bool backward, uint32_t lse, uint32_t count)
+{
+  const qn_entropy *a = p->attr;
+  if (a->input == QN_LOG_PROBABILITIES && qn__arg(p, lse)) return qn__refuse(p, "lse", "is given; only logits have one");
+  if (backward && a->input == QN_LOGITS && !qn__arg(p, lse)) return qn__refuse(p, "lse", "is missing; the gradient by logits wants it");
+  if (backward && a->reduction == QN_REDUCTION_MEAN && !qn__arg(p, count))
+    return qn__refuse(p, "count", "is missing; the gradient of a mean wants it");
+  return QN_OK;
+}
+
+/* What has an element for each row, or one for each class or in all. */
+static qn_status settle_rows(const qn__problem *p, const qn_value *x, uint32_t weights, uint32_t loss, uint32_t lse, uint32_t count)
+{
+  const qn_entropy *a = p->attr;
+  int64_t row[QN_MAX_RANK];
+  memcpy(row, x->dim, sizeof row);
+  row[a->axis] = 1;
+  qn_status status = settle_result(p, weights, x, 1, &x->dim[a->axis]);
+  if (status) return status;
+  if ((status = settle_result(p, loss, x, x->rank, a->reduction == QN_REDUCTION_NONE ? row : one))) return status;
+  if ((status = settle_result(p, lse, x, x->rank, row))) return status;
+  return settle_result(p, count, x, x->rank, one);
+}
+
+/* The gradient by probabilities, which it has no need of. */
+static qn_status by_probabilities(const qn__problem *p)
+{
+  enum { LSE = QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_LSE, COUNT = QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_COUNT };
+  const qn_value *x = qn__arg(p, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_X);
+  if (x->rank < 1) return qn__refuse(p, "x", "rank is 0; must be at least 1");
+  qn_status status = qn__settle_axis(p, &((qn_entropy *)p->attr)->axis, x->rank);
+  if (status) return status;
+  if ((status = check_saved(p, true, LSE, COUNT))) return status;
+  if ((status = settle_rows(p, x, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_WEIGHTS, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_DY,
+                            LSE, COUNT)))
+    return status;
+  return settle_gradient(p, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_DPROBABILITIES, x);
+}
+
 static qn_status cross_entropy(const qn__problem *p)
 {
   static const struct roles { uint32_t x, labels, probabilities, weights, loss, lse, count; } roles[2] = {  /* in the gradient dy is loss */
@@ -41,10 +81,7 @@ static qn_status cross_entropy(const qn__problem *p)
   if (!qn__arg(p, r->labels) && !qn__arg(p, r->probabilities))
     return qn__refuse(p, "labels", "is missing, and so is probabilities; wants one");
   if (qn__arg(p, r->labels) && qn__arg(p, r->probabilities)) return qn__refuse(p, "probabilities", "is given beside labels; wants one");
-  if (a->input == QN_LOG_PROBABILITIES && qn__arg(p, r->lse)) return qn__refuse(p, "lse", "is given; only logits have one");
-  if (backward && a->input == QN_LOGITS && !qn__arg(p, r->lse)) return qn__refuse(p, "lse", "is missing; the gradient by logits wants it");
-  if (backward && a->reduction == QN_REDUCTION_MEAN && !qn__arg(p, r->count))
-    return qn__refuse(p, "count", "is missing; the gradient of a mean wants it");
+  if ((status = check_saved(p, backward, r->lse, r->count))) return status;
 
   int64_t row[QN_MAX_RANK];
   memcpy(row, x->dim, sizeof row);
@@ -52,10 +89,7 @@ static qn_status cross_entropy(const qn__problem *p)
   if ((status = qn__settle(p, r->labels, QN_I32, x->rank, row))) return status;
   if ((status = qn__dtype_in(p, r->probabilities, qn__kin(x->dtype)))) return status;
   if ((status = qn__settle(p, r->probabilities, x->dtype, x->rank, x->dim))) return status;
-  if ((status = settle_result(p, r->weights, x, 1, &x->dim[a->axis]))) return status;
-  if ((status = settle_result(p, r->loss, x, x->rank, a->reduction == QN_REDUCTION_NONE ? row : one))) return status;
-  if ((status = settle_result(p, r->lse, x, x->rank, row))) return status;
-  if ((status = settle_result(p, r->count, x, x->rank, one))) return status;
+  if ((status = settle_rows(p, x, r->weights, r->loss, r->lse, r->count))) return status;
   return backward ? settle_gradient(p, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX, x) : QN_OK;
 }
 
@@ -92,6 +126,7 @@ qn_status qn__infer_loss(const qn__problem *p)
 {
   switch (p->op->kind) {
   case QN_OP_CTC_LOSS: case QN_OP_CTC_LOSS_BACKWARD: return ctc(p);
+  case QN_OP_CROSS_ENTROPY_BACKWARD_PROBABILITIES: return by_probabilities(p);
   default: return cross_entropy(p);
   }
 }

@@ -283,6 +283,12 @@ qn_status qn_cross_entropy(qn_context *ctx, const qn_entropy *entropy, const qn_
 qn_status qn_cross_entropy_backward(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *dy, const qn_tensor *x,
                                     const qn_tensor *labels, const qn_tensor *probabilities, const qn_tensor *weights,
                                     const qn_tensor *lse, const qn_tensor *count, const qn_tensor *dx);
+/* The gradient by soft labels: dprobabilities_c = g (1 - smoothing) weights_c (lse - x_c), 0 where that share of weights_c is 0; dtypes,
+ * g and lse as above, dims and dtype of dprobabilities as probabilities in the forward, which are not read. For distillation into both
+ * networks, and for labels that are learnt. */
+qn_status qn_cross_entropy_backward_probabilities(qn_context *ctx, const qn_entropy *entropy, const qn_tensor *dy, const qn_tensor *x,
+                                                  const qn_tensor *weights, const qn_tensor *lse, const qn_tensor *count,
+                                                  const qn_tensor *dprobabilities);
 
 typedef struct qn_ctc {
   uint64_t struct_size;

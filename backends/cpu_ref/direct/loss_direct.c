@@ -2,6 +2,7 @@
  *
  *   lse = m + ln sum exp(x - m), m = max x; 0 for log-probabilities      loss = sum t w (lse - x)
  *   dx = g (exp(x - lse) sum t w - t w), for log-probabilities -g t w; g = dy or dy / count
+ *   dprobabilities = g (1 - smoothing) w (lse - x), 0 where (1 - smoothing) w is 0
  *   t = (1 - smoothing) [label] + smoothing / C, or with probabilities in place of [label]; terms whose t or w is 0 are left out */
 #include <stdbool.h>
 #include "direct.h"
@@ -70,13 +71,19 @@ static long double row_loss(const problem *v, int64_t row)
   return loss;
 }
 
+enum { ABSENT = 255 };                    /* a role that the op lacks */
+
+static cpu_tensor tensor_of(const qn_prepared *p, const qn_launch *launch, uint8_t role)
+{
+  return role == ABSENT ? (cpu_tensor){ 0 } : cpu_tensor_of(p, launch, role, 0);
+}
+
 static problem problem_of(const qn_prepared *p, const qn_launch *launch, const uint8_t role[7])
 {
   problem v = {
-    .x = cpu_tensor_of(p, launch, role[0], 0), .labels = cpu_tensor_of(p, launch, role[1], 0),
-    .probabilities = cpu_tensor_of(p, launch, role[2], 0), .weights = cpu_tensor_of(p, launch, role[3], 0),
-    .loss = cpu_tensor_of(p, launch, role[4], 0), .lse = cpu_tensor_of(p, launch, role[5], 0),
-    .count = cpu_tensor_of(p, launch, role[6], 0), .a = ((const cpu_kept *)p->state)->attr, .rows = 1,
+    .x = tensor_of(p, launch, role[0]), .labels = tensor_of(p, launch, role[1]), .probabilities = tensor_of(p, launch, role[2]),
+    .weights = tensor_of(p, launch, role[3]), .loss = tensor_of(p, launch, role[4]), .lse = tensor_of(p, launch, role[5]),
+    .count = tensor_of(p, launch, role[6]), .a = ((const cpu_kept *)p->state)->attr, .rows = 1,
   };
   v.classes = v.x.dim[v.a->axis];
   for (int32_t d = 0; d < v.x.rank; d++) v.rows *= v.dim[d] = d == v.a->axis ? 1 : v.x.dim[d];
@@ -139,8 +146,37 @@ static qn_status backward(const qn_prepared *p, const qn_launch *launch)
   return QN_OK;
 }
 
+static void row_of_probabilities(const problem *v, int64_t row)
+{
+  int64_t index[QN_MAX_RANK];
+  row_index(v, row, index);
+  long double g = cpu_get(&v->dy, at(&v->dy, index));
+  const long double lse = v->a->input == QN_LOGITS ? cpu_get(&v->lse, at(&v->lse, index)) : 0;
+  if (v->a->reduction == QN_REDUCTION_MEAN) g /= cpu_get(&v->count, 0);
+  for (int64_t j = 0; j < v->classes; j++) {
+    const long double w = (1 - (long double)v->a->smoothing) * weight(v, j);
+    const long double dp = w != 0 ? g * w * (lse - of_class(v, &v->x, index, j)) : 0;
+    index[v->a->axis] = j;
+    cpu_put(&v->dx, cpu_offset(v->dx.rank, index, v->dx.stride), (double)dp);
+  }
+}
+
+static qn_status backward_probabilities(const qn_prepared *p, const qn_launch *launch)
+{
+  static const uint8_t role[7] = { QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_X, ABSENT, ABSENT,
+    QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_WEIGHTS, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_DY,
+    QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_LSE, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_COUNT };
+  problem v = problem_of(p, launch, role);
+  v.dy = v.loss;
+  v.dx = cpu_tensor_of(p, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_DPROBABILITIES, 0);
+#pragma omp parallel for num_threads(cpu_team(launch, v.rows, v.classes))
+  for (int64_t row = 0; row < v.rows; row++) row_of_probabilities(&v, row);
+  return QN_OK;
+}
+
 static const qn_engine row[] = {
   CPU_DIRECT_ROW(QN_OP_CROSS_ENTROPY, forward),
   CPU_DIRECT_ROW(QN_OP_CROSS_ENTROPY_BACKWARD, backward),
+  CPU_DIRECT_ROW(QN_OP_CROSS_ENTROPY_BACKWARD_PROBABILITIES, backward_probabilities),
 };
 const qn_engine_list cpu_loss_direct = { row, sizeof row / sizeof *row };

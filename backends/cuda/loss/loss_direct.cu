@@ -1,7 +1,8 @@
-/* loss_direct.cu -- cross_entropy and its gradient, in double, any strides and dtypes, along any dim: a row a block.
+/* loss_direct.cu -- cross_entropy and its gradients, in double, any strides and dtypes, along any dim: a row a block.
  *
  *   lse = m + ln sum exp(x - m), m = max x; 0 for log-probabilities      loss = sum t w (lse - x)
  *   dx = g (exp(x - lse) sum t w - t w), for log-probabilities -g t w; g = dy or dy / count
+ *   dprobabilities = g (1 - smoothing) w (lse - x), 0 where (1 - smoothing) w is 0
  *   t = (1 - smoothing) [label] + smoothing / C, or with probabilities in place of [label]; terms whose t or w is 0 are left out
  *
  * For a reduced loss one block adds all rows in order. */
@@ -149,14 +150,33 @@ __global__ static void __launch_bounds__(THREADS) loss_backward_direct(const __g
   }
 }
 
+/* dx here is dprobabilities. */
+__global__ static void __launch_bounds__(THREADS) loss_backward_probabilities_direct(const __grid_constant__ problem p)
+{
+  int64_t index[QN_MAX_RANK];
+  for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
+    p.begin(row, index);
+    int64_t from = at(p.x, index), to = at(p.dx, index);
+    double g = p.loss.load<double>(at(p.loss, index)), lse = p.logits ? p.lse.load<double>(at(p.lse, index)) : 0;
+    if (p.reduction == QN_REDUCTION_MEAN) g /= p.count.load<double>(0);
+    for (int64_t j = threadIdx.x; j < p.classes; j += THREADS) {
+      double w = (1 - p.smoothing) * p.weight(j);
+      p.dx.store(to + j * p.dx.stride[p.axis], w != 0 ? g * w * (lse - p.x.load<double>(from + j * p.x.stride[p.axis])) : 0);
+    }
+  }
+}
+
 /* ---- host ------------------------------------------------------------------------------------------- */
+
+enum { ABSENT = 255 };                    /* a role that the op lacks */
 
 static problem problem_of(const kept *k, const qn_launch *launch, const uint8_t role[7])
 {
   const qn_entropy *attr = (const qn_entropy *)k->attr;
   problem p = {};
   tensor *all[7] = { &p.x, &p.labels, &p.probabilities, &p.weights, &p.loss, &p.lse, &p.count };
-  for (int i = 0; i < 7; i++) *all[i] = direct_tensor(k, launch, role[i], 0);
+  for (int i = 0; i < 7; i++)
+    if (role[i] != ABSENT) *all[i] = direct_tensor(k, launch, role[i], 0);
   p.axis = (int32_t)attr->axis;
   p.ignore = attr->ignore, p.reduction = attr->reduction, p.smoothing = attr->smoothing;
   p.logits = attr->input == QN_LOGITS, p.plain = p.logits && p.labels.p && !p.weights.p;
@@ -188,8 +208,21 @@ static qn_status backward(const qn_prepared *prepared, const qn_launch *launch)
   return direct_launched("loss_backward_direct");
 }
 
+static qn_status backward_probabilities(const qn_prepared *prepared, const qn_launch *launch)
+{
+  static const uint8_t role[7] = { QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_X, ABSENT, ABSENT,
+    QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_WEIGHTS, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_DY,
+    QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_LSE, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_COUNT };
+  const kept *k = (const kept *)prepared->state;
+  problem p = problem_of(k, launch, role);
+  p.dx = direct_tensor(k, launch, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_DPROBABILITIES, 0);
+  loss_backward_probabilities_direct<<<direct_blocks(p.rows, 1), THREADS, 0, (cudaStream_t)launch->stream>>>(p);
+  return direct_launched("loss_backward_probabilities_direct");
+}
+
 static const qn_engine row[] = {
   DIRECT_ROW(QN_OP_CROSS_ENTROPY, forward),
   DIRECT_ROW(QN_OP_CROSS_ENTROPY_BACKWARD, backward),
+  DIRECT_ROW(QN_OP_CROSS_ENTROPY_BACKWARD_PROBABILITIES, backward_probabilities),
 };
 CUDA_ENGINES(loss_direct) = { row, sizeof row / sizeof *row };
