@@ -262,6 +262,7 @@ void ls_label_from_the_end(struct mut_call *);
 void ls_mean_undivided(struct mut_call *);
 void ls_mean_unweighted(struct mut_call *);
 void ls_weights_ignored(struct mut_call *);
+void ls_soft_weights_ignored(struct mut_call *);
 void ls_keep(struct mut_call *);
 void ls_ignored_unwritten(struct mut_call *);
 bool ls_blank_is_fixed(struct mut_kept *);

@@ -149,6 +149,8 @@ BUG(CROSS_ENTROPY_BACKWARD, mean_undivided, 0, ls_mean_undivided, 0, 0)
 BUG(CROSS_ENTROPY_BACKWARD, ignored_unwritten, 0, ls_keep, ls_ignored_unwritten, 0)
 BUG(CROSS_ENTROPY_BACKWARD, smoothing_ignored, ls_smoothing_ignored, 0, 0, 0)
 BUG(CROSS_ENTROPY_BACKWARD, weights_ignored, 0, ls_weights_ignored, 0, 0)
+BUG(CROSS_ENTROPY_BACKWARD_PROBABILITIES, smoothing_ignored, ls_smoothing_ignored, 0, 0, 0)
+BUG(CROSS_ENTROPY_BACKWARD_PROBABILITIES, weights_ignored, 0, ls_soft_weights_ignored, 0, 0)
 /* steps of training (mutants_training.c) */
 BUG(SGD, dampening_ignored,               tn_dampening_ignored, 0, 0, 0)
 BUG(ADAGRAD, same_rate,                   tn_same_rate, 0, 0, 0)

@@ -119,13 +119,15 @@ void ls_mean_undivided(struct mut_call *c)
     mut_put(count, mut_copy(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT), 0, 1);
 }
 
-void ls_weights_ignored(struct mut_call *c)
+static void ones_for_weights(struct mut_call *c, uint32_t role)
 {
-  const qn_value *weights = mut_value(c->k, QN_ROLE_CROSS_ENTROPY_BACKWARD_WEIGHTS);
-  void *p = weights ? mut_copy(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_WEIGHTS) : NULL;
+  const qn_value *weights = mut_value(c->k, role);
+  void *p = weights ? mut_copy(c, role) : NULL;
   for (int64_t i = 0; weights && i < qn_elements(weights); i++)
     mut_put(weights, p, i, 1);
 }
+void ls_weights_ignored(struct mut_call *c) { ones_for_weights(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_WEIGHTS); }
+void ls_soft_weights_ignored(struct mut_call *c) { ones_for_weights(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_WEIGHTS); }
 
 /* Ignored rows keep the old contents of dx. */
 void ls_keep(struct mut_call *c) { mut_keep(c, QN_ROLE_CROSS_ENTROPY_BACKWARD_DX); }

@@ -142,7 +142,7 @@ static void local(struct line *l)
 static void cross_entropy(struct line *l)
 {
   static const char *const reductions[] = {"none", "mean", "sum"};
-  bool back = roll(l, 2), soft = roll(l, 3) == 0, likelihoods = roll(l, 4) == 0;
+  bool back = roll(l, 2), soft = roll(l, 3) == 0, likelihoods = roll(l, 4) == 0, by_soft = back && soft && roll(l, 2);
   int rank = 1 + roll(l, 3), axis = roll(l, rank), reduction = roll(l, 3);
   int64_t x[3], row[3], loss[3], one[3] = {1, 1, 1};
   extents(l, rank, x);
@@ -150,13 +150,13 @@ static void cross_entropy(struct line *l)
     row[k] = k == axis ? 1 : x[k];
     loss[k] = reduction ? 1 : row[k];
   }
-  put(l, back ? "cross_entropy_backward" : "cross_entropy");
+  put(l, "cross_entropy%s%s", back ? "_backward" : "", by_soft ? "_probabilities" : "");
   if (back)
     tensor(l, "dy", l->exact, rank, loss);
   tensor(l, "x", l->dtype, rank, x);
-  if (soft)
+  if (soft && !by_soft)
     tensor(l, "probabilities", l->dtype, rank, x);
-  else
+  else if (!soft)
     tensor(l, "labels", roll(l, 2) ? "i32" : "i64", rank, row);
   if (roll(l, 2))
     tensor(l, "weights", l->exact, 1, &x[axis]);

@@ -1,4 +1,4 @@
-/* loss_rows.c -- cross-entropy and its gradient in f32 (loss_rows_f64.c: in f64), where the classes of a row are contiguous.
+/* loss_rows.c -- cross-entropy and its gradients in f32 (loss_rows_f64.c: in f64), where the classes of a row are contiguous.
  *
  * A row is done by one thread, in one pass, span by span: each span's maximum and sum of exponentials are merged into the
  * row's. With weights, probabilities or log-probabilities a second pass adds t w (lse - x), in double. Reduced losses are stored
@@ -13,6 +13,7 @@ enum { X, DX, LABELS, LOSS, LSE, COUNT, PROBABILITIES, WEIGHTS, TENSORS };      
 typedef struct problem {
   qn_entropy a;
   bool     backward, weighted;            /* weighted: not the plain case of labels alone and logits */
+  bool     by_probabilities;              /* the gradient is by these, and called DX */
   int64_t  rows, classes;
   int32_t  value[TENSORS];                /* -1: absent */
   uint32_t dtype[TENSORS];
@@ -149,12 +150,31 @@ static void plain_gradient(const place *w, int64_t label, real g)
   }
 }
 
+/* g (1 - smoothing) w (lse - x): by probabilities. */
+static void gradient_by_probabilities(const place *w, real g)
+{
+  const problem *p = w->p;
+  const double lse = w->at[LSE] ? (double)*(const real *)(const void *)w->at[LSE] : 0, rest = 1 - p->a.smoothing;
+  const real *weights = (const real *)(const void *)w->at[WEIGHTS];
+  real buffer[SPAN], out[SPAN];
+  for (int64_t i = 0; i < p->classes; i += SPAN) {
+    const int64_t n = qn_min_i64(SPAN, p->classes - i);
+    const real *x = span_of(w, i, n, buffer);
+    for (int64_t k = 0; k < n; k++) {
+      const double share = weights ? rest * (double)weights[i + k] : rest;
+      out[k] = share == 0 ? 0 : (real)((double)g * share * (lse - (double)x[k]));
+    }
+    row_from_real(w->at[DX] + i * qn_kit_bytes(p->dtype[DX]), out, p->dtype[DX], n);
+  }
+}
+
 static void backward_row(const place *w)
 {
   const problem *p = w->p;
   real g = *(const real *)(const void *)w->at[LOSS];
   if (p->a.reduction == QN_REDUCTION_MEAN) g /= *(const real *)(const void *)w->at[COUNT];
-  if (!counts(p, w->at[LABELS])) memset(w->at[DX], 0, (size_t)(p->classes * qn_kit_bytes(p->dtype[DX])));
+  if (p->by_probabilities) gradient_by_probabilities(w, g);
+  else if (!counts(p, w->at[LABELS])) memset(w->at[DX], 0, (size_t)(p->classes * qn_kit_bytes(p->dtype[DX])));
   else (p->weighted ? weighted_gradient : plain_gradient)(w, label_of(p, w->at[LABELS]), g);   /* the frame of one */
 }
 
@@ -222,13 +242,19 @@ static const uint8_t backward_role[TENSORS] = { QN_ROLE_CROSS_ENTROPY_BACKWARD_X
   QN_ROLE_CROSS_ENTROPY_BACKWARD_LABELS, QN_ROLE_CROSS_ENTROPY_BACKWARD_DY, QN_ROLE_CROSS_ENTROPY_BACKWARD_LSE,
   QN_ROLE_CROSS_ENTROPY_BACKWARD_COUNT, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES, QN_ROLE_CROSS_ENTROPY_BACKWARD_WEIGHTS };
 
+static const uint8_t probabilities_role[TENSORS] = { QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_X,
+  QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_DPROBABILITIES, 255, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_DY,
+  QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_LSE, QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_COUNT, 255,
+  QN_ROLE_CROSS_ENTROPY_BACKWARD_PROBABILITIES_WEIGHTS };
+
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   qn_status status = cpu_isa_check(request, prepared);
   if (status) return status;
   const qn_node *op = &request->op[0];
-  problem p = { .a = *(const qn_entropy *)op->attr, .backward = op->op == QN_OP_CROSS_ENTROPY_BACKWARD, .rows = 1 };
-  const uint8_t *role = p.backward ? backward_role : forward_role;
+  problem p = { .a = *(const qn_entropy *)op->attr, .backward = op->op != QN_OP_CROSS_ENTROPY,
+                .by_probabilities = op->op == QN_OP_CROSS_ENTROPY_BACKWARD_PROBABILITIES, .rows = 1 };
+  const uint8_t *role = p.by_probabilities ? probabilities_role : p.backward ? backward_role : forward_role;
   const qn_value *v[TENSORS];
   for (int t = 0; t < TENSORS; t++) {
     p.value[t] = role[t] == 255 ? -1 : qn_role(op, role[t]);
@@ -239,7 +265,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   if ((x->dtype == QN_F64) != (CPU_REAL == QN_F64))
     return qn_refuse(prepared, "computes in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(x->dtype));
   for (int t = X; t < TENSORS; t++) {
-    static const char *const names[TENSORS] = { "x", "dx", [PROBABILITIES] = "probabilities", [WEIGHTS] = "weights" };
+    const char *const names[TENSORS] = { "x", p.by_probabilities ? "dprobabilities" : "dx", [PROBABILITIES] = "probabilities", [WEIGHTS] = "weights" };
     const int64_t step = v[t] && names[t] ? v[t]->stride[t == WEIGHTS ? 0 : p.a.axis] : 1;
     if (step != 1 && x->dim[p.a.axis] > 1)
       return qn_refuse(prepared, "the classes of a row must be contiguous", names[t], "stride 1", "%lld", (long long)step);
@@ -263,7 +289,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 #define ROW(name_, run_, anchor)                                                                                 \
   { .name = name_, .op = anchor, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
     .prepare = prepare, .run = run_, .release = cpu_release }
-#define ROWS(name, run) ROW(name, run, QN_OP_CROSS_ENTROPY), ROW(name, run, QN_OP_CROSS_ENTROPY_BACKWARD),
+#define ROWS(name, run) ROW(name, run, QN_OP_CROSS_ENTROPY), ROW(name, run, QN_OP_CROSS_ENTROPY_BACKWARD), \
+  ROW(name, run, QN_OP_CROSS_ENTROPY_BACKWARD_PROBABILITIES),
 static const qn_engine row[] = { CPU_COPIES(ROWS, "rows" CPU_REAL_SUFFIX, cpu_loss_rows_run) };
 const qn_engine_list cpu_loss_rows = { row, sizeof row / sizeof *row };
 #endif
