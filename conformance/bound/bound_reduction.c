@@ -7,6 +7,7 @@
  *   cumprod                     as prod, of all along the axis        scatter_...: as the sum, the product or the choice that they make
  *   max, min, amax, indices     exact
  *   cumsum, scatter_add, pad_backward   as sum, with the number of terms of each element
+ * Integers are exact; so is an average of them but for its one rounding.
  * Sums of integer fills are exact while S fits the accumulator, and so is their mean if the divisor is a power of two. */
 #include <math.h>
 #include <stdlib.h>
@@ -284,6 +285,8 @@ void qc_bound_pooling(struct qc_node *n, const struct qc_numerics *k)
   double taps = window_taps(n, plane, &padded), u = qc_unit(n->compute), power = 10 * u;   /* of a power function: 5 ulp */
   switch (n->op->kind) {
   case QN_OP_POOL_AVERAGE: case QN_OP_POOL_ADAPTIVE_AVERAGE:
+    if (!qc_is_float(n->out[0]->q.dtype))
+      break;
     add_sum_error(n, k, taps, taps, !padded);
     break;
   case QN_OP_POOL_AVERAGE_BACKWARD: case QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD:

@@ -240,6 +240,26 @@ pool_max x=i8/2x3x20x20 ; fill=bits
 pool_adaptive_max x=i8/2x3x9x10 size=4,3 indices=? ; fill=bits
 pool_adaptive_max x=u8/2x8x9x10/nhwc size=1 ; fill=bits
 pool_max x=i8/1x2x5x6 indices=? window=3 stride=2 pad=1 ; x.is=-91,107,12,-56,127,9,75,5,-49,64,16,1,76,-57,109,124,6,-103,50,-108,126,-27,18,84,11,124,106,28,29,14,-78,-60,87,87,105,113,119,94,-32,-42,13,105,9,-121,-65,-67,-106,-71,-127,0,-68,81,-120,88,13,-13,47,106,-7,72 y.is=107,107,127,76,126,124,124,126,84,119,94,113,119,94,105,13,106,106 indices.is=1,1,4,12,20,15,25,20,23,6,7,5,6,7,11,24,27,27 plain=1
+# averages of integers of 8 bits: exact, one rounding, ties to even
+pool_average x=i8/2x3x9x10 window=3 stride=2 pad=1 ; fill=bits
+pool_average x=u8/2x3x9x10 window=3 stride=2 pad=1 include_pad=0 ; fill=bits
+pool_average x=u8/2x16x9x10/nhwc window=2 ; fill=int,bits
+pool_average x=i8/2x33x9x10/nhwc window=3 stride=2 pad=1 ceil_mode=1 include_pad=0 ; fill=bits
+pool_average x=i8/2x2x4x5x6 window=2,3,2 dilation=1,2,1 ceil_mode=1 ; fill=bits
+pool_average x=u8/2x3x20x20 ; fill=bits
+pool_average x=i8/2x40x7x7/nhwc ; fill=bits
+pool_average x=i8/1x2x40x41 window=17 ; fill=bits
+pool_average x=u8/1x1x300x220 window=300,220 ; fill=bits
+pool_average x=i8/1x3x5x6/101:1:18:3 window=2 ; fill=bits
+pool_average x=u8/1x1x1 window=1 pad=1 ; x.is=7 y.is=0,7,0 plain=1
+pool_average x=i8/1x1x8 window=2 ; x.is=1,2,2,3,-1,-2,-2,-3 y.is=2,2,-2,-2 plain=1
+pool_average x=u8/1x1x6 window=2 ; x.is=0,1,254,255,255,255 y.is=0,254,255 plain=1
+pool_adaptive_average x=i8/2x3x9x10 size=4,3 ; fill=bits
+pool_adaptive_average x=u8/2x8x9x10/nhwc size=1 ; fill=bits
+pool_adaptive_average x=u8/1x2x3x7x5 size=2,3,4 ; fill=bits
+pool_adaptive_average x=i8/1x1x6 size=3 ; x.is=1,2,2,3,-1,-2 y.is=2,2,-2 plain=1
+pool_average x=i8/1x1x6x7 window=3 stride=2 pad=1 ; x.is=-7,-62,61,114,-95,-122,112,4,-9,-30,112,115,75,-51,-10,-51,71,-121,-96,-47,-107,26,-113,9,114,70,90,74,99,-60,59,-79,-110,-59,125,-17,4,95,26,87,69,51 y.is=-8,21,22,2,-17,-2,35,4,-7,6,23,39 plain=1
+pool_average x=u8/1x1x7x6 window=3 stride=1 pad=1 include_pad=0 ; x.is=208,118,172,14,143,83,167,53,108,136,145,63,32,246,247,45,176,34,210,77,10,150,218,212,60,22,23,193,169,142,120,18,158,3,39,55,16,101,208,149,134,79 y.is=136,138,100,120,97,108,137,150,127,132,93,107,131,128,119,137,131,141,108,103,113,137,149,158,84,78,73,107,131,139,56,81,97,120,107,103,64,104,106,115,76,77 plain=1
 # large values: what is representable comes out
 pool_average x=f32/1x1x2x2 window=2 ; fill=const:1e38 y.is=1e38 plain=1
 pool_average x=f32/1x3x4x4/nhwc window=2 ; fill=const:1e38 y.is=1e38 plain=1

@@ -25,7 +25,7 @@ static qn_status settle_indices(const qn__problem *p, uint32_t role, const qn_va
   return status;
 }
 
-/* Maxima also of i8 and u8. */
+/* Maxima and averages also of i8 and u8. */
 static qn_status check_dtype(const qn__problem *p)
 {
   return qn__dtype_in(p, 0, p->op->role[0].class_ == 'n' ? QN__FLOATS | QN__BIT(QN_I8) | QN__BIT(QN_U8) : QN__FLOATS);

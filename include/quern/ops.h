@@ -613,7 +613,8 @@ typedef struct qn_pool {
  * pool_max, also i8 u8: NaN wins; ties go to the first in row-major order; a window wholly in padding gives -Inf, the least integer.
  *   indices: u8 is the tap's number in the window (at most 255 taps), i32 and i64 the position in x's spatial plane, both row-major;
  *   255 or -1 for a window wholly in padding.
- * pool_average: y = sum x / taps, taps in padding counted if include_pad; a window wholly in padding gives 0.
+ * pool_average, also i8 u8, whose quotient is exact but for one rounding to the nearest integer, ties to even: y = sum x / taps, taps in
+ * padding counted if include_pad; a window wholly in padding gives 0.
  * pool_max_backward takes indices, or x to find them again; an out-of-range index adds nowhere. */
 qn_status qn_pool_max(qn_context *ctx, const qn_pool *pool, const qn_tensor *x, const qn_tensor *y,
                       const qn_tensor *indices);
@@ -646,7 +647,7 @@ typedef struct qn_adaptive {
   int64_t  size[3];                   /* P, in each spatial dim; 0: take it from y (for a gradient: from dy) */
 } qn_adaptive;
 #define QN_ADAPTIVE_INIT { sizeof(qn_adaptive), {0,0,0} }
-/* x [N, C, X]   y, indices [N, C, P], 1 to 3 spatial dims; f64 f32 f16 bf16, max also i8 u8, y as x. In each dim window i begins at
+/* x [N, C, X]   y, indices [N, C, P], 1 to 3 spatial dims; f64 f32 f16 bf16, forward also i8 u8, y as x. In each dim window i begins at
  * floor(i X / P) and ends before ceil((i + 1) X / P), so the windows cover x whatever P is; neighbours may overlap by one element.
  * Maxima as in pool_max; indices (i32, i64) are positions in x's spatial plane, and one outside its window adds nowhere.
  * The gradients need dx's dims given: X cannot be inferred from dy. */

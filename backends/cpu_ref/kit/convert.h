@@ -120,7 +120,38 @@ static inline void e5m2_row_narrow(uint8_t *restrict y, const float *restrict x,
   for (int64_t i = 0; i < n; i++) y[i] = e5m2_narrow(x[i]);
 }
 
-/* n elements of a float dtype (not f64) as f32. */
+static inline void i8_row_widen(float *restrict y, const int8_t *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = x[i];
+}
+
+static inline void u8_row_widen(float *restrict y, const uint8_t *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = x[i];
+}
+
+/* To the nearest integer, ties to even, and saturated: adding 3 2^22 leaves no fraction bits. NaN is 0. */
+CPU_INLINE int32_t integer_of(float x, float least, float most)
+{
+  const float inside = x > most ? most : x > least ? x : x <= least ? least : 0;
+  return (int32_t)((inside + 0x1.8p23f) - 0x1.8p23f);
+}
+
+static inline void i8_row_narrow(int8_t *restrict y, const float *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (int8_t)integer_of(x[i], -128, 127);
+}
+
+static inline void u8_row_narrow(uint8_t *restrict y, const float *restrict x, int64_t n)
+{
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = (uint8_t)integer_of(x[i], 0, 255);
+}
+
+/* n elements of a float dtype (not f64), of i8 or u8, as f32. */
 static inline void row_to_f32(float *restrict y, const void *restrict x, uint32_t dtype, int64_t n)
 {
   const uint8_t *b = x;
@@ -129,6 +160,8 @@ static inline void row_to_f32(float *restrict y, const void *restrict x, uint32_
   case QN_F16:  f16_row_widen(y, x, n); break;
   case QN_BF16: bf16_row_widen(y, x, n); break;
   case QN_E4M3: e4m3_row_widen(y, b, n); break;
+  case QN_I8:   i8_row_widen(y, x, n); break;
+  case QN_U8:   u8_row_widen(y, b, n); break;
   default:      e5m2_row_widen(y, b, n); break;
   }
 }
@@ -164,6 +197,8 @@ static inline void row_from_f32(void *restrict y, const float *restrict x, uint3
   case QN_F16:  f16_row_narrow(y, x, n); break;
   case QN_BF16: bf16_row_narrow(y, x, n); break;
   case QN_E4M3: e4m3_row_narrow(b, x, n); break;
+  case QN_I8:   i8_row_narrow(y, x, n); break;
+  case QN_U8:   u8_row_narrow(b, x, n); break;
   default:      e5m2_row_narrow(b, x, n); break;
   }
 }

@@ -172,14 +172,14 @@ static inline qn_status pooling_of(const qn_request *request, qn_prepared *prepa
   for (int i = 0; i < 5; i++) {
     if (all[i]->value < 0) continue;
     const qn_value *value = &request->value[all[i]->value];
-    if (i < 2 && !qn_is_float(value->dtype))
-      return qn_refuse(prepared, "computes in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(value->dtype));
-    if (qn_is_float(value->dtype) && (value->dtype == QN_F64) != (CPU_REAL == QN_F64))
+    if ((i < 2 || qn_is_float(value->dtype)) && (value->dtype == QN_F64) != (CPU_REAL == QN_F64))
       return qn_refuse(prepared, "computes in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(value->dtype));
     if (all[i]->stride[fast] != 1)
       return qn_refuse(prepared, fast == SC ? "vectors run along the channels" : "vectors run along the last spatial dim", "",
                        "a stride of 1 there", "%lld", (long long)all[i]->stride[fast]);
   }
+  if (!v->maximum && !qn_is_float(v->x.dtype) && most > UINT16_MAX)
+    return qn_refuse(prepared, "sums of integers are exact in f32", "window", "at most 65535 taps", "%.0f", most);
   double places = 1;                      /* of a plane and all that windows reach beyond it */
   for (int d = 0; d < 3; d++)
     places *= (double)v->in[d] + (double)v->before[d] + (double)v->after[d] + (double)(v->size[d] - 1) * (double)v->dilation[d];
@@ -285,6 +285,7 @@ static inline const real *pool_small(const real *x, int64_t n, real *buffer)
 
 static inline bool pool_odd_run(const void *y, uint32_t dtype, int64_t n)
 {
+  if (!qn_is_float(dtype)) return false;
   const uint16_t *narrow = y, most = dtype == QN_F16 ? 0x7c00 : 0x7f80;
   const uint32_t *f32 = y;
   const uint64_t *f64 = y;
