@@ -230,7 +230,7 @@ static const struct { const char *line, *out; } found[] = {
   { "argmax x=f32/4x5 axis=1 last=1", "y=i32/4x1" }, { "slice x=f32/7x8 start=6,0 step=-2,1 length=0", "y=f32/4x8" },
   { "pad x=f32/4x5 pad=-1:2,7 mode=wrap", "y=f32/5x19" }, { "pad_backward dy=f32/5x19 pad=-1:2,7 mode=wrap", "dx=f32/4x5" },
   { "resample x=f32/1x2x4 size=8 mode=cubic coefficient=-0.5 rounding=prefer_floor", "y=f32/1x2x8" },
-  { "resample x=f32/1x2x5x7x3 up=14,1 down=20,2", "y=f32/1x2x3x3x1" }, { "resample x=f32/1x2x5 down=2 size=2", "y=f32/1x2x2" },
+  { "resample x=f32/1x2x5x7x3 up=14,1,1 down=20,2,3", "y=f32/1x2x3x3x1" }, { "resample x=f32/1x2x5 down=2 size=2", "y=f32/1x2x2" },
   { "resample_backward dy=f32/1x2x7 dx=f32/1x2x5 up=3 down=2", "dx=f32/1x2x5" },
   { "clip x=f32/4 min=0", "y=f32/4" },
   { "relu_backward dy=f32/4 x=f16/4", "dx=f32/4" }, { "leaky_relu_backward dy=f16/4 x=f32/4", "dx=f16/4" },
@@ -644,8 +644,8 @@ static void test_refused(void)
   for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
     qn_graph *g;
     qn_status status = qn_graph_parse(refused[i].line, &g);
-    char name[32] = "";
-    sscanf(refused[i].line, "%31s", name);
+    char name[64] = "";
+    sscanf(refused[i].line, "%63s", name);
     if (qn_op_named(name)) seen[qn_op_named(name)->kind] = true;
     bool right = status == QN_BAD_ARGUMENT && strstr(qn_last_error(), refused[i].has);
     if (!tap_ok(right, "%s: %s", refused[i].line, status ? qn_last_error() : "taken")) tap_note("wanted: %s", refused[i].has);

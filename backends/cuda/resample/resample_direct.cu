@@ -85,7 +85,7 @@ __global__ static void __launch_bounds__(128) resample_wide(const __grid_constan
   const bool cubes = s.mode == QN_RESAMPLE_CUBIC;
   for (int64_t unit = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; unit < units; unit += (int64_t)gridDim.x * blockDim.x) {
     cell<int64_t> at = cell_of<int64_t, 1, 1>(s, unit, s.out_dim);
-    int64_t first[3], end[3], j[3], from = image_of(at, s.in_stride, s.in_layer);
+    int64_t first[3], end[3], j[3] = {}, from = image_of(at, s.in_stride, s.in_layer);
     double sum[1] = { 0 }, v[1], total = 1;
     for (int d = 0; d < 3; d++) {
       const ruler &r = s.dim[d];
