@@ -42,6 +42,9 @@ matmul a=f32/384x4096 b=f32/4096x1024 ; name=gemm.f32.384x1024x4096
 matmul a=f32/64x65536 b=f32/65536x64 ; name=gemm.f32.64x64x65536
 matmul a=f32/128x16384/t b=f32/16384x128 ; name=gemm.f32.128x128x16384.ta
 
+# inner products of a solver's last steps, each as long as the model (L-BFGS, Anderson acceleration)
+matmul a=f32/10x1048576 b=f32/1048576x10/t ; name=gemm.f32.10x10x1048576.tb
+
 # batched: attention of BERT-large, broadcast
 matmul a=f32/16x384x64 b=f32/16x64x384/t ; name=gemm.f32.qk
 matmul a=f32/16x384x384 b=f32/16x384x64 ; name=gemm.f32.wv

@@ -8,6 +8,7 @@
  * classifiers are such: too few to fill tiles, most of whose time would be the start and the end. */
 #include "engines.h"
 #include "kit/sm80.cuh"
+#include "matmul_early.h"
 #include "matmul_problem.h"
 #include "program/steps.cuh"
 
@@ -178,10 +179,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 static qn_status build(const qn_request *, qn_prepared *out)
 {
   state *s = (state *)out->state;
-  cudaFuncAttributes has;
-  qn_status status = cuda_check(cudaFuncGetAttributes(&has, s->function), "cudaFuncGetAttributes");
-  if (!status) s->early = has.ptxVersion >= 90;             /* else it would not wait for earlier kernels (griddepcontrol) */
-  return status;
+  return cuda_waits_itself(s->function, &s->early);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -192,14 +190,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   t.far.p = launch->ptr[s->far];
   t.y = launch->ptr[s->chain.out];
   cuda_chain_bind(&t.steps, &s->chain, launch->ptr);
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(s->blocks), config.blockDim = dim3(s->threads);
-  config.stream = (cudaStream_t)launch->stream, config.attrs = &early, config.numAttrs = s->early ? 1 : 0;
-  void *args[] = { &t };
-  return cuda_check(cudaLaunchKernelExC(&config, s->function, args), "matmul_few");
+  return cuda_launch_early(s->function, s->early, s->blocks, s->threads, 0, &t, launch, "matmul_few");
 }
 
 static const qn_engine row[] = {

@@ -7,6 +7,7 @@
  * that a line stays as misaligned as in memory, and its reader shifts it. A short k is in flight all at once. */
 #include <climits>
 #include "engines.h"
+#include "matmul_early.h"
 #include "matmul_problem.h"
 #include "matmul_tiled.cuh"
 
@@ -237,12 +238,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 static qn_status build(const qn_request *, qn_prepared *out)
 {
   state *s = (state *)out->state;
-  cudaFuncAttributes has;
-  qn_status status = cuda_check(cudaFuncSetAttribute(s->with.function, cudaFuncAttributeMaxDynamicSharedMemorySize, s->with.shared),
-                                "cudaFuncSetAttribute");
-  if (!status) status = cuda_check(cudaFuncGetAttributes(&has, s->with.function), "cudaFuncGetAttributes");
-  if (!status) s->early = has.ptxVersion >= 90;             /* else it would not wait for earlier kernels (griddepcontrol) */
-  return status;
+  const qn_status status = cuda_check(
+    cudaFuncSetAttribute(s->with.function, cudaFuncAttributeMaxDynamicSharedMemorySize, s->with.shared), "cudaFuncSetAttribute");
+  return status ? status : cuda_waits_itself(s->with.function, &s->early);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -253,14 +251,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   t.b.p = launch->ptr[s->value_b];
   t.out = launch->ptr[s->chain.out];
   cuda_chain_bind(&t.steps, &s->chain, launch->ptr);
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3((unsigned)s->grid), config.blockDim = dim3(THREADS), config.dynamicSmemBytes = (size_t)s->with.shared;
-  config.stream = (cudaStream_t)launch->stream, config.attrs = &early, config.numAttrs = s->early ? 1 : 0;
-  void *args[] = { &t };
-  return cuda_check(cudaLaunchKernelExC(&config, s->with.function, args), "matmul_small");
+  return cuda_launch_early(s->with.function, s->early, (uint32_t)s->grid, THREADS, (uint32_t)s->with.shared, &t, launch, "matmul_small");
 }
 
 static const qn_engine row[] = {

@@ -1,5 +1,11 @@
 /* pool.cuh -- shared by the pooling engines: window geometry of up to three spatial dims in 32-bit arithmetic, and the grid of work units.
  *
+ *   max        y = the largest tap inside x; NaN wins, then the first of equals; no tap inside: -Inf
+ *   average    y = sum of taps inside x / divisor, 0 where there is none
+ *   lp         y = (sum of |tap|^p)^(1/p)
+ *   gradients  dx[x] = the sum over windows of: dy, where the maximum came from x, by its index (u8: tap number; i32, i64: offset in the
+ *              plane) or recomputed from x; of those that cover x, dy / divisor; or lp's dy sign(x) (|x| / y)^(p - 1), 0 where y is 0
+ *
  * Windows either have a fixed size and step or are adaptive: in each dim, window o covers floor(o in / out) up to ceil((o + 1) in
  * / out). Adaptive windows that all have the same size are treated as fixed ones. */
 #pragma once
@@ -16,12 +22,8 @@
 
 template <int dtype> constexpr int bytes_of = dtype == QN_F32 ? 4 : 2;
 template <int dtype> using stored = std::conditional_t<dtype == QN_F32, uint32_t, uint16_t>;
-/* One element, in the low bits of a word; its value; the element of a value. */
+/* One element, in the low bits of a word; that of a value. */
 template <int dtype> __device__ __forceinline__ uint32_t element(const void *x, int64_t at) { return ((const stored<dtype> *)x)[at]; }
-template <int dtype> __device__ __forceinline__ float opened(uint32_t h)
-{
-  return dtype == QN_F32 ? __uint_as_float(h) : dtype == QN_BF16 ? __uint_as_float(h << 16) : f16_to_float((uint16_t)h);
-}
 template <int dtype> __device__ __forceinline__ uint32_t closed(float v)
 {
   return dtype == QN_F32 ? __float_as_uint(v) : dtype == QN_BF16 ? float_to_bf16(v) : float_to_f16(v);
@@ -90,11 +92,17 @@ struct pool {
 /* of a unit; the channel varies fastest where channels are contiguous, else the innermost extent */
 struct place { uint32_t n, c; int o[3]; };
 
+/* The image of a unit, and where in the grid it is. */
+__device__ __forceinline__ uint32_t cell_of(const pool &p, uint32_t unit, uint32_t (&at)[4])
+{
+#pragma unroll
+  for (int d = 0; d < 4; d++) unit = cuda_quotient(unit, p.by_cell[d], &at[d]);
+  return unit;
+}
 template <int V> __device__ __forceinline__ place place_of(const pool &p, uint32_t unit)
 {
   uint32_t at[4];
-#pragma unroll
-  for (int d = 0; d < 4; d++) unit = cuda_quotient(unit, p.by_cell[d], &at[d]);
+  unit = cell_of(p, unit, at);
   return V > 1 || p.channels_last ? place{ unit, at[0] * V, { (int)at[3], (int)at[2], (int)at[1] } }
                                   : place{ unit, at[3], { (int)at[2], (int)at[1], (int)at[0] } };
 }
@@ -299,6 +307,14 @@ static inline bool sweep_takes(const pool &p)
 struct pool_tensors { int32_t x, y, dy, dx, indices; };     /* value numbers of the request; -1: none */
 typedef const void *pool_kernel;
 
+/* f(n), a kernel, for the first of the constants N that `value` is; n() is that constant. nullptr: it is none of them. */
+template <int... N, class F> static inline pool_kernel pool_pick(int64_t value, F f)
+{
+  pool_kernel kernel = nullptr;
+  (void)((value == N && (kernel = f(std::integral_constant<int, N>()))) || ...);
+  return kernel;
+}
+
 /* P: a kernel's argument, a pool or derived from it. */
 template <class P> struct pool_state {
   P        p;
@@ -391,14 +407,6 @@ static inline bool pool_is_average(uint32_t op)
   return op == QN_OP_POOL_AVERAGE || op == QN_OP_POOL_AVERAGE_BACKWARD || op == QN_OP_POOL_ADAPTIVE_AVERAGE ||
          op == QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD;
 }
-/* The value that holds a forward op's indices, or -1. x and y are roles 0 and 1 of every forward pooling op. */
-static inline int32_t pool_indices(const qn_node *op)
-{
-  return pool_is_average(op->op)  ? -1
-       : op->op == QN_OP_POOL_MAX ? qn_role(op, QN_ROLE_POOL_MAX_INDICES)
-                                  : qn_role(op, QN_ROLE_POOL_ADAPTIVE_MAX_INDICES);
-}
-
 /* Refuses all but packed NCHW planes; the first `aligned` of x, y, dy, dx and the indices must be aligned to 16 bytes. */
 static inline qn_status pool_wants_planes(const qn_request *r, const pool_tensors &of, int aligned, qn_prepared *out)
 {
@@ -457,12 +465,13 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
   return (double)p->in[0] * p->in[1] * p->in[2] <= INT32_MAX;
 }
 
-/* Reads a forward op: its tensors, their dtype, the geometry. */
+/* Reads a forward op, all of which have the same roles: its tensors, their dtype, the geometry. */
 template <class P> static inline qn_status pool_read(pool_state<P> *s, const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   s->moved = pool_moved(r);
-  s->of = { qn_role(op, QN_ROLE_POOL_MAX_X), qn_role(op, QN_ROLE_POOL_MAX_Y), -1, -1, pool_indices(op) };
+  const bool maxima = op->op == QN_OP_POOL_MAX || op->op == QN_OP_POOL_ADAPTIVE_MAX;
+  s->of = { qn_role(op, QN_ROLE_POOL_MAX_X), qn_role(op, QN_ROLE_POOL_MAX_Y), -1, -1, maxima ? qn_role(op, QN_ROLE_POOL_MAX_INDICES) : -1 };
   const qn_value *x = &r->value[s->of.x];
   const qn_status status = pool_wants_floats(x, "x", out);
   if (status != QN_OK) return status;
@@ -503,6 +512,14 @@ static inline bool pool_fold(pool *p, bool places)
   if (p->size[0] != 1 || p->before[0] != 0 || p->in[0] != p->out[0] || (several && (places || p->step[0] != 1))) return false;
   p->in[0] = p->out[0] = 1;
   return true;
+}
+
+/* The same, and windows within a plane. by_extent[0] still divides by a channel's planes, through which indices count. */
+static inline qn_status pool_wants_flat(pool *p, const qn_request *r, const pool_tensors &of, int aligned, bool places, qn_prepared *out)
+{
+  const qn_status status = pool_wants_planes(r, of, aligned, out);
+  if (status || pool_fold(p, places)) return status;
+  return qn_refuse(out, "windows within a plane", of.dx < 0 ? "x" : "dx", "depth 1", "depth %d", p->size[0]);
 }
 
 /* Channels per vector (V): 16 bytes of them if every layout allows it, else 1. *whole: the dtype if vectorised, else 0. */

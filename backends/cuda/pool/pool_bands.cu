@@ -1,12 +1,11 @@
 /* pool_bands.cu -- gradients of average pooling, adaptive too, and of max pooling by indices, on packed NCHW planes, f16, bf16 and f32.
  *
- *   max       dx[x] = the sum of dy over the windows whose index is x
- *   average   dx[x] = the sum of dy / divisor over the windows that cover x
- *
  * A block stages dy and the maxima's taps of some whole planes, or of a band of rows of one plane, in shared memory, gathers dx there from
  * the windows over each place, and writes it in 16-byte words. Small squares of windows are gathered by cells of places, whose windows are
  * known at compile time; others place by place, means separably. Adaptive windows of one size are windows like others.
- * Refused: dilation, windows over several planes, rows too wide for shared memory; maxima of unequal windows, or of more than 255 taps. */
+ * Maxima of wide rows and large windows are instead scattered by a warp (engine `scatter`) into a tile of dx.
+ * Refused: dilation, windows over several planes, rows too wide for shared memory; maxima of unequal windows, or of more than 255 taps
+ * (scatter: of more than 32 by 32, or with gaps between them). */
 #include "pool_gradient.cuh"
 
 struct bands : gradient {
@@ -105,7 +104,7 @@ __device__ __forceinline__ void cells(const bands &p, const char *dy, const char
       for (int w = 0; w < ACROSS; w++) {
         const uint32_t none = outside[w] | beyond, bits = element<dtype>(dy, in_dy + at + j * wide + w);
         if constexpr (maxima) {
-          const float v = opened<dtype>(bits);
+          const float v = word_get<dtype>(bits, 0);
           const uint32_t chosen = (uint8_t)tap[in_tap + at + j * wide + w] | none;
 #pragma unroll
           for (int b = 0; b < COLUMNS; b++)
@@ -113,7 +112,7 @@ __device__ __forceinline__ void cells(const bands &p, const char *dy, const char
             for (int a = 0; a < BAND_ROWS; a++)
               if (over::covers(w, b) && over::covers(j, a)) add_where(sum[a][b], chosen, over::tap(j, a) * SIZE + over::tap(w, b), v);
         } else {
-          const float v = opened<dtype>(bits & ~none);
+          const float v = word_get<dtype>(bits & ~none, 0);
 #pragma unroll
           for (int b = 0; b < COLUMNS; b++)
             if (over::covers(w, b)) line[b] = fmaf(v, weight[w], line[b]);   /* a sum before may overflow */
@@ -202,11 +201,11 @@ __device__ __forceinline__ void any_means(const bands &p, const char *dy, char *
   });
 }
 
-/* SIZE 0: any windows */
-template <int dtype, bool maxima, int SIZE, int STEP, int BEFORE>
+/* WINDOW: as square_of(); 0: any windows */
+template <int dtype, bool maxima, int WINDOW>
 __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant__ bands p)
 {
-  constexpr int bytes = dtype == QN_F32 ? 4 : 2, E = 16 / bytes;
+  constexpr int bytes = bytes_of<dtype>, E = 16 / bytes, SIZE = WINDOW / 100, STEP = WINDOW ? WINDOW / 10 % 10 : 1, BEFORE = WINDOW % 10;
   extern __shared__ uint4 stage[];
   char *const memory = (char *)stage, *const dy = memory + p.margin * bytes, *const tap = memory + p.at_part + p.margin,
        *const dx = memory + p.at_dx;
@@ -240,6 +239,86 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
       continue;
     }
     for (int e = max(i * E, in_dx); e < min((i + 1) * E, ends); e++) element_put<dtype>(out, e, element<dtype>(dx, e));
+  }
+}
+
+/* ---- scattered ---------------------------------------------------------------------------------------------------- */
+
+enum { WARPS = 4, BATCH = 4, MEMORY = 8 << 10 };          /* BATCH: loads of a lane in flight; MEMORY: bytes of shared memory of a warp */
+
+struct pieces : bands {
+  uint32_t warps;
+  int32_t  tiles, tile;                   /* tiles of a row, columns of one */
+  int32_t  pitch, rows;                   /* of the tile in shared memory */
+  int32_t  turns;                         /* turns that overlapping neighbours take */
+  cuda_divisor by_tiles;
+};
+
+/* A warp walks the rows of windows that reach into its tile, a window a lane, and adds dy at the place of each window's maximum.
+ * Neighbouring lanes whose windows overlap take turns, so no two add to one address; the order of the sums is fixed. */
+template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool_scatter(const __grid_constant__ pieces p)
+{
+  extern __shared__ float memory[];
+  const uint32_t warp = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (warp >= p.warps) return;
+  uint32_t band, tile, z;
+  const uint32_t plane = cuda_quotient(cuda_quotient(warp, p.by_tiles, &tile), p.by_bands, &band);
+  cuda_quotient(plane, p.by_depth, &z);
+  const int top = (int)band * p.band, end = min(top + p.band, p.in[1]), left = (int)tile * p.tile, right = min(left + p.tile, p.in[2]);
+  const range over_y = windows_over(p, 1, top, end), over_x = windows_over(p, 2, left, right);
+  const int y_base = min(over_y.begin * p.step[1] - p.before[1], top), x_base = min(over_x.begin * p.step[2] - p.before[2], left);
+  float *const sums = memory + threadIdx.x / 32 * (p.pitch * p.rows);
+  for (int i = lane; i < p.pitch * p.rows; i += 32) sums[i] = 0;
+  __syncwarp();
+
+  const int64_t windows = (int64_t)plane * p.out[1] * p.out[2];
+  const uint32_t turn = lane % (uint32_t)p.turns;
+  int oy = over_y.begin, ox0 = over_x.begin;
+#pragma unroll 1
+  while (oy < over_y.end && ox0 < over_x.end) {
+    float v[BATCH];
+    int place[BATCH], y[BATCH], x[BATCH];  /* index of the maximum (offset or tap number); first row and column of its window */
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      const int ox = ox0 + (int)lane;
+      y[b] = oy * p.step[1] - p.before[1], x[b] = ox * p.step[2] - p.before[2];
+      v[b] = 0, place[b] = -1;
+      if (oy < over_y.end && ox < over_x.end) {
+        const int64_t at = windows + oy * p.out[2] + ox;
+        v[b] = edge_load<dtype>(p.dy, at);
+        place[b] = how == BY_TAP           ? ((const uint8_t *)p.indices)[at]
+                 : p.index_dtype == QN_I32 ? ((const int32_t *)p.indices)[at]
+                                           : place_among(((const int64_t *)p.indices)[at]);
+      }
+      ox0 += 32;
+      if (ox0 >= over_x.end) ox0 = over_x.begin, oy++;
+    }
+#pragma unroll
+    for (int b = 0; b < BATCH; b++) {
+      uint32_t r, c;
+      if (how == BY_TAP) {
+        r = cuda_quotient((uint32_t)max(place[b], 0), p.by_size[2], &c);
+      } else {
+        r = cuda_quotient((uint32_t)max(place[b], 0), p.by_width, &c);
+        r -= z * p.in[1] + y[b], c -= x[b];
+      }
+      const uint32_t mine = place[b] >= 0 && r < (uint32_t)p.size[1] && c < (uint32_t)p.size[2] ? turn : ~0u;
+      float *const sum = sums + (y[b] - y_base + (int)r) * p.pitch + x[b] - x_base + (int)c;
+#pragma unroll 1
+      for (int t = 0; t < p.turns; t++) {
+        if (mine == (uint32_t)t) *sum += v[b];
+        __syncwarp();
+      }
+    }
+  }
+
+  const float *from = sums + (top - y_base) * p.pitch + left - x_base;
+  char *to = (char *)p.dx + (((int64_t)plane * p.in[1] + top) * p.in[2] + left) * (dtype == QN_F32 ? 4 : 2);
+  for (int row = top; row < end; row++, from += p.pitch, to += p.in[2] * (dtype == QN_F32 ? 4 : 2)) {
+    if (p.pairs)
+      for (int x = 2 * (int)lane; x < right - left; x += 64) pair_store<dtype>(to, x, from[x], from[x + 1]);
+    else
+      for (int x = (int)lane; x < right - left; x += 32) edge_store<dtype>(to, x, from[x]);
   }
 }
 
@@ -282,36 +361,39 @@ static inline int64_t band_choose(bands *p, bool any, int64_t units)
   if (!p->band) return 0;
   p->bands = (int32_t)qn_ceil_div(p->in[1], p->band);
   p->by_bands = cuda_divide_by(p->bands), p->by_across = cuda_divide_by(across), p->by_down = cuda_divide_by(down);
-  p->by_width = cuda_divide_by(p->in[2]), p->by_rows = cuda_divide_by(p->in[1]);
   int64_t memory = band_memory(p, p->per_block, p->band, any);
   return memory <= BAND_MEMORY_MOST ? memory : 0;
+}
+
+/* What both engines read and refuse. aligned: of pool_wants_planes(). */
+template <class P> static qn_status read_planes(pool_state<P> *s, const qn_request *r, int aligned, qn_prepared *out)
+{
+  P *p = &s->p;
+  qn_status status = gradient_read(s, r, out);
+  if (!status) status = pool_wants_flat(p, r, s->of, aligned, false, out);
+  if (status) return status;
+  p->by_width = p->by_extent[2], p->by_rows = p->by_extent[1], p->by_depth = p->by_extent[0];
+  for (int d = 1; d < 3; d++)
+    if (p->size[d] > 1 && p->dilation[d] != 1) return qn_refuse(out, "dilation 1", "dx", "1", "%d", p->dilation[d]);
+  if (!p->average && s->of.indices < 0) return qn_refuse(out, "maxima by indices", "indices", "present", "%s", "absent");
+  if (qn_elements(&r->value[s->of.dx]) > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
+  return QN_OK;
 }
 
 /* window: of cells, as square_of(); 0: any */
 template <int dtype, bool maxima> static pool_kernel bands_of(int window)
 {
-  if constexpr (maxima)
-    if (window == 512) return (pool_kernel)pool_bands<dtype, true, 5, 1, 2>;
-  return window == 321   ? (pool_kernel)pool_bands<dtype, maxima, 3, 2, 1>
-         : window == 320 ? (pool_kernel)pool_bands<dtype, maxima, 3, 2, 0>
-         : window == 311 ? (pool_kernel)pool_bands<dtype, maxima, 3, 1, 1>
-         : window == 220 ? (pool_kernel)pool_bands<dtype, maxima, 2, 2, 0>
-                         : (pool_kernel)pool_bands<dtype, maxima, 0, 1, 0>;
+  return pool_pick<321, 320, 311, 220, maxima ? 512 : 0, 0>(window, [](auto w) { return (pool_kernel)pool_bands<dtype, maxima, w()>; });
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   pool_state<bands> s = {};
   bands *p = &s.p;
-  qn_status status = gradient_read(&s, r, out);
-  if (!status) status = pool_wants_planes(r, s.of, 5, out);
+  const qn_status status = read_planes(&s, r, 5, out);
   if (status) return status;
-  p->by_depth = cuda_divide_by(p->in[0]);
-  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "dx", "depth 1", "depth %d", p->size[0]);
-  for (int d = 1; d < 3; d++)
-    if (p->size[d] > 1 && p->dilation[d] != 1) return qn_refuse(out, "dilation 1", "dx", "1", "%d", p->dilation[d]);
-  if (!p->average && (s.of.indices < 0 || p->adaptive || p->size[1] * (double)p->size[2] > 255))
-    return qn_refuse(out, "maxima by indices, equal windows of at most 255 taps", "dx", "3x3", "%dx%d", p->size[1], p->size[2]);
+  if (!p->average && (p->adaptive || p->size[1] * (double)p->size[2] > 255))
+    return qn_refuse(out, "equal windows of at most 255 taps", "dx", "3x3", "%dx%d", p->size[1], p->size[2]);
   const int square = p->adaptive || p->in[2] < p->size[2] ? 0 : square_of(p),
             window = square == 321 || square == 320 || square == 311 || square == 220 || (square == 512 && !p->average) ? square : 0;
   s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
@@ -324,7 +406,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t shared = band_choose(p, !window, r->device->units);
   if (!shared) return qn_refuse(out, "some rows in 48 KB", "dx", "narrower", "%d wide", p->in[2]);
   const double blocks = (double)qn_ceil_div(p->count, p->per_block) * p->bands;
-  if (p->places > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
   s.shared = (uint32_t)shared;
   double over = 1;                        /* windows over a place */
   for (int d = 1; d < 3; d++) over *= qn_max_i64(p->size[d] / p->step[d], 1);
@@ -332,7 +413,45 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return pool_keep(&s, BAND_THREADS * blocks, BAND_THREADS, rate, out);
 }
 
+static qn_status prepare_scatter(const qn_request *r, qn_prepared *out)
+{
+  pool_state<pieces> s = {};
+  pieces *p = &s.p;
+  const qn_status status = read_planes(&s, r, 0, out);
+  if (status) return status;
+  for (int d = 1; d < 3; d++)
+    if (p->step[d] > p->size[d] || p->size[d] > 32)
+      return qn_refuse(out, "windows of at most 32, without gaps", "dx", "3", "%d", p->size[d]);
+  const bool taps = p->index_dtype == QN_U8;
+  s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
+    return taps ? (pool_kernel)pool_scatter<dtype(), BY_TAP> : (pool_kernel)pool_scatter<dtype(), BY_PLACE>;
+  });
+  const qn_value *dx = &r->value[s.of.dx];
+  const int64_t count = qn_elements(dx) / ((int64_t)p->in[1] * p->in[2]);
+
+  /* choose the tile: whole rows first, as many as shared memory holds */
+  const int64_t beyond = 2 * (p->size[2] - 1), most = MEMORY / 4;
+  p->tile = p->in[2] <= 512 ? p->in[2] : (int32_t)(512 / p->step[2] * p->step[2]);
+  p->pitch = (int32_t)(p->tile + beyond);
+  const int64_t rows = qn_max_i64(most / p->pitch - 2 * (p->size[1] - 1), 1);
+  p->bands = (int32_t)qn_ceil_div(p->in[1], rows);
+  p->band = (int32_t)qn_round_up(qn_ceil_div(p->in[1], p->bands), p->step[1]);
+  p->bands = (int32_t)qn_ceil_div(p->in[1], p->band);
+  p->rows = (int32_t)(qn_min_i64(p->band, p->in[1]) + 2 * (p->size[1] - 1));
+  p->tiles = (int32_t)qn_ceil_div(p->in[2], p->tile);
+  p->turns = (int32_t)qn_ceil_div(p->size[2], p->step[2]);
+  const int64_t shared = WARPS * (int64_t)p->pitch * p->rows * 4;
+  if (shared > 48 << 10) return qn_refuse(out, "a row and its windows in 12 KB", "dx", "narrower", "%lld", (long long)shared);
+  if ((double)count * p->bands * p->tiles > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
+  p->warps = (uint32_t)(count * p->bands * p->tiles);
+  p->by_bands = cuda_divide_by(p->bands), p->by_tiles = cuda_divide_by(p->tiles);
+  p->pairs = p->in[2] % 2 == 0 && p->tile % 2 == 0 && dx->align >= 8;
+  s.shared = (uint32_t)shared;
+  return pool_keep(&s, 32 * (int64_t)p->warps, 32 * WARPS, 800, out);
+}
+
 static const qn_engine row[] = { pool_row<bands>("bands", QN_OP_POOL_MAX_BACKWARD, prepare),
+                                 pool_row<pieces>("scatter", QN_OP_POOL_MAX_BACKWARD, prepare_scatter),
                                  pool_row<bands>("bands", QN_OP_POOL_AVERAGE_BACKWARD, prepare),
                                  pool_row<bands>("bands", QN_OP_POOL_ADAPTIVE_MAX_BACKWARD, prepare),
                                  pool_row<bands>("bands", QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD, prepare) };

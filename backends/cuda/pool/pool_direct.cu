@@ -118,51 +118,47 @@ __device__ static double norm_of(const pooling &v, const int64_t at[5])
 
 enum { MAX, AVERAGE, LP };
 
-/* at: place of the i-th element of a grid of extents dim. */
-__device__ static void place5(int64_t i, const int64_t dim[5], int64_t at[5])
+/* y at a place, and the index there. */
+template <int how> __device__ static double reduced(const pooling &v, const int64_t at[5])
 {
-  for (int d = 4; d >= 0; d--) at[d] = i % dim[d], i /= dim[d];
-}
-
-template <int how> __global__ static void __launch_bounds__(128) pool_direct(const __grid_constant__ pooling v)
-{
-  for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < v.elements; i += (int64_t)gridDim.x * blockDim.x) {
-    int64_t at[5];
-    place5(i, v.y.dim, at);
-    double value;
-    if (how == MAX) {
-      const largest most = maximum(v, at[0], at[1], at + 2);
-      value = most.value;
-      if (v.indices.p) v.indices.store(v.indices.at(at[0], at[1], at + 2), most.index);
-    } else {
-      value = how == LP ? norm_of(v, at) : mean_of(v, at, 1);
-      if (how == AVERAGE && !(fabs(value) < INFINITY)) value = mean_of(v, at, 0x1p-64) * 0x1p64;      /* the sum of f64 overflowed */
-    }
-    v.y.store(v.y.at(at[0], at[1], at + 2), value);
+  if (how == LP) return norm_of(v, at);
+  if (how == AVERAGE) {
+    const double mean = mean_of(v, at, 1);
+    return fabs(mean) < INFINITY ? mean : mean_of(v, at, 0x1p-64) * 0x1p64;       /* the sum of f64 overflowed */
   }
+  const largest most = maximum(v, at[0], at[1], at + 2);
+  if (v.indices.p) v.indices.store(v.indices.at(at[0], at[1], at + 2), most.index);
+  return most.value;
 }
 
-template <int how> __global__ static void __launch_bounds__(128) pool_backward_direct(const __grid_constant__ pooling v)
+/* dx at a place. */
+template <int how> __device__ static double gradient(const pooling &v, const int64_t at[5])
 {
+  const int64_t here = (at[2] * v.in[1] + at[3]) * v.in[2] + at[4];
+  const double x = how == LP ? v.x.load<double>(v.x.at(at[0], at[1], at + 2)) : 0, sign = x > 0 ? 1 : x < 0 ? -1 : x;
+  double sum = 0;
+  for_windows(v, at + 2, [&](const int64_t o[3], int64_t tap) {
+    const double dy = v.dy.load<double>(v.dy.at(at[0], at[1], o));
+    if (how == AVERAGE) {
+      sum += dy / divisor(v, o);
+    } else if (how == LP) {
+      const double norm = v.y.load<double>(v.y.at(at[0], at[1], o));
+      if (norm != 0) sum += dy * sign * (v.p == 2 ? fabs(x) / norm : pow(fabs(x) / norm, v.p - 1));
+    } else if (v.indices.p ? v.indices.load<int64_t>(v.indices.at(at[0], at[1], o)) == (v.indices.dtype == QN_U8 ? tap : here)
+                           : maximum(v, at[0], at[1], o).tap == tap) {
+      sum += dy;
+    }
+  });
+  return sum;
+}
+
+template <int how, bool backward> __global__ static void __launch_bounds__(128) pool_direct(const __grid_constant__ pooling v)
+{
+  const grid &to = backward ? v.dx : v.y;
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < v.elements; i += (int64_t)gridDim.x * blockDim.x) {
-    int64_t at[5];
-    place5(i, v.dx.dim, at);
-    const int64_t here = (at[2] * v.in[1] + at[3]) * v.in[2] + at[4];
-    const double x = how == LP ? v.x.load<double>(v.x.at(at[0], at[1], at + 2)) : 0, sign = x > 0 ? 1 : x < 0 ? -1 : x;
-    double sum = 0;
-    for_windows(v, at + 2, [&](const int64_t o[3], int64_t tap) {
-      const double dy = v.dy.load<double>(v.dy.at(at[0], at[1], o));
-      if (how == AVERAGE) {
-        sum += dy / divisor(v, o);
-      } else if (how == LP) {
-        const double norm = v.y.load<double>(v.y.at(at[0], at[1], o));
-        if (norm != 0) sum += dy * sign * (v.p == 2 ? fabs(x) / norm : pow(fabs(x) / norm, v.p - 1));
-      } else if (v.indices.p ? v.indices.load<int64_t>(v.indices.at(at[0], at[1], o)) == (v.indices.dtype == QN_U8 ? tap : here)
-                             : maximum(v, at[0], at[1], o).tap == tap) {
-        sum += dy;
-      }
-    });
-    v.dx.store(v.dx.at(at[0], at[1], at + 2), sum);
+    int64_t at[5], rest = i;
+    for (int d = 4; d >= 0; d--) at[d] = rest % to.dim[d], rest /= to.dim[d];
+    to.store(to.at(at[0], at[1], at + 2), backward ? gradient<how>(v, at) : reduced<how>(v, at));
   }
 }
 
@@ -173,13 +169,10 @@ static void windows_of(pooling *v, const qn_pool *pool, const grid &x, const gri
   if (pool) v->include_pad = pool->include_pad != 0, v->p = pool->p;
   for (int d = 0; d < 3; d++) {
     const int from = d - (5 - rank);
-    const bool here = pool && from >= 0;
-    v->in[d] = x.dim[2 + d], v->out[d] = y.dim[2 + d];
-    v->size[d] = !here ? 1 : pool->window[from] ? pool->window[from] : v->in[d];
-    v->step[d] = !here ? 1 : pool->stride[from] ? pool->stride[from] : v->size[d];
-    v->dilation[d] = !here ? 1 : pool->dilation[from];
-    v->before[d] = !here ? 0 : pool->pad_before[from];
-    v->after[d] = !here ? 0 : pool->pad_after[from];
+    v->in[d] = x.dim[2 + d], v->out[d] = y.dim[2 + d], v->size[d] = v->step[d] = v->dilation[d] = 1;
+    if (!pool || from < 0) continue;
+    v->size[d] = pool->window[from] ? pool->window[from] : v->in[d], v->step[d] = pool->stride[from] ? pool->stride[from] : v->size[d];
+    v->dilation[d] = pool->dilation[from], v->before[d] = pool->pad_before[from], v->after[d] = pool->pad_after[from];
   }
   const bool counted = v->size[0] * v->size[1] * v->size[2] <= 255;      /* u8 indices count all taps of the window */
   for (int d = 0; d < 3 && !counted; d++)                 /* drop taps that never reach x or its padding */
@@ -202,9 +195,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   v.elements = direct_elements(to);
   const grid x = direct_grid(backward ? to : from), y = direct_grid(backward ? from : to);
   windows_of(&v, adaptive ? nullptr : (const qn_pool *)k->attr, x, y, to.rank);
-  const unsigned blocks = direct_blocks(v.elements, 128);
-  if (backward) pool_backward_direct<how><<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(v);
-  else pool_direct<how><<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(v);
+  pool_direct<how, backward><<<direct_blocks(v.elements, 128), 128, 0, (cudaStream_t)launch->stream>>>(v);
   return direct_launched("pool_direct");
 }
 

@@ -1,9 +1,6 @@
 /* pool_disjoint.cu -- gradient of pooling where windows do not overlap (stride = size, or global), f16, bf16 and f32: packed NCHW planes,
  * and channels last (NHWC).
  *
- *   max       dx[x] = dy of its window if the window's index is x, else 0
- *   average   dx[x] = dy of its window / taps of the window
- *
  * A pure expansion: each thread stores 16-byte words of dx, and loads the few dy (or the vector of channels) that they depend on.
  * Refused: maxima without indices; planes where words and windows do not align, but maxima by places and means in one dim or of an even
  * width; padding that matters, adaptive windows of unequal sizes. */
@@ -30,71 +27,59 @@ __device__ __forceinline__ uint32_t row_of_windows(const disjoint &p, uint32_t r
   return (cuda_quotient(plane, p.by_wide[2]) * p.rows + cuda_quotient(y, p.by_wide[1])) * p.windows;
 }
 
-/* Means where words and windows do not align. flat: one dim is left; else windows have an even width. */
-template <int dtype, bool flat> __global__ void __launch_bounds__(THREADS) pool_disjoint_means(const __grid_constant__ disjoint p)
+/* Where words and windows do not align: maxima by places, and means. flat: one dim is left; else windows of means have an even width. */
+template <int dtype, bool maxima, bool flat>
+__global__ void __launch_bounds__(THREADS) pool_disjoint_words(const __grid_constant__ disjoint p)
 {
   constexpr int E = vector_per_16<dtype>;
-  const uint32_t word = blockIdx.x * THREADS + threadIdx.x, first = word * E;
+  const uint32_t word = blockIdx.x * THREADS + threadIdx.x, first = word * E, width = p.by_in[0].by, step = p.by_wide[0].by;
   if (word >= p.words) return;
   const int many = (int)min((uint32_t)E, p.elements - first);
   const auto share = [&](uint32_t window) { return edge_load<dtype>(p.dy, window) * p.share; };
-  float v[E];
-  uint32_t x, within;
-  if (flat) {
-    const uint32_t window = cuda_quotient(first, p.by_wide[0], &x), step = p.by_wide[0].by;
-    if (step >= E) {
-      const float a = share(window), b = x + many > step ? share(window + 1) : 0;
-#pragma unroll
-      for (int i = 0; i < E; i++) v[i] = x + i < step ? a : b;
-    } else {
-#pragma unroll
-      for (int i = 0; i < E; i++) v[i] = i < many ? share(window + cuda_quotient(x + i, p.by_wide[0])) : 0;
-    }
-  } else {
-    const uint32_t row = cuda_quotient(first, p.by_in[0], &x), next = row_of_windows(p, row + 1);
-    uint32_t window = row_of_windows(p, row) + cuda_quotient(x, p.by_wide[0], &within);
-#pragma unroll
-    for (int i = 0; i < E; i += 2) {
-      v[i] = v[i + 1] = i < many ? share(window) : 0;
-      x += 2, within += 2;
-      if (within == p.by_wide[0].by) within = 0, window++;
-      if (x == p.by_in[0].by) window = next;
-    }
-  }
-  if (many == E) vector_store_whole<dtype>(v, p.dx, first);
-  else vector_store(v, p.dx, dtype, first, 1, many);
-}
-
-/* Maxima by places where words and windows do not align. flat: one dim is left. */
-template <int dtype, bool flat> __global__ void __launch_bounds__(THREADS) pool_disjoint_places(const __grid_constant__ disjoint p)
-{
-  constexpr int E = vector_per_16<dtype>;
-  const uint32_t word = blockIdx.x * THREADS + threadIdx.x, first = word * E, width = p.by_in[0].by;
-  if (word >= p.words) return;
-  const int many = (int)min((uint32_t)E, p.elements - first);
-  uint32_t x, place, here = 0, next = 0, held = ~0u;      /* held: the window whose dy and index these are */
-  cuda_quotient(first, p.by_plane, &place);
+  uint32_t x, here, next = 0;             /* the word's first window, and that of the row below */
   if (flat) {
     here = cuda_quotient(first, p.by_wide[0], &x);
   } else {
     const uint32_t row = cuda_quotient(first, p.by_in[0], &x);
     here = row_of_windows(p, row), next = row_of_windows(p, row + 1);
   }
-  float v[E], dy = 0;
-  int64_t index = -1;
+  float v[E];
+  if (maxima) {
+    uint32_t place, held = ~0u;           /* held: the window whose dy and index these are */
+    cuda_quotient(first, p.by_plane, &place);
+    float dy = 0;
+    int64_t index = -1;
 #pragma unroll
-  for (int i = 0; i < E; i++) {
-    v[i] = 0;
-    if (i >= many) continue;
-    const uint32_t window = flat || x + i < width ? here + cuda_quotient(x + i, p.by_wide[0])
-                                                  : next + cuda_quotient(x + i - width, p.by_wide[0]);
-    if (window != held) {
-      held = window, dy = edge_load<dtype>(p.dy, window);
-      index = p.index_dtype == QN_I64 ? ((const int64_t *)p.indices)[window] : ((const int32_t *)p.indices)[window];
+    for (int i = 0; i < E; i++) {
+      v[i] = 0;
+      if (i >= many) continue;
+      const uint32_t window = flat || x + i < width ? here + cuda_quotient(x + i, p.by_wide[0])
+                                                    : next + cuda_quotient(x + i - width, p.by_wide[0]);
+      if (window != held) {
+        held = window, dy = edge_load<dtype>(p.dy, window);
+        index = p.index_dtype == QN_I64 ? ((const int64_t *)p.indices)[window] : ((const int32_t *)p.indices)[window];
+      }
+      uint32_t at = place + i;
+      if (at >= p.by_plane.by) cuda_quotient(at, p.by_plane, &at);        /* of small planes a word has several */
+      v[i] = index == (int64_t)at ? dy : 0;
     }
-    uint32_t at = place + i;
-    if (at >= p.by_plane.by) cuda_quotient(at, p.by_plane, &at);          /* of small planes a word has several */
-    v[i] = index == (int64_t)at ? dy : 0;
+  } else if (flat && step >= E) {
+    const float a = share(here), b = x + many > step ? share(here + 1) : 0;
+#pragma unroll
+    for (int i = 0; i < E; i++) v[i] = x + i < step ? a : b;
+  } else if (flat) {
+#pragma unroll
+    for (int i = 0; i < E; i++) v[i] = i < many ? share(here + cuda_quotient(x + i, p.by_wide[0])) : 0;
+  } else {
+    uint32_t within;
+    here += cuda_quotient(x, p.by_wide[0], &within);
+#pragma unroll
+    for (int i = 0; i < E; i += 2) {
+      v[i] = v[i + 1] = i < many ? share(here) : 0;
+      x += 2, within += 2;
+      if (within == step) within = 0, here++;
+      if (x == width) here = next;
+    }
   }
   if (many == E) vector_store_whole<dtype>(v, p.dx, first);
   else vector_store(v, p.dx, dtype, first, 1, many);
@@ -116,7 +101,7 @@ __global__ void __launch_bounds__(THREADS) pool_disjoint_windows(const __grid_co
   float dy[K];
   const several<stored<dtype>, K> q = *(const several<stored<dtype>, K> *)((const stored<dtype> *)p.dy + window);
 #pragma unroll
-  for (int k = 0; k < K; k++) dy[k] = opened<dtype>(q.v[k]);
+  for (int k = 0; k < K; k++) dy[k] = word_get<dtype>(q.v[k], 0);
   several<std::conditional_t<max, index, uint8_t>, K> at = {};
   if constexpr (max) {
     cuda_quotient(first, p.by_plane, &place);
@@ -146,8 +131,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_di
   constexpr int V = vector_per_16<dtype>;
   uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x, r1, r0;
   if (n >= p.units) return;
-#pragma unroll
-  for (int d = 0; d < 4; d++) n = cuda_quotient(n, p.by_cell[d], &at[d]);
+  n = cell_of(p, n, at);
   const int c = (int)at[0] * V, ox = (int)at[1], y = (int)at[2] * p.band, z = (int)at[3], oy = (int)cuda_quotient(y, p.by_step[1], &r1),
             oz = (int)cuda_quotient(z, p.by_step[0], &r0), x = ox * p.size[2];
   float dy[V];
@@ -177,9 +161,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_di
 
 template <int dtype, class index> static pool_kernel windows_of(int64_t k)
 {
-  if constexpr (dtype != QN_F32)
-    if (k == 4) return (pool_kernel)pool_disjoint_windows<dtype, index, 4>;
-  return k == 2 ? (pool_kernel)pool_disjoint_windows<dtype, index, 2> : (pool_kernel)pool_disjoint_windows<dtype, index, 1>;
+  return pool_pick<1, 2, vector_per_16<dtype> / 2>(k, [](auto n) { return (pool_kernel)pool_disjoint_windows<dtype, index, n()>; });
 }
 /* index: of maxima; 0: means */
 template <int dtype> static pool_kernel windows_of(uint32_t index, int64_t k)
@@ -188,6 +170,11 @@ template <int dtype> static pool_kernel windows_of(uint32_t index, int64_t k)
          : index == QN_U8  ? windows_of<dtype, uint8_t>(k)
          : index == QN_I32 ? windows_of<dtype, int32_t>(k)
                            : windows_of<dtype, int64_t>(k);
+}
+template <int dtype> static pool_kernel words_of(bool max, bool flat)
+{
+  if (max) return flat ? (pool_kernel)pool_disjoint_words<dtype, true, true> : (pool_kernel)pool_disjoint_words<dtype, true, false>;
+  return flat ? (pool_kernel)pool_disjoint_words<dtype, false, true> : (pool_kernel)pool_disjoint_words<dtype, false, false>;
 }
 template <int dtype> static pool_kernel channels_of(bool max, uint32_t index)
 {
@@ -269,10 +256,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (max ? at->dtype == QN_U8 || (!flat && in[dims - 1] < v) : !flat && (in[dims - 1] < v || in[dims - 1] % 2 || w % 2))
     return qn_refuse(out, "windows that align with words, or maxima by places, or of means one dim or an even width", "dx", "2", "%lld",
                      (long long)w);
-  s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) {
-    return max ? flat ? (pool_kernel)pool_disjoint_places<dtype(), true> : (pool_kernel)pool_disjoint_places<dtype(), false>
-         : flat ? (pool_kernel)pool_disjoint_means<dtype(), true> : (pool_kernel)pool_disjoint_means<dtype(), false>;
-  });
+  s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return words_of<dtype()>(max, flat); });
   return pool_keep(&s, p->words, THREADS, max ? 2200 : 2400, out);
 }
 

@@ -1,10 +1,6 @@
 /* pool_flat.cu -- max and average pooling and the gradient of average pooling, 3x3 windows, stride 1, padding 1, on packed NCHW planes of
  * an odd width (16-bit gradients: any that is no multiple of a vector) in f16, bf16 and f32.
  *
- *   max        y = the largest tap inside x, NaN above all
- *   average    y = sum of taps inside x / divisor
- *   gradient   dx[x] = the sum of dy / divisor over the windows that cover x
- *
  * The tensor is treated as one line of elements: a thread computes one aligned 16-byte vector of outputs from the vectors of x around it,
  * though rows begin anywhere in one. The offset of the rows above and below within their vectors is then the same for all threads and a
  * template parameter (REST, the width modulo a vector).
@@ -159,27 +155,19 @@ template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THRE
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-template <int dtype, int REST> static pool_kernel means_of(bool even)
+template <int dtype> static pool_kernel kernel_of(const pool &p, bool gradient)
 {
-  return even ? (pool_kernel)pool_flat_means<dtype, true, REST> : (pool_kernel)pool_flat_means<dtype, false, REST>;
-}
-template <int dtype, int REST> static pool_kernel choose(const pool &p, bool gradient)
-{
-  return gradient    ? means_of<dtype, REST>(p.include_pad)
-         : p.average ? (pool_kernel)pool_flat<dtype, true, REST>
-                     : (pool_kernel)pool_flat<dtype, false, REST>;
-}
-template <int dtype> static pool_kernel choose(const pool &p, bool gradient)
-{
-  const int rest = p.in[2] % vector_per_16<dtype>;
-  if constexpr (dtype != QN_F32) {
-    if (rest == 5) return choose<dtype, 5>(p, gradient);
-    if (rest == 7) return choose<dtype, 7>(p, gradient);
-    if (gradient && rest == 2) return means_of<dtype, 2>(p.include_pad);
-    if (gradient && rest == 4) return means_of<dtype, 4>(p.include_pad);
-    if (gradient && rest == 6) return means_of<dtype, 6>(p.include_pad);
-  }
-  return rest == 3 ? choose<dtype, 3>(p, gradient) : rest == 1 ? choose<dtype, 1>(p, gradient) : nullptr;
+  constexpr int E = vector_per_16<dtype>;
+  const int rest = p.in[2] % E;
+  const auto means = [&](auto n) {
+    return p.include_pad ? (pool_kernel)pool_flat_means<dtype, true, n()> : (pool_kernel)pool_flat_means<dtype, false, n()>;
+  };
+  if constexpr (dtype != QN_F32)
+    if (gradient && rest % 2 == 0) return pool_pick<2, 4, 6>(rest, means);
+  if (gradient) return pool_pick<1, 3, E - 3, E - 1>(rest, means);
+  return pool_pick<1, 3, E - 3, E - 1>(rest, [&](auto n) {
+    return p.average ? (pool_kernel)pool_flat<dtype, true, n()> : (pool_kernel)pool_flat<dtype, false, n()>;
+  });
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -188,22 +176,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   pool_state<flat> s = {};
   flat &p = s.p;
   qn_status status = pool_read(&s, r, out);       /* dy and dx have one shape: dy is x here, dx is y */
-  if (!status) status = pool_wants_planes(r, s.of, 5, out);
+  if (!status) status = pool_wants_flat(&p, r, s.of, 5, false, out);
   if (status) return status;
   const int64_t elements = qn_elements(&r->value[s.of.x]);
   if (elements > 1 << 30) return qn_refuse(out, "at most 2^30 elements", "x", "fewer", "%lld", (long long)elements);
-  if (!pool_fold(&p, false)) return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p.size[0]);
   for (int d = 1; d < 3; d++)
     if (p.size[d] != SIZE || p.step[d] != 1 || p.dilation[d] != 1 || p.before[d] != 1 || p.after[d] != 1)
       return qn_refuse(out, "windows", "x", "3x3 with stride 1 and padding 1", "%d of dim %d", p.size[d], d);
   const int E = p.dtype == QN_F32 ? 4 : 8;
-  p.total = (int32_t)elements;
-  p.by_width = cuda_divide_by(p.in[2]), p.by_height = cuda_divide_by(p.in[1]);
+  p.total = (int32_t)elements, p.by_width = p.by_extent[2], p.by_height = p.by_extent[1];
   if (s.of.indices >= 0) return qn_refuse(out, "no indices", "indices", "absent", "%s", "present");
   if (gradient && !p.include_pad && p.dtype == QN_F32)
     return qn_refuse(out, "means that count the padding, or 16 bits", "dx", "include_pad", "%s", "f32");
   if (gradient && p.in[2] <= E) return qn_refuse(out, "lines longer than a vector", "dx", "9 wide", "%d", p.in[2]);
-  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return choose<dtype()>(p, gradient); });
+  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return kernel_of<dtype()>(p, gradient); });
   if (!s.kernel) return qn_refuse(out, "an odd width, or of gradients of 16 bits none of whole vectors", "x", "odd", "%d", p.in[2]);
   return pool_keep(&s, qn_ceil_div(elements, E), THREADS, 2100, out);
 }

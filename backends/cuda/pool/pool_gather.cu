@@ -1,9 +1,5 @@
 /* pool_gather.cu -- gradients of pooling of any windows and any layout, f16, bf16 and f32.
  *
- *   max       dx[x] = the sum of dy over the windows whose index is x
- *   average   dx[x] = the sum of dy / divisor over the windows that cover x
- *   lp        dx[x] = the sum of dy sign(x) (|x| / y)^(p - 1) over the windows that cover x, 0 where y is 0
- *
  * A thread computes V neighbours (channels or columns, whichever is contiguous) or one place, in ROWS rows: what a window gives is loaded
  * once for all of them. Norms take columns one by one.
  * Of unequal adaptive means, channels last, a thread instead fills what a window determines.
@@ -53,8 +49,7 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
   constexpr int U = columns ? 1 : V;      /* values of dy per window */
   uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x;
   if (n >= p.units) return;
-#pragma unroll
-  for (int d = 0; d < 4; d++) n = cuda_quotient(n, p.by_cell[d], &at[d]);
+  n = cell_of(p, n, at);
   const bool last = !columns || (V == 1 && p.channels_last);
   const int c = (int)(last ? at[0] * U : at[3]), x = (int)(last ? at[1] : at[0] * V), y = (int)(last ? at[2] : at[1]) * ROWS,
             z = (int)(last ? at[3] : at[2]);
@@ -124,8 +119,7 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_fill(const 
   constexpr int V = vector_per_16<dtype>;
   uint32_t at[4], n = blockIdx.x * THREADS + threadIdx.x; /* vector, window of a row, part of its rectangle, row of windows */
   if (n >= p.units) return;
-#pragma unroll
-  for (int d = 0; d < 4; d++) n = cuda_quotient(n, p.by_cell[d], &at[d]);
+  n = cell_of(p, n, at);
   const int c = (int)at[0] * V, ox = (int)at[1], oy = (int)at[3];
   const int left = window_begin(p, 2, ox), right = ox + 1 < p.out[2] ? window_begin(p, 2, ox + 1) : p.in[2], above = window_begin(p, 1, oy),
             top = above + (int)at[2] * p.band, end = min(top + p.band, oy + 1 < p.out[1] ? window_begin(p, 1, oy + 1) : p.in[1]);

@@ -1,7 +1,4 @@
-/* pool_lanes.cu -- gradients of pooling, channels last (NHWC), f16, bf16 and f32; 3x3 windows of stride 1 or 2.
- *
- *   max       dx[x] = the sum of dy over the windows whose maximum came from x: by their indices (u8, i64), or recomputed from x
- *   average   dx[x] = the sum of dy / divisor over the windows that cover x
+/* pool_lanes.cu -- gradients of max and average pooling, channels last (NHWC), f16, bf16 and f32; 3x3 windows of stride 1 or 2.
  *
  * A lane owns some channels of a strip of dx columns and walks down a band of rows, with the sums of the rows that windows share in
  * registers and the loads of the next rows in flight.
@@ -374,17 +371,15 @@ enum { IN_FLIGHT = 32 };                  /* warps wanted per SM, if bands of 16
 
 struct form { pool_kernel kernel; int columns, bytes; };   /* a kernel, the columns of its strips, the bytes of channels of a lane */
 
-template <int dtype> static pool_kernel means_of(int window, bool even)
-{
-  if (window == 321) return even ? (pool_kernel)pool_means<dtype, 2, true> : (pool_kernel)pool_means<dtype, 2, false>;
-  if (window / 10 != 31 || window % 10 >= SIZE) return nullptr;
-  return even ? (pool_kernel)pool_means<dtype, 1, true> : (pool_kernel)pool_means<dtype, 1, false>;
-}
-
 template <int dtype> static form form_of(int how, int window, bool even)
 {
   constexpr bool half = dtype != QN_F32;
-  if (how == MEANS) return { means_of<dtype>(window, even), MEANS_COLUMNS, 16 };
+  if (how == MEANS) {
+    const int step = window == 321 ? 2 : window / 10 == 31 && window % 10 < SIZE;
+    return { pool_pick<1, 2>(step, [&](auto n) {
+               return even ? (pool_kernel)pool_means<dtype, n(), true> : (pool_kernel)pool_means<dtype, n(), false>;
+             }), MEANS_COLUMNS, 16 };
+  }
   if (how == BY_X && window == 321) return { (pool_kernel)pool_recompute<dtype, 2, half ? 4 : 8, 3, half ? 4 : 2>, half ? 4 : 8, 4 };
   if (how == BY_X && window == 311) return { (pool_kernel)pool_recompute<dtype, 1, 7, half ? 1 : 3, half ? 3 : 2>, 7, 4 };
   if (how == BY_TAP && window == 321) return { (pool_kernel)lanes_scatter<dtype, BY_TAP, 2, 7, 3>, SCATTER_COLUMNS, 4 };

@@ -1,8 +1,5 @@
-/* pool_planes.cu -- pooling, adaptive too, of packed NCHW planes in f16, bf16 and f32 that are staged in shared memory with 16-byte
- * cp.async.
- *
- *   max       y = the largest tap inside x; NaN wins, the first of equals counts; no tap inside: -Inf
- *   average   y = sum of taps inside x / divisor, 0 where there is none
+/* pool_planes.cu -- max and average pooling, adaptive too, of packed NCHW planes in f16, bf16 and f32 that are staged in shared memory
+ * with 16-byte cp.async.
  *
  * A block stages whole planes, or a band of rows of one, and reduces its windows from there: those of 2x2 and 3x3 by columns, all others
  * separably, or a plane that is one window by one thread.
@@ -10,7 +7,7 @@
 #include "pool_found.cuh"
 #include "kit/words.cuh"
 
-/* WHOLE: threads, and planes, of a block of whole_windows; WHOLE_MOST: bytes of a plane; WIDE, ALL: as SIZE */
+/* WHOLE: threads, and planes, of a block of whole_windows; WHOLE_MOST: bytes of a plane; WIDE, ALL: as a kernel's window */
 enum {
   THREADS = 256, STRIP = 4, BATCH = 4, STAGE = 26 << 10, STAGE_MOST = 96 << 10, WHOLE = 64, WHOLE_MOST = 1024, WIDE = -1, ALL = -2
 };
@@ -202,11 +199,12 @@ __device__ __forceinline__ void whole_windows(const planes &p, const stored<dtyp
   edge_store<dtype>(p.y, plane0 + k, mode == AVERAGE ? mended<dtype>(p, plane0 + k, 0, 0, v / (float)size) : v);
 }
 
-template <int size> constexpr int threads_of = size == ALL ? WHOLE : THREADS;
-template <int dtype, int mode, int SIZE, int STEP>
-__global__ void __launch_bounds__(threads_of<SIZE>) pool_planes(const __grid_constant__ planes p)
+template <int window> constexpr int threads_of = window == ALL ? WHOLE : THREADS;
+/* WINDOW: 10 SIZE + STEP of small_windows; WIDE; ALL; 0: any */
+template <int dtype, int mode, int WINDOW>
+__global__ void __launch_bounds__(threads_of<WINDOW>) pool_planes(const __grid_constant__ planes p)
 {
-  constexpr int threads = threads_of<SIZE>;
+  constexpr int threads = threads_of<WINDOW>;
   extern __shared__ uint4 stage[];
   typedef stored<dtype> T;
   uint32_t group = p.bands == 1 ? blockIdx.x : cuda_quotient(blockIdx.x, p.by_bands), plane0 = group * p.per_block;
@@ -225,9 +223,9 @@ __global__ void __launch_bounds__(threads_of<SIZE>) pool_planes(const __grid_con
   __syncthreads();
   const T *s = (const T *)stage + in_x - (int64_t)first * p.in[2];
   const int lines = p.bands > 1 ? last - first : p.in[1];
-  if constexpr (SIZE == ALL) whole_windows<dtype, mode>(p, s, plane0, n);
-  else if constexpr (SIZE == WIDE) wide_windows<dtype, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
-  else if constexpr (SIZE != 0) small_windows<dtype, mode, SIZE, STEP>(p, s, plane0, n, o0, rows, first + lines);
+  if constexpr (WINDOW == ALL) whole_windows<dtype, mode>(p, s, plane0, n);
+  else if constexpr (WINDOW == WIDE) wide_windows<dtype, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
+  else if constexpr (WINDOW != 0) small_windows<dtype, mode, WINDOW / 10, WINDOW % 10>(p, s, plane0, n, o0, rows, first + lines);
   else other_windows<dtype, mode>(p, s, (float *)((char *)stage + p.part), plane0, n, o0, rows, first, lines);
 }
 
@@ -248,16 +246,12 @@ static bool whole_window(const pool &p)
   const int64_t bytes = (int64_t)p.in[1] * p.in[2] * qn_kit_bytes(p.dtype);
   return all && bytes <= WHOLE_MOST && bytes % 16;
 }
-template <int dtype, int mode> static pool_kernel choose_window(const planes &p, bool wide, bool whole)
+template <int dtype> static pool_kernel kernel_of(int mode, int window)
 {
-  if constexpr (mode != MAX_INDEX)
-    if (wide || whole) return whole ? (pool_kernel)pool_planes<dtype, mode, ALL, 1> : (pool_kernel)pool_planes<dtype, mode, WIDE, 1>;
-  switch (small_window(p)) {
-  case 32: return (pool_kernel)pool_planes<dtype, mode, 3, 2>;
-  case 31: return (pool_kernel)pool_planes<dtype, mode, 3, 1>;
-  case 22: return (pool_kernel)pool_planes<dtype, mode, 2, 2>;
-  default: return (pool_kernel)pool_planes<dtype, mode, 0, 0>;
-  }
+  return pool_pick<MAX, MAX_INDEX, AVERAGE>(mode, [&](auto m) {
+    constexpr int MODE = m(), most = MODE == MAX_INDEX ? 0 : WIDE, all = MODE == MAX_INDEX ? 0 : ALL;
+    return pool_pick<32, 31, 22, 0, most, all>(window, [](auto w) { return (pool_kernel)pool_planes<dtype, MODE, w()>; });
+  });
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -265,14 +259,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   pool_state<planes> s = {};
   planes &p = s.p;
   qn_status status = pool_read(&s, r, out);
-  if (!status) status = pool_wants_planes(r, s.of, 1, out);
+  const bool average = p.average, index = s.of.indices >= 0;
+  if (!status) status = pool_wants_flat(&p, r, s.of, 1, index && p.index_dtype != QN_U8, out);
   if (status) return status;
   for (int d = 1; d < 3; d++)
     if (p.in[d] + p.before[d] + p.after[d] > 1 << 14 || p.size[d] * p.dilation[d] > 1 << 14 || p.step[d] > 1 << 14)
       return qn_refuse(out, "extents below 2^14", "x", "", "%d", p.in[d]);
-  const bool average = p.average, index = s.of.indices >= 0;
-  if (!pool_fold(&p, index && p.index_dtype != QN_U8))
-    return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p.size[0]);
   p.total = qn_elements(&r->value[s.of.x]);
   const int64_t count = p.total / ((int64_t)p.in[1] * p.in[2]);
   if (count > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%lld", (long long)count);
@@ -303,17 +295,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.part = (int32_t)qn_round_up(p.per_block * lines * line + 32, 16);       /* 32: x may begin and end amid a vector */
   int64_t shared = p.part + p.per_block * lines * result;
   while (p.lane_bits < 5 && 16 << p.lane_bits <= p.size[2]) p.lane_bits++;
-  p.by_bands = cuda_divide_by(p.bands);
-  p.by_rows = cuda_divide_by(p.out[1]);
+  p.by_bands = cuda_divide_by(p.bands), p.by_rows = p.by_out[1];
   p.by_strips = cuda_divide_by(qn_ceil_div(p.band, STRIP));
   p.by_across = cuda_divide_by(qn_ceil_div(p.out[2], (int64_t)SWEEP)), p.by_down = cuda_divide_by(qn_ceil_div(p.band, (int64_t)SWEEP));
   const double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
   s.shared = (uint32_t)shared;
-  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) {
-    return average ? choose_window<dtype(), AVERAGE>(p, wide, whole)
-         : index   ? choose_window<dtype(), MAX_INDEX>(p, wide, whole)
-                   : choose_window<dtype(), MAX>(p, wide, whole);
-  });
+  const int mode = average ? AVERAGE : index ? MAX_INDEX : MAX, window = whole ? ALL : wide ? WIDE : small_window(p);
+  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return kernel_of<dtype()>(mode, window); });
   const int threads = whole ? WHOLE : THREADS;
   return pool_keep(&s, threads * blocks, threads, whole ? 3000 : 1500, out);
 }

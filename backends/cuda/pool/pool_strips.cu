@@ -1,9 +1,5 @@
-/* pool_strips.cu -- pooling of packed NCHW planes in f16, bf16 and f32 straight from global memory: a thread loads a vector of V
- * neighbouring columns of several rows of x, all loads in flight at once.
- *
- *   max       y = the largest tap inside x; NaN wins, the first of equals counts; no tap inside: -Inf
- *   average   y = sum of taps inside x / divisor, 0 where there is none
- *   norm      y = sqrt(sum of tap^2), lp pooling with p = 2
+/* pool_strips.cu -- max, average and (p = 2) lp pooling of packed NCHW planes in f16, bf16 and f32 straight from global memory: a thread
+ * loads a vector of V neighbouring columns of several rows of x, all loads in flight at once.
  *
  * Rows of 2x2 or 3x3 windows are reduced once to the V / STEP windows over the vector; windows that tile the plane, V 2^k columns wide, by
  * shuffles of 2^k neighbouring lanes.
@@ -67,7 +63,7 @@ template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct str
   static __device__ __forceinline__ bool above(int c) { return dtype != QN_F32 && c >= 0 && c < V && c % 2; }
   __device__ __forceinline__ float get(int c) const
   {
-    return seen<mode>(c < 0 || c >= V ? opened<dtype>(word(c)) : element_of<dtype>(middle, c));
+    return seen<mode>(word_get<dtype>(word(c), above(c)));
   }
   __device__ __forceinline__ uint32_t pair(int a, int b) const
   {
@@ -254,22 +250,13 @@ template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-template <int dtype, int mode, int V> static pool_kernel choose_window(const strips &p)
+template <int dtype, int mode, int V> static pool_kernel strips_of(const strips &p)
 {
   const int window = p.before[2] < 10 ? 10 * square_step(&p) + p.before[2] : 0;      /* rows may have other padding */
-  if (window == 321) return (pool_kernel)pool_strips<dtype, mode, V, 3, 2, 1>;
-  if (window == 220) return (pool_kernel)pool_strips<dtype, mode, V, 2, 2, 0>;
-  if constexpr (mode != SQUARES) {
-    if (window == 320) return (pool_kernel)pool_strips<dtype, mode, V, 3, 2, 0>;
-    if (window == 311) return (pool_kernel)pool_strips<dtype, mode, V, 3, 1, 1>;
-  }
-  return nullptr;
-}
-template <int dtype, int V, int TILES> static pool_kernel choose_tiles(int mode)
-{
-  return mode == AVERAGE ? (pool_kernel)pool_tiles<dtype, AVERAGE, V, TILES>
-       : mode == MAX     ? (pool_kernel)pool_tiles<dtype, MAX, V, TILES>
-                         : (pool_kernel)pool_tiles<dtype, MAX_INDEX, V, TILES>;
+  constexpr bool norm = mode == SQUARES;
+  return pool_pick<321, 220, norm ? 220 : 320, norm ? 220 : 311>(window, [](auto w) {
+    return (pool_kernel)pool_strips<dtype, mode, V, w() / 100, w() / 10 % 10, w() % 10>;
+  });
 }
 /* Do the windows tile the plane, with rows of a power of two of vectors? */
 static bool takes_tiles(const pool &p, int V, int mode)
@@ -291,14 +278,13 @@ template <int dtype> static pool_kernel choose(strips *p, int mode, bool many)
   p->lanes = tiles || narrow ? p->size[2] / V : 0;
   while (1 << p->lane_bits < p->lanes) p->lane_bits++;
   p->each = many && tiles && p->lines == 1 ? SEVERAL : 1;
-  if (narrow) return mode == AVERAGE ? (pool_kernel)pool_tiles<dtype, AVERAGE, 2, 1> : (pool_kernel)pool_tiles<dtype, MAX, 2, 1>;
-  if (tiles) return p->each > 1 ? choose_tiles<dtype, wide, SEVERAL>(mode) : choose_tiles<dtype, wide, 1>(mode);
-  if (mode == MAX_INDEX) return nullptr;
-  if (V == wide)
-    return mode == AVERAGE ? choose_window<dtype, AVERAGE, wide>(*p)
-         : mode == MAX     ? choose_window<dtype, MAX, wide>(*p)
-                           : choose_window<dtype, SQUARES, wide>(*p);
-  return mode == AVERAGE ? choose_window<dtype, AVERAGE, 2>(*p) : mode == MAX ? choose_window<dtype, MAX, 2>(*p) : nullptr;
+  if (narrow) return pool_pick<AVERAGE, MAX>(mode, [](auto m) { return (pool_kernel)pool_tiles<dtype, m(), 2, 1>; });
+  if (tiles)
+    return pool_pick<AVERAGE, MAX, MAX_INDEX>(mode, [&](auto m) {
+      return p->each > 1 ? (pool_kernel)pool_tiles<dtype, m(), wide, SEVERAL> : (pool_kernel)pool_tiles<dtype, m(), wide, 1>;
+    });
+  if (V == wide) return pool_pick<AVERAGE, MAX, SQUARES>(mode, [&](auto m) { return strips_of<dtype, m(), wide>(*p); });
+  return pool_pick<AVERAGE, MAX>(mode, [&](auto m) { return strips_of<dtype, m(), 2>(*p); });
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)

@@ -1,9 +1,6 @@
 /* pool_tiles.cu -- gradient of 2x2, stride 2 pooling on NCHW planes (f16, bf16, f32), fused with the pointwise ops that follow
  * (an activation's gradient) and with a final sum per channel (a bias's gradient).
  *
- *   max       dx[x] = dy of its window if the window's maximum is x, by its indices or recomputed from x; else 0
- *   average   dx[x] = dy of its window / 4
- *   lp        dx[x] = dy of its window sign(x) (|x| / y)^(p - 1), 0 where y is 0
  *   y = chain(dx);  sums[c] = the sum of y over images and pixels
  *
  * A thread handles 4 neighbouring windows, 8 elements of two rows, in 16-byte accesses. With a sum, a block stays in one channel;

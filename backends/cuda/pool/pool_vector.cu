@@ -1,8 +1,5 @@
-/* pool_vector.cu -- max, average and lp pooling of any layout, adaptive too, f16, bf16 and f32.
- *
- *   max       y = the largest tap inside x; NaN wins, then the first of equals; no tap inside: -Inf
- *   average   y = sum of taps inside x / divisor; 0 if no tap is inside
- *   lp        y = (sum of |tap|^p)^(1/p); if the sum over- or underflows, once more with the taps scaled by a power of two
+/* pool_vector.cu -- max, average and lp pooling of any layout, adaptive too, f16, bf16 and f32. If lp's sum over- or underflows, once more
+ * with the taps scaled by a power of two.
  *
  * A thread takes V channels of an output (channels last), or one output of any other layout; neighbouring threads are neighbours in memory,
  * so that overlapping windows hit the caches. With channels last, small windows are reduced row by row down a column of them, each row
@@ -201,7 +198,7 @@ pool_small(const __grid_constant__ pool p)
  * into shared memory, and then reduces those down the columns, SWEEP windows a thread (pool.cuh). Bands begin at multiples of SWEEP, so
  * that the order of a window's sum depends on its place, not on the band height. Maxima of 16-bit dtypes are taken two at a
  * time, on packed words. */
-enum { LARGE_THREADS = 256, LARGE_MEMORY = 40 << 10 };
+enum { LARGE_THREADS = 256, LARGE_MEMORY = 40 << 10, SWEEPS = -1 };       /* SWEEPS: as a window */
 
 __host__ __device__ constexpr bool sweeps_words(int mode, uint32_t whole) { return mode == MAX && whole != QN_F32; }
 
@@ -312,30 +309,21 @@ static int32_t powers_band(const pool &p, int64_t across, int64_t processors)
   return best;
 }
 
-template <int V, int whole> static pool_kernel any_of(int mode)
+/* window: 10 SIZE + STEP of pool_small; SWEEPS: pool_sweeps; 0: any. whole: the dtype of whole vectors, or 0. nullptr: no such kernel. */
+template <int mode, int window, int whole> static pool_kernel kernel_of()
 {
-  return mode == POWERS      ? (pool_kernel)pool_vector<V, POWERS, whole>
-         : mode == AVERAGE   ? (pool_kernel)pool_vector<V, AVERAGE, whole>
-         : mode == MAX_INDEX ? (pool_kernel)pool_vector<V, MAX_INDEX, whole>
-                             : (pool_kernel)pool_vector<V, MAX, whole>;
+  constexpr bool known = mode == SQUARES || mode == CUBES;
+  if constexpr (window == 0 && !known) return (pool_kernel)pool_vector<whole ? vector_per_16<whole> : 1, mode, whole>;
+  else if constexpr (whole != 0 && window == SWEEPS && (mode == MAX || mode == AVERAGE)) return (pool_kernel)pool_sweeps<mode, whole>;
+  else if constexpr (whole != 0 && window > 0 && mode != POWERS && !(known && window == 31))
+    return (pool_kernel)pool_small<mode, whole, window / 10, window % 10>;
+  else return nullptr;
 }
-template <int whole, int SIZE, int STEP> static pool_kernel small_of(int mode)
+template <int whole> static pool_kernel kernel_of(int mode, int window)
 {
-  if constexpr (STEP == 2)
-    if (mode >= SQUARES)
-      return mode == SQUARES ? (pool_kernel)pool_small<SQUARES, whole, SIZE, STEP> : (pool_kernel)pool_small<CUBES, whole, SIZE, STEP>;
-  return mode == AVERAGE     ? (pool_kernel)pool_small<AVERAGE, whole, SIZE, STEP>
-         : mode == MAX_INDEX ? (pool_kernel)pool_small<MAX_INDEX, whole, SIZE, STEP>
-                             : (pool_kernel)pool_small<MAX, whole, SIZE, STEP>;
-}
-/* small: 10 SIZE + STEP of pool_small, or 0; large: pool_sweeps. */
-template <int whole> static pool_kernel kernel_of(int mode, int small, bool large)
-{
-  if (large) return mode == AVERAGE ? (pool_kernel)pool_sweeps<AVERAGE, whole> : (pool_kernel)pool_sweeps<MAX, whole>;
-  return small == 32   ? small_of<whole, 3, 2>(mode)
-         : small == 31 ? small_of<whole, 3, 1>(mode)
-         : small == 22 ? small_of<whole, 2, 2>(mode)
-                       : any_of<vector_per_16<whole>, whole>(mode);
+  return pool_pick<MAX, MAX_INDEX, AVERAGE, SQUARES, CUBES, POWERS>(mode, [&](auto m) {
+    return pool_pick<32, 31, 22, SWEEPS, 0>(window, [](auto w) { return kernel_of<decltype(m)::value, w(), whole>(); });
+  });
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -372,8 +360,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t large = whole && plane && sweep_takes(p) && !indices && !lp
                           ? large_choose(&p, sweeps_words(mode, x->dtype) ? 16 : 4 * v, r->device->units)
                           : 0;
-  if (whole) s.kernel = cuda_by_dtype(x->dtype, [&](auto dtype) { return kernel_of<dtype()>(mode, small, large > 0); });
-  else s.kernel = any_of<1, 0>(mode);
+  const int window = large ? (int)SWEEPS : small;
+  s.kernel = !whole ? kernel_of<0>(mode, 0) : cuda_by_dtype(x->dtype, [&](auto dtype) { return kernel_of<dtype()>(mode, window); });
   if (large) {                            /* no more threads than the pass over rows has items */
     int64_t lines = 0;
     for (int64_t top = -p.before[1]; top + p.before[1] < p.out[1]; top += p.band)

@@ -1,9 +1,6 @@
 /* pool_walk.cu -- max pooling with indices, and the gradient of max pooling, on packed NCHW planes in f16, bf16 and f32; small
  * square windows.
  *
- *   max        y = the largest tap inside x; NaN wins, then the first of equals; indices: its tap or position
- *   backward   dx[x] = the sum of dy over the windows whose maximum came from x: by index, or recomputed from x
- *
  * A lane owns 4 columns of x and the windows that begin there, and walks down a band of rows with both in registers and the next rows'
  * loads in flight. Neighbouring x, and sums for neighbouring columns, are exchanged by shuffles.
  * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, 1-D windows of 3 with stride 2, or
@@ -28,6 +25,7 @@ template <int HIGH_, int DOWN_, int ABOVE_, int WIDE_, int STEP_, int BEFORE_> s
   static constexpr int HIGH = HIGH_, DOWN = DOWN_, ABOVE = ABOVE_, WIDE = WIDE_, STEP = STEP_, BEFORE = BEFORE_;
   static constexpr int KEPT = HIGH - DOWN, WINDOWS = C / STEP, PLACES = (WINDOWS - 1) * STEP + WIDE, RIGHT = PLACES - BEFORE - C;
 };
+template <int w> using square = geometry<w / 100, w / 10 % 10, w % 10, w / 100, w / 10 % 10, w % 10>;        /* w: as square_of() */
 
 /* ---- a lane ------------------------------------------------------------------------------------------------------ */
 
@@ -391,10 +389,9 @@ enum { IN_FLIGHT = 240, LEAST = 8, LINE = 1 };
 static qn_status read_planes(pool_state<walk> *s, const qn_request *r, qn_prepared *out)
 {
   walk *p = &s->p;
-  const qn_status status = pool_wants_planes(r, s->of, 5, out);
-  if (status != QN_OK) return status;
-  p->by_depth = cuda_divide_by(p->in[0]);
-  if (!pool_fold(p, false)) return qn_refuse(out, "windows within a plane", "x", "depth 1", "depth %d", p->size[0]);
+  const qn_status status = pool_wants_flat(p, r, s->of, 5, false, out);
+  if (status) return status;
+  p->by_width = p->by_extent[2], p->by_depth = p->by_extent[0];
   if (p->in[2] % C || p->out[2] != p->in[2] / p->step[2])
     return qn_refuse(out, "rows of 4 columns, each with its windows", "x", "56", "%d", p->in[2]);
   const int64_t planes = qn_elements(&r->value[s->of.x < 0 ? s->of.dx : s->of.x]) / ((int64_t)p->in[1] * p->in[2]);
@@ -418,8 +415,7 @@ static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, in
   const int64_t bands = staged ? 1 : qn_min_i64(qn_ceil_div(p->in[1], LEAST), wanted);
   p->band = (int32_t)qn_round_up(qn_ceil_div(rows, bands), step);
   const int64_t warps = across * qn_ceil_div(rows, p->band);
-  p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band)),
-  p->by_width = cuda_divide_by(p->in[2]);
+  p->by_lanes = cuda_divide_by(lanes), p->by_strips = cuda_divide_by(strips), p->by_bands = cuda_divide_by(qn_ceil_div(rows, p->band));
   p->warps = (uint32_t)warps;
   s->shared = (uint32_t)(p->per_warp * staged);
   return pool_keep(s, 32 * (double)warps, staged ? 32 : THREADS, 2600, out);
@@ -428,19 +424,17 @@ static qn_status keep(pool_state<walk> *s, const qn_request *r, int64_t rows, in
 template <int dtype, int how> static pool_kernel by_index(int window)
 {
   constexpr int E = dtype == QN_F32 ? 1 : 2;
-  if (window == 321) return (pool_kernel)pool_indexed<dtype, how, geometry<3, 2, 1, 3, 2, 1>, how == BY_TAP ? 4 * E : 2>;
-  if (window == 311) return (pool_kernel)pool_indexed<dtype, how, geometry<3, 1, 1, 3, 1, 1>, how == BY_TAP ? 2 + 2 * E : 2>;
+  if (window == 321) return (pool_kernel)pool_indexed<dtype, how, square<321>, how == BY_TAP ? 4 * E : 2>;
+  if (window == 311) return (pool_kernel)pool_indexed<dtype, how, square<311>, how == BY_TAP ? 2 + 2 * E : 2>;
   if (window == LINE) return (pool_kernel)pool_indexed<dtype, how, geometry<1, 1, 0, 3, 2, 1>, 1>;
   if constexpr (how == BY_PLACE)
-    if (window == 512) return (pool_kernel)pool_indexed<dtype, how, geometry<5, 1, 2, 5, 1, 2>, 1>;
+    if (window == 512) return (pool_kernel)pool_indexed<dtype, how, square<512>, 1>;
   return nullptr;
 }
 template <int dtype> static pool_kernel by_x(int window, bool staged)
 {
-  if (window == 311 && staged) return (pool_kernel)pool_recompute_planes<dtype, geometry<3, 1, 1, 3, 1, 1>, true>;
-  return window == 321 ? (pool_kernel)pool_recompute_planes<dtype, geometry<3, 2, 1, 3, 2, 1>, false>
-       : window == 311 ? (pool_kernel)pool_recompute_planes<dtype, geometry<3, 1, 1, 3, 1, 1>, false>
-                       : nullptr;
+  if (staged) return (pool_kernel)pool_recompute_planes<dtype, square<311>, true>;
+  return pool_pick<321, 311>(window, [](auto w) { return (pool_kernel)pool_recompute_planes<dtype, square<w()>, false>; });
 }
 
 static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
@@ -470,10 +464,7 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
 
 template <int dtype, class index> static pool_kernel max_of(int window)
 {
-  return window == 321 ? (pool_kernel)pool_indexed_max<dtype, index, geometry<3, 2, 1, 3, 2, 1>, 2>
-       : window == 311 ? (pool_kernel)pool_indexed_max<dtype, index, geometry<3, 1, 1, 3, 1, 1>, 2>
-       : window == 220 ? (pool_kernel)pool_indexed_max<dtype, index, geometry<2, 2, 0, 2, 2, 0>, 2>
-                       : nullptr;
+  return pool_pick<321, 311, 220>(window, [](auto w) { return (pool_kernel)pool_indexed_max<dtype, index, square<w()>, 2>; });
 }
 
 static qn_status prepare_max(const qn_request *r, qn_prepared *out)
