@@ -73,7 +73,8 @@ __device__ __forceinline__ float rstd_of(const float (&x)[V], const link &c)
   return unit / sqrtf(sum / c.size + c.eps * unit * unit);
 }
 
-__global__ static void __launch_bounds__(THREADS) attention_chain(const __grid_constant__ links p)
+/* CONVERTED: a cache has scales, or 8 bits. */
+template <bool CONVERTED> __global__ static void __launch_bounds__(THREADS) attention_chain(const __grid_constant__ links p)
 {
   const bool other = blockIdx.x >= p.first_blocks;
   const link &c = p.of[other];
@@ -127,14 +128,16 @@ __global__ static void __launch_bounds__(THREADS) attention_chain(const __grid_c
   if (slot < 0 || slot >= c.places) return;
   uint32_t place;
   const uint32_t page = cuda_quotient((uint32_t)slot, c.by_page, &place);
-  cache_store(x, c.cache_by, { page, h, place }, c.cache.p, c.cache.dtype, row_of(c.cache, page, h, place), at, c.cache.stride[3], n);
+  const int64_t to = row_of(c.cache, page, h, place);
+  if constexpr (CONVERTED) cache_store(x, c.cache_by, { page, h, place }, c.cache.p, c.cache.dtype, to, at, c.cache.stride[3], n);
+  else vector_store(x, c.cache.p, dtype3(c.cache.dtype), to + at * c.cache.stride[3], c.cache.stride[3], n);
 }
 
 /* ---- prepare ----------------------------------------------------------------------------------------------------- */
 
 /* The values of a link, of the request; -1: absent, or not written. */
 struct values { int32_t x, scale, cos, sin, positions, y, slots, cache, cache_by; };
-struct state { links of; values number[LINKS]; uint32_t blocks; };
+struct state { links of; values number[LINKS]; uint32_t blocks; bool converted; };
 
 static bool three(const qn_value *v)
 {
@@ -289,6 +292,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (uint32_t k = 0; k < n; k++) {
     link *c = &s.of.of[k];
     if (!qn_must_write(r, out->taken, s.number[k].y)) s.number[k].y = -1;
+    s.converted |= s.number[k].cache >= 0 && (s.number[k].cache_by >= 0 || !three(&r->value[s.number[k].cache]));
     const uint32_t blocks = (uint32_t)qn_ceil_div((int64_t)c->n * c->lanes, THREADS);
     if (k == 0) s.of.first_blocks = blocks;
     s.blocks += blocks;
@@ -311,7 +315,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
     c->cache_by.p = (const float *)at(of.cache_by);
   }
   if (!st->blocks) return QN_OK;
-  attention_chain<<<st->blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(p);
+  if (st->converted) attention_chain<true><<<st->blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(p);
+  else attention_chain<false><<<st->blocks, THREADS, 0, (cudaStream_t)launch->stream>>>(p);
   return cuda_check(cudaGetLastError(), "attention_chain");
 }
 

@@ -171,7 +171,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   a->threshold = (uint32_t)(attr->dropout * 65536 + 0.5), a->kept = a->threshold < 65536 ? (float)(65536.0 / (65536 - a->threshold)) : 0;
   a->softcap = (float)attr->softcap;
-  const bool scored = st.bias >= 0 || st.mask >= 0 || st.blocks >= 0 || st.slopes >= 0 || a->softcap > 0,         /* as the kernel sees it */
+  const bool scored = st.bias >= 0 || st.mask >= 0 || st.blocks >= 0 || st.slopes >= 0 || a->softcap > 0,    /* as the kernel sees it */
              plain = !scored && !a->threshold;
   const double log2e = 1.44269504088896340736;
   a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale);

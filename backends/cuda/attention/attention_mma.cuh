@@ -326,7 +326,8 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
   const int tile = blockIdx.x / a.splits, split = blockIdx.x % a.splits, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   int row0, tokens;
   const attention_sequence s = attention_sequence_at<ROWS>(a, tile, row0, tokens);
-  const int end = min(row0 + ROWS, s.queries * a.group), rows = tokens * a.group;
+  const int end = min(row0 + ROWS, s.queries * a.group);
+  const volatile int rows = tokens * a.group;               /* in memory until the end: the loop has no register for it */
   if (a.q_starts && row0 >= rows) return;
 
   int first, last;
