@@ -447,7 +447,9 @@ static qn_status prepare_scatter(const qn_request *r, qn_prepared *out)
   p->by_bands = cuda_divide_by(p->bands), p->by_tiles = cuda_divide_by(p->tiles);
   p->pairs = p->in[2] % 2 == 0 && p->tile % 2 == 0 && dx->align >= 8;
   s.shared = (uint32_t)shared;
-  return pool_keep(&s, 32 * (int64_t)p->warps, 32 * WARPS, 800, out);
+  /* A band of rows walks the windows of size - 1 rows more; still before gather (300), which is left what scatter refuses. */
+  const double rate = p->bands == 1 ? 800 : qn_max_i64(310, 800 * p->band / (p->band + p->size[1] - 1));
+  return pool_keep(&s, 32 * (int64_t)p->warps, 32 * WARPS, rate, out);
 }
 
 static const qn_engine row[] = { pool_row<bands>("bands", QN_OP_POOL_MAX_BACKWARD, prepare),
