@@ -40,8 +40,7 @@ __device__ __forceinline__ uint4 odd_load(const uint4 *from, int unit, int bytes
   odd_copy(&word, from, unit, bytes);
   return word;
 }
-/* A word of a tensor whose dtype the kernel is not made for: n elements from the row's element `at` on, as floats. Out of line to save
- * registers. */
+/* Of tensors of several dtypes: n elements from the row's element `at` on, as floats; out of line, where registers are short. */
 static __device__ __noinline__ uint4 any_load(const uint4 *row, uint32_t dtype, int at, int n)
 {
   float v[4];
@@ -432,7 +431,10 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
   const auto left = [&](int k) { return a.length - at(k); };                      /* its elements, or more */
   const auto odd_word = [&](const uint4 *from, int k, int of) {
     if constexpr (odd_rows && dtype) return odd_load(from + k * threads, a.unit, left(k) * (16 / E));
-    else return any_load(from, a.dtype[of], at(k), min(E, left(k)));
+    if constexpr (twice) return any_load(from, a.dtype[of], at(k), min(E, left(k)));
+    float v[E];
+    vector_load(v, from, dtype3(a.dtype[of]), at(k), 1, min(E, left(k)));
+    return vector_close<held>(v, 0);
   };
   const auto load = [&](held_row<HELD> &to, int k) {        /* word k */
     uint4 &to_x = to.x[k % HELD], &to_dy = to.dy[k % HELD];
@@ -567,8 +569,7 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
   for (int t = DSCALE; t <= DSHIFT; t++)
     if (p.number[t] >= 0) sums.dtype[sums.n++] = p.dtype[t];
   sums.jobs = a.jobs, sums.length = p.length, sums.pitch = a.words * (a.unit ? 16 / p.bytes : 4), sums.early = r->device->arch_major >= 9;
-  a.part_step = sums.n * sums.pitch;
-  out->workspace = (uint64_t)(a.jobs * a.part_step) * sizeof(float);
+  a.part_step = sums.n * sums.pitch, out->workspace = (uint64_t)(a.jobs * a.part_step) * sizeof(float);
   out->estimate = 5000 + p.moved / (kind < ODD ? 4000 : kind == TWICE || a.unit < 8 ? 600 : 2000);
   return cuda_keep(out, &s, sizeof s);
 }
