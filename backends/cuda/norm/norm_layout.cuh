@@ -250,7 +250,7 @@ static inline bool norm_number(const qn_nest &nest, int64_t together, norm_items
   return true;
 }
 
-/* ---- a block's slice of a row's parameters, kept in registers across rows as raw 16-byte words ----------------------------------------- */
+/* ---- a block's slice of a row's parameters, kept in registers across rows as raw 16-byte words ----------------------------------------*/
 
 /* Word `at` of a parameter; `absent`: value where there is no such parameter. */
 template <int dtype> __device__ __forceinline__ void parameter_word(uint4 &w, const void *p, float absent, int at, bool there = true)

@@ -40,6 +40,13 @@ __device__ __forceinline__ uint4 odd_load(const uint4 *from, int unit, int bytes
   odd_copy(&word, from, unit, bytes);
   return word;
 }
+/* Of tensors of several dtypes: n elements from the row's element `at` on, as floats; out of line, where registers are short. */
+static __device__ __noinline__ uint4 any_load(const uint4 *row, uint32_t dtype, int at, int n)
+{
+  float v[4];
+  vector_load(v, row, dtype3(dtype), at, 1, n);
+  return vector_close<QN_F32>(v, 0);
+}
 /* n elements of a parameter, from element `at` on. */
 template <int E> __device__ __forceinline__ void odd_parameter(float (&w)[E], const norm_args &a, int t, int at, int n)
 {
@@ -277,8 +284,7 @@ template <class A> static qn_status read_rows(const qn_request *r, norm_plan *s,
   if (p.groups > INT32_MAX || p.length > INT32_MAX / 16)
     return qn_refuse(out, "fewer than 2^31 rows, of fewer than 2^27 elements", "x", "", "%lld of %lld", (long long)p.groups,
                      (long long)p.length);
-  a->rows = (int32_t)p.groups, a->length = (int32_t)p.length;
-  a->words = (int32_t)qn_ceil_div(p.length, a->unit ? 16 / p.bytes : 4);
+  a->rows = (int32_t)p.groups, a->length = (int32_t)p.length, a->words = (int32_t)qn_ceil_div(p.length, a->unit ? 16 / p.bytes : 4);
   s->cluster = 1;
   return QN_OK;
 }
@@ -332,10 +338,7 @@ struct rows_back : rows {
 template <int kind> using back_of = typename std::conditional<kind >= ODD, odd<rows_back>, rows_back>::type;
 
 /* Words of a row that a thread holds, raw. */
-template <int K> struct held_row {
-  uint4 x[K], dy[K];
-  float mean, rstd;
-};
+template <int K> struct held_row { uint4 x[K], dy[K]; float mean, rstd; };
 
 /* A row's sums (of along alone, unless both) over its warps, in all its blocks. turn: 0 and 1 alternate. A row within a block uses a named
  * barrier. begun: the cluster has already synchronised since the block's arrival. */
@@ -428,6 +431,7 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
   const auto left = [&](int k) { return a.length - at(k); };                      /* its elements, or more */
   const auto odd_word = [&](const uint4 *from, int k, int of) {
     if constexpr (odd_rows && dtype) return odd_load(from + k * threads, a.unit, left(k) * (16 / E));
+    if constexpr (twice) return any_load(from, a.dtype[of], at(k), min(E, left(k)));
     float v[E];
     vector_load(v, from, dtype3(a.dtype[of]), at(k), 1, min(E, left(k)));
     return vector_close<held>(v, 0);
@@ -564,10 +568,8 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
   column_parts &sums = s.parts;
   for (int t = DSCALE; t <= DSHIFT; t++)
     if (p.number[t] >= 0) sums.dtype[sums.n++] = p.dtype[t];
-  sums.jobs = a.jobs, sums.length = p.length, sums.pitch = a.words * (a.unit ? 16 / p.bytes : 4);
-  sums.early = r->device->arch_major >= 9;
-  a.part_step = sums.n * sums.pitch;
-  out->workspace = (uint64_t)(a.jobs * a.part_step) * sizeof(float);
+  sums.jobs = a.jobs, sums.length = p.length, sums.pitch = a.words * (a.unit ? 16 / p.bytes : 4), sums.early = r->device->arch_major >= 9;
+  a.part_step = sums.n * sums.pitch, out->workspace = (uint64_t)(a.jobs * a.part_step) * sizeof(float);
   out->estimate = 5000 + p.moved / (kind < ODD ? 4000 : kind == TWICE || a.unit < 8 ? 600 : 2000);
   return cuda_keep(out, &s, sizeof s);
 }
