@@ -90,20 +90,13 @@ static void run_gemm(const call *c, const gradient *o, int64_t m, int64_t n, int
   cpu_gemm_run(&g, c->launch->threads, c->gemm);
 }
 
-/* to [rows] = the sums of columns of slopes, in double */
-static void bias_gradient(const call *c, const operand *to, const real *slopes, int threads)
+/* to [rows], from the sums that the walk made in double */
+static void bias_gradient(const call *c, const operand *to, const double *sums)
 {
-  const problem *p = c->p;
-  const int64_t places = p->steps * p->batch;
-  if (to->value < 0) return;
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-  for (int64_t j0 = 0; j0 < p->rows; j0 += 64) {
-    const int64_t n = qn_min_i64(64, p->rows - j0);
-    double sum[64] = { 0 };
-    real narrow[64];
-    for (int64_t i = 0; i < places; i++)
-      for (int64_t j = 0; j < n; j++) sum[j] += (double)slopes[i * line(p) + j0 + j];
-    for (int64_t j = 0; j < n; j++) narrow[j] = (real)sum[j];
+  real narrow[64];
+  for (int64_t j0 = 0, n; j0 < c->p->rows && to->value >= 0; j0 += n) {
+    n = qn_min_i64(64, c->p->rows - j0);
+    for (int64_t j = 0; j < n; j++) narrow[j] = (real)sums[j0 + j];
     write_row(c->launch, to, j0 * to->stride[0], to->stride[0], n, narrow);
   }
 }
@@ -211,8 +204,8 @@ static void weight_gradients(const call *c, int64_t l, int threads)
       lay_full(c, k, threads);
       run_gemm(c, &projection, p->state, p->hidden, places);
     }
-    bias_gradient(c, listed(p, DBW, k), c->x + d * p->rows, threads);
-    bias_gradient(c, listed(p, DBR, k), c->h + d * p->rows, threads);
+    bias_gradient(c, listed(p, DBW, k), c->bias[0] + d * p->rows);
+    bias_gradient(c, listed(p, DBR, k), c->bias[two_slopes(p)] + d * p->rows);
   }
 }
 
@@ -247,6 +240,7 @@ static real *lay_out(call *c, real *next)
   c->dc = take(&next, p->directions * p->batch * pitch(p));
   c->of_full = take(&next, p->projected ? p->directions * p->blocks * p->state * p->block : 0);
   c->dh = take(&next, p->projected ? places * width_of(p) : 0);
+  for (int i = 0; i < 2; i++) c->bias[i] = (double *)(void *)take(&next, line(p) * (int64_t)(sizeof(double) / sizeof(real)));
   c->dh_step = take(&next, p->projected ? p->directions * p->batch * p->state : 0);
   return next;
 }

@@ -6,10 +6,41 @@
 #include "rnn_parts.h"
 
 #ifdef CPU_REAL_F64
-CPU_INLINE real cell_tanh(real x) { return tanh(x); }
+/* e^r - 1 with x = k ln 2 + r, |r| <= ln 2 / 2, for x of -708 to 700; *power: 2^k. Branch-free, so that a loop over it vectorises; errors of
+ * a few ulp. */
+CPU_INLINE double expm1_reduced(double x, double *power)
+{
+  const double shifted = x * 1.4426950408889634 + 6755399441055744.0, n = shifted - 6755399441055744.0;
+  const double r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+  double p = 1.0 / 6227020800;            /* Taylor's: the rest is below 2^-57 of r */
+  p = p * r + 1.0 / 479001600;
+  p = p * r + 1.0 / 39916800;
+  p = p * r + 1.0 / 3628800;
+  p = p * r + 1.0 / 362880;
+  p = p * r + 1.0 / 40320;
+  p = p * r + 1.0 / 5040;
+  p = p * r + 1.0 / 720;
+  p = p * r + 1.0 / 120;
+  p = p * r + 1.0 / 24;
+  p = p * r + 1.0 / 6;
+  p = p * r + 0.5;
+  p = p * (r * r) + r;
+  uint64_t k;
+  memcpy(&k, &shifted, sizeof k);
+  k = (k << 52) + 0x3ff0000000000000;
+  memcpy(power, &k, sizeof k);
+  return p;
+}
+CPU_INLINE real cell_tanh(real x)
+{
+  double power;
+  const double a = fabs(x), p = expm1_reduced(2 * (a > 22 ? 22 : a), &power), e = p * power + (power - 1);
+  return copysign(e / (e + 2), x);
+}
 CPU_INLINE real cell_sigmoid(real x)
 {
-  const real e = exp(-fabs(x));
+  double power;
+  const double z = -fabs(x), e = (expm1_reduced(z < -708 ? -708 : z, &power) + 1) * power;
   return (x < 0 ? e : 1) / (1 + e);
 }
 #else

@@ -15,7 +15,8 @@
 enum { X, H0, C0, LENGTHS, SEED, OFFSET, Y, HT, CT, GATES, CELLS, INNER, SINGLES };
 enum { W, R, BW, BR, PROJECTION, LISTS };
 enum { CHUNK = 384,                       /* rows of a chunk, at least */
-       FEW = 64, FEW_EACH = 3,            /* rows up to which a weight is read as it stands: in all, and in each of its products */
+       FEW = CPU_VECTOR_BYTES == 64 ? 64 : 32,  /* rows up to which a weight is read as it stands: in all, */
+       FEW_EACH = 3,                      /*   and in each of its products */
        STRIP = 64 };                      /* numbers of a row of a weight widened at once */
 
 typedef struct problem {
@@ -31,16 +32,25 @@ typedef struct problem {
 
 enum { DOT_ROWS = CPU_VECTOR_BYTES == 64 ? 4 : 2 };
 
-CPU_INLINE real sum_of(v_real v)
+/* to[j] = the sum of the lanes of v[j], j < nv */
+CPU_INLINE void add_lanes(const int nv, const v_real *v, real *to)
 {
 #if defined __AVX512F__ && !defined CPU_REAL_F64
-  return _mm512_reduce_add_ps((__m512)v);
+  for (int j = 0; j < nv; j++) to[j] = _mm512_reduce_add_ps((__m512)v[j]);
+#elif defined __AVX2__ && !defined CPU_REAL_F64
+  const __m256 low = _mm256_hadd_ps((__m256)v[0], (__m256)v[nv > 1 ? 1 : 0]);
+  const __m256 high = nv > 2 ? _mm256_hadd_ps((__m256)v[2], (__m256)v[nv > 3 ? 3 : 2]) : low, all = _mm256_hadd_ps(low, high);
+  real four[4];
+  _mm_storeu_ps(four, _mm_add_ps(_mm256_castps256_ps128(all), _mm256_extractf128_ps(all, 1)));
+  memcpy(to, four, (size_t)nv * sizeof *to);
 #else
-  real x[LANES];
-  memcpy(x, &v, sizeof v);
-  for (int n = LANES / 2; n; n /= 2)
-    for (int i = 0; i < n; i++) x[i] += x[i + n];
-  return x[0];
+  for (int j = 0; j < nv; j++) {
+    real x[LANES];
+    memcpy(x, &v[j], sizeof x);
+    for (int n = LANES / 2; n; n /= 2)
+      for (int i = 0; i < n; i++) x[i] += x[i + n];
+    to[j] = x[0];
+  }
 #endif
 }
 
@@ -66,34 +76,34 @@ CPU_INLINE void dots(const int rows, const int nv, int64_t n_k, const real *a, i
     }
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
+  for (int i = 0; i < rows; i++) {
+    real total[MOST_GATES];
+    add_lanes(nv, sum[i], total);
     for (int j = 0; j < nv; j++) {
-      real s = sum_of(sum[i][j]);
-      for (int64_t t = k; t < n_k; t++) s += a[i * a_step + t] * w[j * w_step + t];
-      sums[i * row_step + j * gate_step] += s;
+      for (int64_t t = k; t < n_k; t++) total[j] += a[i * a_step + t] * w[j * w_step + t];
+      sums[i * row_step + j * gate_step] += total[j];
     }
+  }
 }
-
 static void dots_of(int64_t gates, int64_t rows, int64_t n_k, const real *a, int64_t a_step, const real *w, int64_t w_step, real *sums,
-                    int64_t row_step)
+                    int64_t row_step, int64_t gate_step)
 {
   int64_t i = 0;
   for (; i + DOT_ROWS <= rows; i += DOT_ROWS) {
     const real *x = a + i * a_step;
     real *to = sums + i * row_step;
-    if (gates == 4) dots(DOT_ROWS, 4, n_k, x, a_step, w, w_step, to, row_step, LANES);
-    else if (gates == 3) dots(DOT_ROWS, 3, n_k, x, a_step, w, w_step, to, row_step, LANES);
-    else if (gates == 2) dots(DOT_ROWS, 2, n_k, x, a_step, w, w_step, to, row_step, LANES);
-    else dots(DOT_ROWS, 1, n_k, x, a_step, w, w_step, to, row_step, LANES);
+    if (gates == 4) dots(DOT_ROWS, 4, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    else if (gates == 3) dots(DOT_ROWS, 3, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    else if (gates == 2) dots(DOT_ROWS, 2, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    else dots(DOT_ROWS, 1, n_k, x, a_step, w, w_step, to, row_step, gate_step);
   }
   for (; i < rows; i++) {
     const real *x = a + i * a_step;
     real *to = sums + i * row_step;
-    if (gates == 4) dots(1, 4, n_k, x, a_step, w, w_step, to, row_step, LANES);
-    else if (gates == 3) dots(1, 3, n_k, x, a_step, w, w_step, to, row_step, LANES);
-    else if (gates == 2) dots(1, 2, n_k, x, a_step, w, w_step, to, row_step, LANES);
-    else dots(1, 1, n_k, x, a_step, w, w_step, to, row_step, LANES);
+    if (gates == 4) dots(1, 4, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    else if (gates == 3) dots(1, 3, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    else if (gates == 2) dots(1, 2, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    else dots(1, 1, n_k, x, a_step, w, w_step, to, row_step, gate_step);
   }
 }
 
@@ -203,9 +213,15 @@ static void product(const weight *w, int64_t block, int64_t rows, const real *a,
     return;
   }
   for (int64_t i = 0; i < rows && sums != start; i++) memcpy(sums + i * sums_step, start + i * start_step, (size_t)step * sizeof *sums);
-  for (int64_t unit = 0; unit < units; unit++)
-    dots_of(w->gates, rows, w->columns, a, a_step, w->rows + (block * LANES + unit) * row_step, w->units * row_step, sums + unit,
-            sums_step);
+  const real *own = w->rows + block * LANES * row_step;
+  if (w->gates == 1)                      /* several units at once in the place of gates */
+    for (int64_t unit = 0, n; unit < units; unit += n) {
+      n = qn_min_i64(MOST_GATES, units - unit);
+      dots_of(n, rows, w->columns, a, a_step, own + unit * row_step, row_step, sums + unit, sums_step, 1);
+    }
+  else
+    for (int64_t unit = 0; unit < units; unit++)
+      dots_of(w->gates, rows, w->columns, a, a_step, own + unit * row_step, w->units * row_step, sums + unit, sums_step, LANES);
 }
 
 /* ---- a layer ------------------------------------------------------------------------------------------- */

@@ -26,6 +26,7 @@ typedef struct call {
   real *in, *before, *out[2];             /* inputs; states before, of a direction; gradients by what a layer gives */
   real *panel, *step[2], *carry, *dc;     /* of each direction */
   real *of_full, *dh, *dh_step;           /* projection in panels; dh by place, and of a step */
+  double *bias[2];                        /* sums of the slopes of w x and of r h: [direction][gate, unit] */
   void  *gemm;
   barrier barrier;
   uint64_t seed, offset;
@@ -64,15 +65,29 @@ static void read_before(const call *c, int64_t l, int64_t direction, int64_t s, 
   else memset(to, 0, (size_t)n * sizeof *to);
 }
 
-/* The slopes of gate g, of w x and of r h, to where they are kept. */
+/* Is a step one place in time for all sequences? Then the rows of h are what the product by r takes, else `step` has them side by side. */
+static bool in_place(const call *c, int64_t direction) { return !reversed(c->p, direction) || c->p->one[LENGTHS].value < 0; }
+static const real *slopes_of(const call *c, int64_t direction, int64_t s, int64_t b, int64_t *step)
+{
+  const problem *p = c->p;
+  *step = in_place(c, direction) ? line(p) : p->rows;
+  if (!in_place(c, direction)) return c->step[s % 2] + (direction * p->batch + b) * p->rows;
+  return c->h + ((reversed(p, direction) ? p->steps - 1 - s : s) * p->batch + b) * line(p) + direction * p->rows;
+}
+
+/* The slopes of gate g, of w x and of r h, to where they are kept, and to the biases' gradients. */
 static void keep_slopes(const call *c, int64_t direction, int64_t s, int64_t b, int64_t g, int64_t unit0, int64_t n, const real *of_x,
                         const real *of_h)
 {
   const problem *p = c->p;
-  const int64_t at = (time_of(c, direction, b, s) * p->batch + b) * line(p) + direction * p->rows + g * p->hidden + unit0;
+  const int64_t row = direction * p->rows + g * p->hidden + unit0, at = (time_of(c, direction, b, s) * p->batch + b) * line(p) + row;
   memcpy(c->x + at, of_x, (size_t)n * sizeof *of_x);
-  memcpy(c->step[s % 2] + (direction * p->batch + b) * p->rows + g * p->hidden + unit0, of_h, (size_t)n * sizeof *of_h);
-  if (two_slopes(p)) memcpy(c->h + at, of_h, (size_t)n * sizeof *of_h);
+  if (!in_place(c, direction))
+    memcpy(c->step[s % 2] + (direction * p->batch + b) * p->rows + g * p->hidden + unit0, of_h, (size_t)n * sizeof *of_h);
+  for (int64_t i = 0; i < n; i++) c->bias[0][row + i] += (double)of_x[i];
+  if (!two_slopes(p)) return;
+  memcpy(c->h + at, of_h, (size_t)n * sizeof *of_h);
+  for (int64_t i = 0; i < n; i++) c->bias[1][row + i] += (double)of_h[i];
 }
 
 /* Step s of sequence b, for the units of one block: from dh, which becomes what reaches h beside r, to x, h and the step's slopes. With the
@@ -177,9 +192,12 @@ static void block_resets(const call *c, int64_t l, int64_t direction, int64_t bl
   real sums[GROUP * PIECE], reset[PIECE], old[PIECE], d[PIECE];
   for (int64_t b = 0; b < p->batch; b++) {
     const int64_t at = direction * p->batch + b;
-    if (b % GROUP == 0)
-      by_panel(p, qn_min_i64(GROUP, p->batch - b), p->hidden, c->step[s % 2] + at * p->rows + 2 * p->hidden, p->rows,
+    if (b % GROUP == 0) {
+      int64_t step;
+      const real *slopes = slopes_of(c, direction, s, b, &step) + 2 * p->hidden;
+      by_panel(p, qn_min_i64(GROUP, p->batch - b), p->hidden, slopes, step,
                c->panel + ((direction * p->state_blocks + block) * p->rows + 2 * p->hidden) * p->block, zero, 0, sums);
+    }
     if (s >= c->length[b]) continue;
     read_row(c->launch, gates, place_of(gates, k, time_of(c, direction, b, s), b, unit0), gates->stride[3], n, reset);
     read_before(c, l, direction, s, b, unit0, n, old);
@@ -197,7 +215,9 @@ static void block_carry(const call *c, int64_t direction, int64_t block, int64_t
   for (int64_t b = 0; b < p->batch; b += GROUP) {
     const int64_t m = qn_min_i64(GROUP, p->batch - b), at = direction * p->batch + b;
     real *carry = c->carry + at * h_pitch(p) + block * p->block;
-    by_panel(p, m, p->before ? 2 * p->hidden : p->rows, c->step[s % 2] + at * p->rows, p->rows, panel, carry, h_pitch(p), sums);
+    int64_t step;
+    const real *slopes = slopes_of(c, direction, s, b, &step);
+    by_panel(p, m, p->before ? 2 * p->hidden : p->rows, slopes, step, panel, carry, h_pitch(p), sums);
     for (int64_t i = 0; i < m; i++)
       if (s < c->length[b + i]) memcpy(carry + i * h_pitch(p), sums + i * p->block, (size_t)p->block * sizeof *carry);
   }
@@ -243,6 +263,9 @@ static void walk_layer(call *c, int64_t l, int me, int threads)
     if (p->projected)
       lay_panel(c, listed(p, PROJECTION, k), p->state, p->hidden, block, c->of_full + e * p->state * p->block);
     states(c, &p->one[DCT], k, direction, p->hidden, pitch(p), block, c->dc, true);
+    for (int64_t g = 0; g < p->gates; g++)
+      for (int64_t unit = block * p->block; unit < qn_min_i64(p->hidden, (block + 1) * p->block); unit++)
+        c->bias[0][direction * p->rows + g * p->hidden + unit] = c->bias[1][direction * p->rows + g * p->hidden + unit] = 0;
   }
   for (int64_t e = h_first; e < h_end; e++) {
     lay_panel(c, listed(p, R, l * p->directions + e / each), p->rows, p->state, e % each, c->panel + e * p->rows * p->block);
