@@ -6,8 +6,8 @@
 #include "rnn_parts.h"
 
 #ifdef CPU_REAL_F64
-/* e^r - 1 with x = k ln 2 + r, |r| <= ln 2 / 2, for x of -708 to 700; *power: 2^k. Branch-free, so that a loop over it vectorises; errors of
- * a few ulp. */
+/* e^r - 1 with x = k ln 2 + r, |r| <= ln 2 / 2, for x of -708 to 700; *power: 2^k. Branch-free, so that a loop over it vectorises; errors
+ * of a few ulp. */
 CPU_INLINE double expm1_reduced(double x, double *power)
 {
   const double shifted = x * 1.4426950408889634 + 6755399441055744.0, n = shifted - 6755399441055744.0;
@@ -39,8 +39,8 @@ CPU_INLINE real cell_tanh(real x)
 }
 CPU_INLINE real cell_sigmoid(real x)
 {
-  double power;
-  const double z = -fabs(x), e = (expm1_reduced(z < -708 ? -708 : z, &power) + 1) * power;
+  double power, z = -fabs(x), y = z < -700 ? (z < -1400 ? -700 : z / 2) : z, root = (expm1_reduced(y, &power) + 1) * power;
+  const double e = z < -700 ? root * root : root;       /* down to what is subnormal, and 0 */
   return (x < 0 ? e : 1) / (1 + e);
 }
 #else
