@@ -533,12 +533,14 @@ def scan(op, a, t):
 def recurrent(op, a, t):
     """What torch.nn.LSTM and its like call, biases absent as zeros. The gradient is that of all inputs, by autograd, the forward's work kept."""
     cell, both, layers = a.get("cell", "lstm"), a.get("direction") == "both", int(a.get("layers", 1))
-    if a.get("direction") == "backward" or a.get("reset") == "before" or "clip" in a or "lengths" in t or "projection" in t:
+    if a.get("direction") == "backward" or a.get("reset") == "before" or "clip" in a or "lengths" in t or ("projection" in t and t["x"].is_cuda):
         return None
     x, zeros = t["x"], [torch.zeros(w.shape[0], dtype=w.dtype) for w in t["w"]]
-    weights = [k for each in zip(t["w"], t["r"], t.get("bw", zeros), t.get("br", zeros)) for k in each]
+    parts = [t["w"], t["r"], t.get("bw", zeros), t.get("br", zeros)] + ([t["projection"]] if "projection" in t else [])
+    weights = [k for each in zip(*parts) for k in each]
     state = torch.zeros(layers * (2 if both else 1), x.shape[1], t["r"][0].shape[1], dtype=x.dtype)
-    h0, c0 = t.get("h0", state), t.get("c0", state)
+    full = torch.zeros(state.shape[0], state.shape[1], t["w"][0].shape[0] // 4, dtype=x.dtype) if "projection" in t else state
+    h0, c0 = t.get("h0", state), t.get("c0", full)
     if x.is_cuda:                                                   # cuDNN's own calls: recorded, weights side by side as in a module
         mode, size, weights = ["relu", "tanh", "lstm", "gru"].index(cell), state.shape[2], [k.clone() for k in weights]
         flat = torch._cudnn_rnn_flatten_weight(weights, 4, x.shape[2], mode, size, 0, layers, False, both)
@@ -554,7 +556,7 @@ def recurrent(op, a, t):
     call = lambda: function(x, (h0, c0) if cell == "lstm" else h0, weights, True, layers, 0.0, op == "rnn_backward", both, False)
     if op == "rnn_forward":
         return call
-    given = [x] + [w for i, role in enumerate(("dw", "dr", "dbw", "dbr")) if role in t for w in weights[i::4]]
+    given = [x] + [w for i, role in enumerate(("dw", "dr", "dbw", "dbr", "dprojection")) if role in t for w in weights[i::len(parts)]]
     for w in given:
         w.requires_grad_()
     with torch.enable_grad():

@@ -74,3 +74,14 @@ rnn_backward dy=f16/64x128x2048 x=f16/64x128x2048 y=f16/64x128x2048 w=[f16/8192x
 rnn_backward dy=bf16/100x16x256 x=bf16/100x16x256 y=bf16/100x16x256 w=[bf16/768x256] r=[bf16/768x256] gates=bf16/1x100x16x1024 dw=? dr=? dbw=? dbr=? cell=gru ; name=rnn.backward.bf16.gru.h256.b16.t100
 rnn_backward dy=f16/128x64x1024 x=f16/128x64x1024 y=f16/128x64x1024 w=[f16/3072x1024,f16/3072x1024,f16/3072x1024,f16/3072x1024] r=[f16/3072x1024,f16/3072x1024,f16/3072x1024,f16/3072x1024] gates=f16/4x128x64x4096 inner=f16/3x128x64x1024 dw=? dr=? dbw=? dbr=? cell=gru layers=4 ; name=rnn.backward.f16.gru.l4.h1024.b64.t128
 rnn_forward x=f16/128x64x512 w=[f16/2048x512,f16/2048x512,f16/2048x512,f16/2048x512] r=[f16/2048x512,f16/2048x512,f16/2048x512,f16/2048x512] bw=[f16/2048,f16/2048,f16/2048,f16/2048] br=[f16/2048,f16/2048,f16/2048,f16/2048] layers=4 ; name=rnn.f16.lstm.l4.h512.b64.t128
+
+# a projection (speech), the reset before the product (ONNX's default), f64 (gradients checked)
+rnn_forward x=f32/32x16x512 w=[f32/2048x512] r=[f32/2048x256] bw=[f32/2048] br=[f32/2048] projection=[f32/256x512] ; name=rnn.f32.lstm.h512.p256.b16.t32
+rnn_forward x=f32/32x1x512 w=[f32/2048x512] r=[f32/2048x256] bw=[f32/2048] br=[f32/2048] projection=[f32/256x512] ; name=rnn.f32.lstm.h512.p256.b1.t32
+rnn_forward x=f32/32x16x256 w=[f32/768x256] r=[f32/768x256] bw=[f32/768] br=[f32/768] cell=gru reset=before ; name=rnn.f32.gru.before.h256.b16.t32
+rnn_forward x=f32/32x1x256 w=[f32/768x256] r=[f32/768x256] bw=[f32/768] br=[f32/768] cell=gru reset=before ; name=rnn.f32.gru.before.h256.b1.t32
+rnn_forward x=f64/32x16x256 w=[f64/1024x256] r=[f64/1024x256] bw=[f64/1024] br=[f64/1024] ; name=rnn.f64.lstm.h256.b16.t32
+rnn_forward x=f64/32x16x256 w=[f64/768x256] r=[f64/768x256] bw=[f64/768] br=[f64/768] cell=gru ; name=rnn.f64.gru.h256.b16.t32
+rnn_backward dy=f32/32x16x256 x=f32/32x16x512 y=f32/32x16x256 w=[f32/2048x512] r=[f32/2048x256] projection=[f32/256x512] gates=f32/1x32x16x2048 cells=f32/1x32x16x512 dw=? dr=? dbw=? dbr=? dprojection=? ; name=rnn.backward.f32.lstm.h512.p256.b16.t32
+rnn_backward dy=f32/32x16x256 x=f32/32x16x256 y=f32/32x16x256 w=[f32/768x256] r=[f32/768x256] gates=f32/1x32x16x768 dw=? dr=? dbw=? dbr=? cell=gru reset=before ; name=rnn.backward.f32.gru.before.h256.b16.t32
+rnn_backward dy=f64/32x16x256 x=f64/32x16x256 y=f64/32x16x256 w=[f64/1024x256] r=[f64/1024x256] gates=f64/1x32x16x1024 cells=f64/1x32x16x256 dw=? dr=? dbw=? dbr=? ; name=rnn.backward.f64.lstm.h256.b16.t32

@@ -231,3 +231,21 @@ rnn_backward dy=f16/3x2x136 x=f16/3x2x8 y=f16/3x2x136 w=[f16/544x8,f16/544x136] 
 rnn_backward dy=f16/3x2x13 x=f16/3x2x8 y=f16/3x2x13 w=[f16/13x8,f16/13x13] r=[f16/13x13,f16/13x13] inner=f16/1x3x2x13 dr=? dh0=? h0=f16/2x2x13 cell=tanh layers=2 ; r0.fill=signed:0.2 r1.fill=signed:0.2 as=bf16
 # a gru's slope of n by x beyond f16, that by h within it
 rnn_backward dy=f16/2x1x1 dht=f16/1x1x1 x=f16/2x1x1 y=f16/2x1x1 w=[f16/3x1] r=[f16/3x1] h0=f16/1x1x1 gates=f16/1x2x1x4 dh0=? cell=gru ; dy.is=0,60000 dht.is=60000 y.is=0,0 h0.is=0 gates.is=0.5,0.5,0,0.5,0.5,0,0,0 w0.is=0.5,0.5,1 r0.is=0.5,0.5,0.25 dh0.is=8904 dh0.within=0.01
+
+# projection and the reset before the product, by blocks: units and states around a vector and a block, sequences beyond a group of 72, layers,
+# directions, lengths, dropout in between, other strides, a clip; more columns than stay in a cache at once
+rnn_forward x=f32/2x17x9 w=[f32/264x9] r=[f32/264x37] bw=[f32/264] br=[f32/264] projection=[f32/37x66] h0=f32/1x17x37 c0=f32/1x17x66 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.12 projection0.fill=signed:0.12 as=f64,f16
+rnn_forward x=f32/3x5x4 w=[f32/68x4,f32/68x4,f32/68x18,f32/68x18] r=[f32/68x9,f32/68x9,f32/68x9/t,f32/68x9] projection=[f32/9x17,f32/9x17/t,f32/9x17,f32/9x17] lengths=i32/5 seed=3 ht=? ct=? gates=? cells=? inner=? layers=2 direction=both dropout=0.25 clip=0.5 ; lengths.is=3,0,1,2,7 r0.fill=signed:0.2 r1.fill=signed:0.2 r2.fill=signed:0.2 r3.fill=signed:0.2 as=f64,bf16
+rnn_forward x=f32/2x17x9 w=[f32/198x9] r=[f32/198x66] bw=[f32/198] br=[f32/198] h0=f32/1x17x66 ht=? gates=? cell=gru reset=before ; r0.fill=signed:0.12 as=f64,f16
+rnn_forward x=f32/3x5x4 w=[f32/51x4,f32/51x4,f32/51x34,f32/51x34] r=[f32/51x17,f32/51x17,f32/51x17/t,f32/51x17] bw=[f32/51,f32/51,f32/51,f32/51] lengths=i32/5 ht=? gates=? inner=? layers=2 direction=both cell=gru reset=before ; lengths.is=3,0,1,2,7 r0.fill=signed:0.2 r1.fill=signed:0.2 r2.fill=signed:0.2 r3.fill=signed:0.2 as=f64,bf16
+rnn_forward x=f32/2x75x3 w=[f32/36x3] r=[f32/36x9] projection=[f32/9x9] ht=? ct=? ; r0.fill=signed:0.3
+rnn_forward x=f32/2x75x3 w=[f32/27x3] r=[f32/27x9] ht=? gates=? cell=gru reset=before ; r0.fill=signed:0.3
+rnn_forward x=f32/2x75x3 w=[f32/27x3] r=[f32/27x9] ht=? gates=? cell=gru ; r0.fill=signed:0.3 as=f64
+rnn_forward x=f32/1x5x170 w=[f32/680x170] r=[f32/680x170] h0=f32/1x5x170 c0=f32/1x5x170 ; r0.fill=signed:0.08 w0.fill=signed:0.08 as=f64,f16
+rnn_forward x=f64/65x1x3 w=[f64/36x3] r=[f64/36x9] ct=? ; r0.fill=signed:0.3
+rnn_backward dy=f32/2x17x37 dht=f32/1x17x37 dct=f32/1x17x66 x=f32/2x17x9 y=f32/2x17x37 w=[f32/264x9] r=[f32/264x37] projection=[f32/37x66] h0=f32/1x17x37 c0=f32/1x17x66 gates=f32/1x2x17x264 cells=f32/1x2x17x66 dw=? dr=? dbw=? dbr=? dprojection=? dh0=? dc0=? ; gates.fill=pos r0.fill=signed:0.12 projection0.fill=signed:0.12 as=f64,f16
+rnn_backward dy=f32/3x5x18 dht=f32/4x5x9 x=f32/3x5x4 y=f32/3x5x18 w=[f32/68x4,f32/68x4,f32/68x18,f32/68x18] r=[f32/68x9,f32/68x9,f32/68x9/t,f32/68x9] projection=[f32/9x17,f32/9x17/t,f32/9x17,f32/9x17] lengths=i32/5 seed=3 gates=f32/4x3x5x68 cells=f32/4x3x5x17 inner=f32/1x3x5x18 dw=? dr=? dbw=? dprojection=? dh0=? h0=f32/4x5x9 layers=2 direction=both dropout=0.25 clip=0.5 ; lengths.is=3,0,1,2,7 gates.fill=pos r0.fill=signed:0.2 r1.fill=signed:0.2 r2.fill=signed:0.2 r3.fill=signed:0.2 as=f64,bf16
+rnn_backward dy=f32/2x17x66 dht=f32/1x17x66 x=f32/2x17x9 y=f32/2x17x66 w=[f32/198x9] r=[f32/198x66] h0=f32/1x17x66 gates=f32/1x2x17x198 dw=? dr=? dbw=? dbr=? dh0=? cell=gru reset=before ; gates.fill=pos r0.fill=signed:0.12 as=f64,f16
+rnn_backward dy=f32/3x5x34 dht=f32/4x5x17 x=f32/3x5x4 y=f32/3x5x34 w=[f32/51x4,f32/51x4,f32/51x34,f32/51x34] r=[f32/51x17,f32/51x17,f32/51x17/t,f32/51x17] lengths=i32/5 gates=f32/4x3x5x51 inner=f32/1x3x5x34 dw=? dr=? dbw=? dbr=? dh0=? h0=f32/4x5x17 layers=2 direction=both cell=gru reset=before ; lengths.is=3,0,1,2,7 gates.fill=pos r0.fill=signed:0.2 r1.fill=signed:0.2 r2.fill=signed:0.2 r3.fill=signed:0.2 as=f64,bf16
+rnn_backward dy=f32/2x75x9 x=f32/2x75x3 y=f32/2x75x9 w=[f32/36x3] r=[f32/36x9] projection=[f32/9x9] gates=f32/1x2x75x36 cells=f32/1x2x75x9 dr=? dprojection=? ; gates.fill=pos r0.fill=signed:0.3
+rnn_backward dy=f32/2x75x9 x=f32/2x75x3 y=f32/2x75x9 w=[f32/27x3] r=[f32/27x9] gates=f32/1x2x75x27 dr=? cell=gru reset=before ; gates.fill=pos r0.fill=signed:0.3
