@@ -272,7 +272,8 @@ static double phase_ns(const cpu_conv *c)
   const double sums = (double)c->gemm.batch * (double)c->gemm.m * (double)c->gemm.n;
   const double windows = (double)c->y_is.dim[0] * (double)w->pixels * (double)c->gemm.batch;
   const double runs = w->stride[1] != 1 || c->source_in_place ? 0 : windows * (double)w->taps;
-  return cpu_gemm_ns(&c->gemm) + runs * (RUN_NS + ELEMENT_NS * (double)w->channels) + sums * (c->phases > 1 ? 1 : 0.1);
+  const double copied = w->stride[1] == 1 || c->source_in_place ? 0 : windows * (double)c->gemm.k;       /* along planes */
+  return cpu_gemm_ns(&c->gemm) + runs * (RUN_NS + ELEMENT_NS * (double)w->channels) + copied * ELEMENT_NS + sums * (c->phases > 1 ? 1 : 0.1);
 }
 
 static void set_filter(cpu_conv *c, const int64_t first[3], const int64_t every[3])
