@@ -34,9 +34,9 @@ typedef struct channels {
   int64_t   blocks, vectors;              /* blocks of filters: groups, or (GROUPS) vectors of outputs; vectors of each */
   int64_t   places;                       /* of a block: (tap, in); INPUTS: in vectors */
   cpu_follow follow;
-  bool      copied;                       /* the source runs along pixels: it is laid out channels last first */
-  qn_value  given;                        /* that source */
-  uint64_t  copy_bytes;
+  bool      copied, y_copied;             /* runs along pixels: the source is laid out with channels last first; y, if in phases, last */
+  qn_value  given, y_given;               /* those tensors */
+  uint64_t  copy_bytes, y_bytes;          /* of those copies */
 } channels;
 
 /* Part of a window that is contiguous in memory. */
@@ -450,9 +450,8 @@ static bool rows_are_places(const channels *d)
 }
 
 static double larger(double a, double b) { return a > b ? a : b; }
-
-#define BLOCK_BYTES (1 << 18)
-#define RELOAD_NS 0.15                    /* a byte */
+#define BLOCK_BYTES (1 << 18)             /* of filters that a second-level cache keeps */
+#define RELOAD_NS 0.15                    /* a byte of them */
 
 /* A step is a tap and an input (INPUTS: a vector of them): it loads a vector of filters and an element of each pixel for as many
  * products, which wait for their tile's last ones. Steps of a line's pixels, in products; OUTPUTS: by vectors as they are taken. */
@@ -467,9 +466,8 @@ static double line_products(const channels *d)
   }
   for (int64_t v = 0, sums; v < d->vectors; v += sums) {
     sums = step_of(d->vectors - v);
-    const double tiles = (double)qn_ceil_div(d->conv.window.axis[2].n, most_pixels(d, (int)sums)), tile = (double)qn_ceil_div(
-      d->conv.window.axis[2].n, (int64_t)tiles);
-    all += tiles * larger(tile * (double)sums, larger(tile + (double)sums, 7));
+    const int64_t n = d->conv.window.axis[2].n, tiles = qn_ceil_div(n, most_pixels(d, (int)sums)), tile = qn_ceil_div(n, tiles);
+    all += (double)tiles * larger((double)(tile * sums), larger((double)(tile + sums), 7));
   }
   return 0.93 * all;
 }
@@ -480,7 +478,7 @@ static double phase_ns(const channels *d)
   const cpu_window *w = &d->conv.window;
   const double pixels = (double)d->conv.y_is.dim[0] * (double)w->pixels, width = (double)w->axis[2].n;
   const double sums = d->form == INPUTS ? (double)d->outs : (double)d->vectors;
-  const double put = d->form == INPUTS ? 25 * sums : d->conv.epilogue.y.stride[1] == 1 ? 5 : 5 + 8 * sums;
+  const double put = d->form == INPUTS ? 25 * sums : d->conv.epilogue.y.stride[1] == 1 ? 5 : 5 + 35 * sums;
   const double outside = w->axis[2].n <= 8 ? 1 + 2 / (double)d->ins : 1;
   /* filters of a block that its part of the second-level cache does not hold are loaded again for each item */
   const double block = (double)(d->places * qn_min_i64(d->vectors, VECTORS) * d->lanes) * sizeof(float);
@@ -496,7 +494,15 @@ static void ask(channels *d, const qn_request *request)
   d->conv.flat = false;
   d->given = d->conv.source_is;
   d->copied = d->given.stride[1] != 1 && d->given.dim[1] != 1;
-  if (d->copied) d->copy_bytes = (uint64_t)qn_round_up(cpu_channels_last(&d->conv.source_is) * (int64_t)sizeof(float), 256);
+  d->copy_bytes = d->copied ? (uint64_t)qn_round_up(cpu_channels_last(&d->conv.source_is) * (int64_t)sizeof(float), 256) : 0;
+  /* each phase would bring every line of y into the cache again */
+  d->y_given = d->conv.y_is;
+  d->y_copied = d->conv.phases > 1 && d->y_given.dtype == QN_F32 && d->y_given.stride[1] != 1 && d->y_given.dim[1] > 1 &&
+                cpu_runs_along_pixels(&d->y_given);
+  if (d->y_copied) {
+    d->y_bytes = (uint64_t)qn_round_up(cpu_channels_last(&d->conv.y_is) * (int64_t)sizeof(float), 256);
+    for (int i = 0; i < 2; i++) d->conv.epilogue.y.stride[i] = d->y_given.dim[i] == 1 ? 0 : d->conv.y_is.stride[i];
+  }
 }
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)
@@ -541,16 +547,14 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
     if (bytes > p->workspace) p->workspace = bytes;
     if (d.conv.window.pixels) p->estimate += phase_ns(&d);
   }
-  if (d.copied) p->estimate += CPU_LAY_NS * (double)qn_elements(&d.given);
+  p->estimate += CPU_LAY_NS * (double)(d.copy_bytes + d.y_bytes) / sizeof(float);
   if (d.follow.taken) {                                    /* gemm_fused takes what follows, too: leave it that where it is faster */
     cpu_conv product = {0};
     cpu_conv_set(&product, request, cpu_gemm_isa_of(request->device));
-    if (product.ns < p->estimate) {
-      d.follow.taken = 0;
-      ask(&d, request);
-    }
+    if (product.ns < p->estimate) d.follow.taken = 0;
+    if (!d.follow.taken) ask(&d, request);
   }
-  p->workspace += d.copy_bytes;
+  p->workspace += d.copy_bytes + d.y_bytes;
   p->n_ops = 1 + (uint32_t)d.follow.taken;
   return cpu_keep(p, &d, sizeof d);
 }
@@ -562,10 +566,11 @@ CPU_RUNS(cpu_conv_channels_run);
 qn_status CPU_NAME(cpu_conv_channels_run)(const qn_prepared *p, const qn_launch *launch)
 {
   channels d = *(const channels *)p->state;
+  float *const y_copy = (float *)((char *)launch->workspace + d.copy_bytes), *const laid = y_copy + d.y_bytes / sizeof *laid;
   if (d.follow.taken) cpu_follow_bind(&d.follow, &d.conv.epilogue, launch->ptr);
   if (d.copied)
     cpu_lay_channels(&d.given, launch->ptr[d.conv.source_value], d.conv.gemm.isa, cpu_threads(launch, qn_elements(&d.given)),
-                     launch->workspace);
+                     launch->workspace, false);
   for (int64_t phase = 0; phase < d.conv.phases; phase++) {
     if (d.conv.phases > 1) {
       cpu_conv_phase(&d.conv, phase);
@@ -574,9 +579,13 @@ qn_status CPU_NAME(cpu_conv_channels_run)(const qn_prepared *p, const qn_launch 
     if (d.conv.window.pixels == 0) continue;
     cpu_conv_bind(&d.conv, launch->ptr);
     if (d.copied) d.conv.source = launch->workspace;
+    if (d.y_copied) d.conv.epilogue.y.base = (char *)(y_copy + d.conv.y_offset);
     const int64_t work = d.conv.y_is.dim[0] * d.conv.window.pixels * d.conv.y_is.dim[1] * (d.places + 1) / 4;
-    run_phase(&d, cpu_threads(launch, work), (float *)((char *)launch->workspace + d.copy_bytes));
+    run_phase(&d, cpu_threads(launch, work), laid);
   }
+  if (d.y_copied)
+    cpu_lay_channels(&d.y_given, launch->ptr[d.conv.epilogue.y.value], d.conv.gemm.isa, cpu_threads(launch, qn_elements(&d.y_given)),
+                     y_copy, true);
   return QN_OK;
 }
 

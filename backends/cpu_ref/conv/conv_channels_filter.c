@@ -20,6 +20,7 @@
 #define PART 256                          /* pixels that justify a part of its own */
 #define ITEMS 16                          /* of work, if there are as many */
 #define PIECE 128                         /* places written at a time */
+#define LINE_BYTES (1 << 18)              /* of x and dy, that a second-level cache keeps */
 
 typedef struct gradient {
   cpu_window x;
@@ -286,11 +287,11 @@ qn_status CPU_NAME(cpu_conv_channels_filter_run)(const qn_prepared *prepared, co
   p->dy_data = launch->ptr[p->dy_value];
   p->dw_data = launch->ptr[p->dw_value];
   if (p->x_copied) {
-    cpu_lay_channels(&p->x_given, p->x_data, p->isa, threads, x_copy);
+    cpu_lay_channels(&p->x_given, launch->ptr[p->x_value], p->isa, threads, x_copy, false);
     p->x_data = x_copy;
   }
   if (p->dy_copied) {
-    cpu_lay_channels(&p->dy_given, p->dy_data, p->isa, threads, dy_copy);
+    cpu_lay_channels(&p->dy_given, launch->ptr[p->dy_value], p->isa, threads, dy_copy, false);
     p->dy_data = dy_copy;
   }
 #pragma omp parallel num_threads(threads) if (threads > 1)
@@ -357,7 +358,10 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   p.block_parts = qn_min_i64(p.blocks, qn_ceil_div(ITEMS, p.parts));
   p.part_floats = p.blocks * p.vectors * p.lanes * p.places;
   out->workspace = (uint64_t)(p.x_floats + p.dy_floats + p.parts * p.part_floats) * sizeof(float);
-  const double tile = (p.groups ? (p.ins == 1 ? 1.5 : 2.2) : p.vectors == 1 ? 1.3 : 1) * (p.lanes == 16 ? 1 : 1.15);
+  /* a line is summed whole for each chunk of places: a long one leaves the cache meanwhile */
+  const double line = (double)p.x.axis[2].n * (double)(p.ins * p.x.axis[2].step + p.outs) * sizeof(float);
+  const double tile = (p.groups ? (p.ins == 1 ? 1.5 : 2.2) : p.vectors == 1 ? 1.3 : 1) * (p.lanes == 16 ? 1 : p.groups ? 1.15 : 0.9) *
+                      (line > LINE_BYTES ? 3 : 1);
   out->estimate = CPU_VECTOR_NS * tile * (double)(p.blocks * p.vectors) * (double)p.places * (double)(pixels + 16 * p.parts) +
                   CPU_LAY_NS * (double)(p.x_floats + p.dy_floats);
   return cpu_keep(out, &p, sizeof p);

@@ -41,8 +41,8 @@ static inline int64_t cpu_channels_last(qn_value *v)
   return elements * v->dim[0];
 }
 
-/* Copies a tensor whose rows run along pixels, packed with channels last. */
-static inline void cpu_lay_channels(const qn_value *v, const float *from, const cpu_gemm_isa *isa, int threads, float *to)
+/* Copies a tensor whose rows run along pixels to `packed`, with channels last, or back. */
+static inline void cpu_lay_channels(const qn_value *v, float *planes, const cpu_gemm_isa *isa, int threads, float *packed, bool back)
 {
   const int64_t channels = v->dim[1];
   int32_t inner = v->rank - 1;
@@ -52,16 +52,17 @@ static inline void cpu_lay_channels(const qn_value *v, const float *from, const 
   const int64_t pieces = qn_ceil_div(width, LAY_PIXELS);
 #pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
   for (int64_t item = 0; item < lines * pieces; item++) {
-    const int64_t line = item / pieces, first = item % pieces * LAY_PIXELS;
+    const int64_t line = item / pieces, first = item % pieces * LAY_PIXELS, n = qn_min_i64(LAY_PIXELS, width - first);
     int64_t rest = line, offset = first;
     for (int32_t d = inner - 1; d >= 2; d--) {
       offset += rest % v->dim[d] * v->stride[d];
       rest /= v->dim[d];
     }
-    isa->turn(from + offset + rest * v->stride[0], v->stride[1], channels, qn_min_i64(LAY_PIXELS, width - first),
-              to + (line * width + first) * channels, channels);
+    float *const plane = planes + offset + rest * v->stride[0], *const pixel = packed + (line * width + first) * channels;
+    if (back) isa->turn(pixel, channels, n, channels, plane, v->stride[1]);
+    else isa->turn(plane, v->stride[1], channels, n, pixel, channels);
   }
 }
-#define CPU_LAY_NS 0.4                    /* an element of it, in the estimates' units */
+#define CPU_LAY_NS 1                      /* an element of it, in the estimates' units */
 
 #endif
