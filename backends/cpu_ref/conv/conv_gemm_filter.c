@@ -178,7 +178,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   const double laid = (double)g->batch * (double)g->k;
   out->estimate = cpu_gemm_ns(g) + 0.1 * laid * (double)p.dy.channels +
                   laid * (p.places_in_columns ? (double)p.x.taps * (12 + 0.1 * (double)p.x.channels)
-                                         : (p.x.taps > 1 ? 0.3 : 0.1) * (double)places);
+                                         : (p.x.taps == 1 ? 0.1 : p.x.axis[2].step == 1 ? 0.3 : 0.5) * (double)places);
   return cpu_keep(out, &p, sizeof p);
 }
 
