@@ -41,8 +41,8 @@ typedef struct channels {
 
 /* Part of a window that is contiguous in memory. */
 typedef struct run {
-  int64_t from, n;                        /* from the pixel's first element */
-  int64_t place;
+  int64_t from;                           /* from the pixel's first element */
+  int32_t n, place;                       /* at most TAPS_MAX * INS_MAX; a line's runs are a third of a small stack */
   int64_t across;                         /* its position on the last axis, from the pixel's */
 } run;
 
@@ -288,9 +288,9 @@ static void read_line(const channels *d, int64_t z, int64_t y, line *l)
     const int64_t py = y * w->axis[1].step + i[1] * w->axis[1].tap_step + w->axis[1].start;
     if (!inside(&w->axis[0], pz) || !inside(&w->axis[1], py)) continue;
     const int64_t across = i[2] * x->tap_step + x->start;
-    const run r = {pz * w->stride[2] + py * w->stride[3] + across * w->stride[4], d->ins, tap * per_tap, across};
+    const run r = {pz * w->stride[2] + py * w->stride[3] + across * w->stride[4], (int32_t)d->ins, (int32_t)(tap * per_tap), across};
     run *const before = l->n_joined ? &l->joined[l->n_joined - 1] : NULL;
-    if (before && d->form == OUTPUTS && i[2] && before->from + before->n == r.from) before->n += d->ins;
+    if (before && d->form == OUTPUTS && i[2] && before->from + before->n == r.from) before->n += (int32_t)d->ins;
     else l->joined[l->n_joined++] = r;
     if (!l->taps || across < least) least = across;
     if (!l->taps || across > most) most = across;
