@@ -177,3 +177,16 @@ conv_backward_filter x=f32/1x64x8x28x28/nhwc dy=f32/1x128x8x28x28/nhwc dw=f32/12
 conv_forward x=f32/4x128x17x17 w=f32/128x128x1x7 y=f32/4x128x17x17 pad=0,3 ; name=inception.1x7.fwd
 conv_backward_data dy=f32/4x128x17x17 w=f32/128x128x1x7 dx=f32/4x128x17x17 pad=0,3 ; name=inception.1x7.data
 conv_backward_filter x=f32/4x128x17x17 dy=f32/4x128x17x17 dw=f32/128x128x1x7 pad=0,3 ; name=inception.1x7.filter
+conv_forward x=f32/2x320x7x7 w=f32/1280x320x1x1 y=f32/2x1280x7x7 ; name=effnet.pw_head.fwd
+conv_backward_data dy=f32/2x1280x7x7 w=f32/1280x320x1x1 dx=f32/2x320x7x7 ; name=effnet.pw_head.data
+conv_backward_filter x=f32/2x320x7x7 dy=f32/2x1280x7x7 dw=f32/1280x320x1x1 ; name=effnet.pw_head.filter
+conv_forward x=f32/2x768x7x7 w=f32/768x1x7x7 y=f32/2x768x7x7 pad=3 groups=768 ; name=convnext.dw7.7.fwd
+conv_backward_data dy=f32/2x768x7x7 w=f32/768x1x7x7 dx=f32/2x768x7x7 pad=3 groups=768 ; name=convnext.dw7.7.data
+conv_backward_filter x=f32/2x768x7x7 dy=f32/2x768x7x7 dw=f32/768x1x7x7 pad=3 groups=768 ; name=convnext.dw7.7.filter
+conv_forward x=f32/2x64x56x56 w=f32/64x8x3x3 y=f32/2x64x28x28 stride=2 pad=1 groups=8 ; name=regnet.g8s2.fwd
+conv_backward_data dy=f32/2x64x28x28 w=f32/64x8x3x3 dx=f32/2x64x56x56 stride=2 pad=1 groups=8 ; name=regnet.g8s2.data
+conv_backward_filter x=f32/2x64x56x56 dy=f32/2x64x28x28 dw=f32/64x8x3x3 stride=2 pad=1 groups=8 ; name=regnet.g8s2.filter
+conv_forward x=f32/2x64x56x56/nhwc w=f32/64x8x3x3/nhwc y=f32/2x64x28x28/nhwc stride=2 pad=1 groups=8 ; name=regnet.g8s2.nhwc.fwd
+conv_backward_data dy=f32/2x64x28x28/nhwc w=f32/64x8x3x3/nhwc dx=f32/2x64x56x56/nhwc stride=2 pad=1 groups=8 ; name=regnet.g8s2.nhwc.data
+conv_backward_filter x=f32/2x64x56x56/nhwc dy=f32/2x64x28x28/nhwc dw=f32/64x8x3x3/nhwc stride=2 pad=1 groups=8 ; name=regnet.g8s2.nhwc.filter
+conv_backward_data dy=f32/2x256x28x28 w=f32/256x8x3x3 dx=f32/2x256x56x56 stride=2 pad=1 groups=32 ; name=resnext.g4s2.data

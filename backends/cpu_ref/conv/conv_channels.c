@@ -1,9 +1,10 @@
-/* conv_channels.c -- conv_forward and conv_backward_data of f32 images with channels last, read in place: few channels, or groups.
+/* conv_channels.c -- conv_forward and conv_backward_data of f32 images with channels last, read in place; other images are copied so.
  *
  *   sum[pixel, out] = sum over taps, in of source[at that tap of the pixel's window, in] filter[out, in, tap]
  *
  * A tile of pixels of a line and of outputs stays in registers while the taps and channels of their windows pass, without im2col, which
- * would take longer than the product where a group has few outputs. What the lanes of a vector are depends on the problem:
+ * would take longer than the product where a group has few outputs. A source that runs along pixels (NCHW) is laid out with channels
+ * last first, and for such a y the sums of some pixels are turned. What the lanes of a vector are depends on the problem:
  *   outputs    of one group: an element of the source is multiplied by a vector of filters
  *   groups     several groups of fewer outputs than lanes, as many as inputs: lane by lane its group's input, by one permutation
  *   inputs     if outputs are few and inputs many (the gradient by an image): vectors of inputs, summed up at the end
@@ -12,6 +13,7 @@
 #include "kit/simd.h"
 #include "cpu_ref.h"
 #include "conv_gemm.h"
+#include "conv_lanes.h"
 #include "gemm/gemm_follow.h"
 
 #define TAPS_MAX 256                      /* limit on the taps of a window */
@@ -20,6 +22,7 @@
 #define VECTORS 4                         /* of outputs in a tile, at most */
 #define LANES_MAX 16                      /* of any instruction set's copy */
 #define CHUNK 256                         /* pixels between which a block's filters stay in cache */
+#define HELD 1024                         /* sums of a line before they are turned, if y runs along pixels */
 
 enum form { OUTPUTS, GROUPS, INPUTS };
 
@@ -31,12 +34,15 @@ typedef struct channels {
   int64_t   blocks, vectors;              /* blocks of filters: groups, or (GROUPS) vectors of outputs; vectors of each */
   int64_t   places;                       /* of a block: (tap, in); INPUTS: in vectors */
   cpu_follow follow;
+  bool      copied, y_copied;             /* runs along pixels: the source is laid out with channels last first; y, if in phases, last */
+  qn_value  given, y_given;               /* those tensors */
+  uint64_t  copy_bytes, y_bytes;          /* of those copies */
 } channels;
 
 /* Part of a window that is contiguous in memory. */
 typedef struct run {
-  int64_t from, n;                        /* from the pixel's first element */
-  int64_t place;
+  int64_t from;                           /* from the pixel's first element */
+  int32_t n, place;                       /* at most TAPS_MAX * INS_MAX; a line's runs are a third of a small stack */
   int64_t across;                         /* its position on the last axis, from the pixel's */
 } run;
 
@@ -50,17 +56,6 @@ typedef struct line {
 static const float zeros[INS_MAX + LANES_MAX];
 
 /* ---- tiles ------------------------------------------------------------------------------------ */
-
-CPU_INLINE v_f32 load_some(const float *p, int64_t n)
-{
-#if defined __AVX512F__
-  return n >= CPU_LANES ? v_load(p) : (v_f32)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
-#else
-  v_f32 v = { 0 };
-  memcpy(&v, p, (size_t)(n < CPU_LANES ? n : CPU_LANES) * sizeof *p);
-  return v;
-#endif
-}
 
 /* What the pixels of a tile read: `here` is the first one's, they are `ahead` elements apart. Beyond the line: zeros. */
 CPU_INLINE void sources(const int pixels, const run *r, const float *here, int64_t ahead, const cpu_window_axis *edge, int64_t t,
@@ -293,9 +288,9 @@ static void read_line(const channels *d, int64_t z, int64_t y, line *l)
     const int64_t py = y * w->axis[1].step + i[1] * w->axis[1].tap_step + w->axis[1].start;
     if (!inside(&w->axis[0], pz) || !inside(&w->axis[1], py)) continue;
     const int64_t across = i[2] * x->tap_step + x->start;
-    const run r = {pz * w->stride[2] + py * w->stride[3] + across * w->stride[4], d->ins, tap * per_tap, across};
+    const run r = {pz * w->stride[2] + py * w->stride[3] + across * w->stride[4], (int32_t)d->ins, (int32_t)(tap * per_tap), across};
     run *const before = l->n_joined ? &l->joined[l->n_joined - 1] : NULL;
-    if (before && d->form == OUTPUTS && i[2] && before->from + before->n == r.from) before->n += d->ins;
+    if (before && d->form == OUTPUTS && i[2] && before->from + before->n == r.from) before->n += (int32_t)d->ins;
     else l->joined[l->n_joined++] = r;
     if (!l->taps || across < least) least = across;
     if (!l->taps || across > most) most = across;
@@ -303,6 +298,25 @@ static void read_line(const channels *d, int64_t z, int64_t y, line *l)
   }
   l->low = qn_min_i64(x->n, qn_max_i64(0, qn_ceil_div(-least, x->step)));
   l->high = qn_max_i64(l->low, qn_min_i64(x->n, qn_ceil_div(x->extent - most, x->step)));
+}
+
+/* Pixels of a tile with `sums` sums each: there are 32 registers with AVX-512, else 16. */
+static int most_pixels(const channels *d, int sums)
+{
+  return d->lanes == 16 ? (sums == VECTORS ? 6 : PIXELS) : sums == 1 ? PIXELS : sums == 2 ? 5 : 3;
+}
+
+/* `pixels` pixels of a line from index on, of outputs [first, first + outs), to a y that runs along pixels. */
+static __attribute__((noinline)) void put_pixels(const channels *d, const cpu_epilogue *e, int64_t index[], int64_t first, int64_t outs,
+                                                 const float *sums, int64_t width, int64_t pixels)
+{
+  float turned[HELD];
+  const int64_t apart = HELD / width;
+  d->conv.gemm.isa->turn(sums, width, pixels, outs, turned, apart);
+  for (int64_t o = 0; o < outs; o++) {
+    index[1] = first + o;
+    cpu_epilogue_row(e, index, e->rank - 1, pixels, turned + o * apart);
+  }
 }
 
 /* Outputs [first, first + outs) of a line's pixels, n as outputs_tile. Sums go straight to y if it is f32 and runs along channels. */
@@ -315,10 +329,9 @@ static void outputs_of_line(const channels *d, const line *l, int64_t image, int
   const cpu_operand *const out = &conv->epilogue.y;
   const int64_t width = d->form == OUTPUTS ? n * d->lanes : d->form == GROUPS ? d->lanes : n;
   const bool straight = out->dtype == QN_F32 && (out->stride[1] == 1 || outs == 1) && !conv->epilogue.follow;
-  const int sums = d->form == GROUPS ? 2 : n;              /* registers of a pixel in a tile: 32 of them with AVX-512, else 16 */
-  const int most = d->lanes == 16 ? (sums == VECTORS ? 6 : PIXELS) : sums == 1 ? PIXELS : sums == 2 ? 5 : 3;
-  const int64_t tiles = qn_ceil_div(pixels, most), each = qn_ceil_div(pixels, tiles);
-  float buffer[PIXELS * VECTORS * LANES_MAX];
+  const bool turns = !straight && out->stride[1] != 1 && !conv->epilogue.follow;
+  const int64_t tiles = qn_ceil_div(pixels, most_pixels(d, d->form == GROUPS ? 2 : n)), each = qn_ceil_div(pixels, tiles);
+  float buffer[HELD];
   int64_t index[QN_MAX_RANK] = {image, first};
   cpu_epilogue unbiased = conv->epilogue;                  /* bias is already in the sums */
   unbiased.bias.base = NULL;
@@ -326,7 +339,7 @@ static void outputs_of_line(const channels *d, const line *l, int64_t image, int
   if (last >= 3) index[last - 1] = y;
   const float *const from = (const float *)conv->source + image * w->stride[0] + source * w->stride[1];
   a->ahead = w->axis[2].step * w->stride[4];
-  for (int64_t t = 0, now; t < pixels; t += now) {
+  for (int64_t t = 0, now, held = 0; t < pixels; t += now) {
     now = qn_min_i64(each, pixels - t);
     const bool whole = t >= l->low && t + now <= l->high;
     index[last] = t;
@@ -337,10 +350,18 @@ static void outputs_of_line(const channels *d, const line *l, int64_t image, int
     a->edge = whole ? NULL : l->x;
     a->r = whole ? l->joined : l->tap;
     a->runs = whole ? l->n_joined : l->taps;
-    a->sums = in_place ? to : buffer;
+    a->sums = in_place ? to : buffer + held * width;
     a->apart = in_place ? out->stride[last] : width;
     (d->form == OUTPUTS ? outputs_tile : d->form == GROUPS ? groups_tile : inputs_tile)((int)now, n, a);
     if (in_place) continue;
+    if (turns) {
+      held += now;
+      if ((held + each) * width <= HELD && t + now < pixels) continue;
+      index[last] = t + now - held;
+      put_pixels(d, &unbiased, index, first, outs, buffer, width, held);
+      held = 0;
+      continue;
+    }
     for (int64_t p = 0; p < now; p++) {
       index[last] = t + p;
       if (straight) memcpy(to + p * out->stride[last], buffer + p * width, (size_t)outs * sizeof *to);
@@ -393,6 +414,13 @@ static int64_t size_up(channels *d)
   return laid_floats(d) + d->conv.y_is.dim[1] + VECTORS * LANES_MAX;
 }
 
+/* Lines of pixels that are one item of work. */
+static int64_t lines_each(const cpu_conv *c, int threads)
+{
+  const int64_t lines = c->y_is.dim[0] * c->window.axis[0].n * c->window.axis[1].n;
+  return qn_max_i64(1, qn_min_i64(CHUNK / c->window.axis[2].n, lines / (4 * threads)));
+}
+
 static void run_phase(const channels *d, int threads, float *laid)
 {
   const cpu_conv *conv = &d->conv;
@@ -402,8 +430,7 @@ static void run_phase(const channels *d, int threads, float *laid)
   memset(bias, 0, (size_t)(all + VECTORS * LANES_MAX) * sizeof *bias);
   if (conv->epilogue.bias.base) conv->gemm.isa->widen[conv->epilogue.bias.dtype](conv->epilogue.bias.base, conv->epilogue.bias.stride[1],
                                                                                  all, bias);
-  const int64_t chunk = qn_max_i64(1, qn_min_i64(CHUNK / w->axis[2].n, lines / (4 * threads)));
-  const int64_t chunks = qn_ceil_div(lines, chunk);
+  const int64_t chunk = lines_each(conv, threads), chunks = qn_ceil_div(lines, chunk);
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
 #pragma omp for schedule(static)
@@ -423,20 +450,59 @@ static bool rows_are_places(const channels *d)
 }
 
 static double larger(double a, double b) { return a > b ? a : b; }
+#define BLOCK_BYTES (1 << 18)             /* of filters that a second-level cache keeps */
+#define RELOAD_NS 0.15                    /* a byte of them */
 
-/* An estimate for the current phase. A step is a tap and an input (INPUTS: a vector of them): it loads a vector of filters and an element
- * of each pixel for as many products, and products wait for their tile's last ones. */
+/* A step is a tap and an input (INPUTS: a vector of them): it loads a vector of filters and an element of each pixel for as many
+ * products, which wait for their tile's last ones. Steps of a line's pixels, in products; OUTPUTS: by vectors as they are taken. */
+static double line_products(const channels *d)
+{
+  const double pixels = (double)d->conv.window.axis[2].n;
+  double all = 0;
+  if (d->lanes == 16 || d->form != OUTPUTS) {
+    const double tile = pixels < PIXELS ? pixels : PIXELS, sums = d->form == INPUTS ? (double)d->outs : (double)d->vectors;
+    const double step = d->form == GROUPS ? 2 * tile + 1 : larger(tile * sums, tile + sums);
+    return pixels / tile * larger(step, 4) * (d->lanes == 16 ? 1 : 1.2);
+  }
+  for (int64_t v = 0, sums; v < d->vectors; v += sums) {
+    sums = step_of(d->vectors - v);
+    const int64_t n = d->conv.window.axis[2].n, tiles = qn_ceil_div(n, most_pixels(d, (int)sums)), tile = qn_ceil_div(n, tiles);
+    all += (double)tiles * larger((double)(tile * sums), larger((double)(tile + sums), 7));
+  }
+  return 0.93 * all;
+}
+
+/* An estimate for the current phase. */
 static double phase_ns(const channels *d)
 {
   const cpu_window *w = &d->conv.window;
-  const double pixels = (double)d->conv.y_is.dim[0] * (double)w->pixels, groups = (double)d->blocks;
-  const double tile = (double)qn_min_i64(PIXELS, w->axis[2].n), straight = d->conv.epilogue.y.stride[1] == 1 ? 5 : 40;
+  const double pixels = (double)d->conv.y_is.dim[0] * (double)w->pixels, width = (double)w->axis[2].n;
   const double sums = d->form == INPUTS ? (double)d->outs : (double)d->vectors;
-  double step = larger(tile * sums, tile + sums);
-  if (d->form == GROUPS) step = 2 * tile + 1;
-  step = larger(step, 4) * 16 / (double)d->lanes;
+  const double put = d->form == INPUTS ? 25 * sums : d->conv.epilogue.y.stride[1] == 1 ? 5 : 5 + 35 * sums;
   const double outside = w->axis[2].n <= 8 ? 1 + 2 / (double)d->ins : 1;
-  return CPU_VECTOR_NS * groups * pixels / tile * (step * (double)d->places * outside + tile * (d->form == INPUTS ? 25 * sums : straight));
+  /* filters of a block that its part of the second-level cache does not hold are loaded again for each item */
+  const double block = (double)(d->places * qn_min_i64(d->vectors, VECTORS) * d->lanes) * sizeof(float);
+  const double again = block > BLOCK_BYTES ? RELOAD_NS * (double)(d->places * d->vectors * d->lanes) * sizeof(float) : 0;
+  return (double)d->blocks * pixels * (CPU_VECTOR_NS * (line_products(d) / width * (double)d->places * outside + put) +
+                                       again / (double)lines_each(&d->conv, d->conv.threads) / width);
+}
+
+/* Reads the problem. Pixels are addressed by dim. */
+static void ask(channels *d, const qn_request *request)
+{
+  cpu_conv_ask(&d->conv, request, cpu_gemm_isa_of(request->device));
+  d->conv.flat = false;
+  d->given = d->conv.source_is;
+  d->copied = d->given.stride[1] != 1 && d->given.dim[1] != 1;
+  d->copy_bytes = d->copied ? (uint64_t)qn_round_up(cpu_channels_last(&d->conv.source_is) * (int64_t)sizeof(float), 256) : 0;
+  /* each phase would bring every line of y into the cache again */
+  d->y_given = d->conv.y_is;
+  d->y_copied = d->conv.phases > 1 && d->y_given.dtype == QN_F32 && d->y_given.stride[1] != 1 && d->y_given.dim[1] > 1 &&
+                cpu_runs_along_pixels(&d->y_given);
+  if (d->y_copied) {
+    d->y_bytes = (uint64_t)qn_round_up(cpu_channels_last(&d->conv.y_is) * (int64_t)sizeof(float), 256);
+    for (int i = 0; i < 2; i++) d->conv.epilogue.y.stride[i] = d->y_given.dim[i] == 1 ? 0 : d->conv.y_is.stride[i];
+  }
 }
 
 static qn_status prepare(const qn_request *request, qn_prepared *p)
@@ -449,8 +515,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   const qn_status status = cpu_isa_check(request, p);
   if (status) return status;
   if (source->dtype != QN_F32) return qn_refuse(p, "multiplies f32", role, "f32", "dtype %u", source->dtype);
-  if (source->stride[1] != 1 && source->dim[1] != 1)
-    return qn_refuse(p, "reads runs of channels in place", role, "channels 1 apart (nhwc)", "%lld apart", (long long)source->stride[1]);
+  if (source->stride[1] != 1 && source->dim[1] != 1 && !cpu_runs_along_pixels(source))
+    return qn_refuse(p, "reads runs of channels, or of pixels", role, "either 1 apart", "%lld apart", (long long)source->stride[1]);
   int64_t taps = 1;
   for (int32_t i = 2; i < filter->rank; i++) taps *= filter->dim[i];
   if (taps > TAPS_MAX) return qn_refuse(p, "keeps a window's offsets at hand", "w", "at most 256 taps", "%lld", (long long)taps);
@@ -466,31 +532,29 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   d.blocks = d.form == GROUPS ? qn_ceil_div(d.outs * attr->groups, d.lanes) : attr->groups;
   d.vectors = d.form == GROUPS ? 1 : qn_ceil_div(d.outs, d.lanes);
   if (!cpu_follow_read(&d.follow, request, node->arg[node->first[node->n_inputs]], &counted, p)) return QN_NO_MEMORY;
-  cpu_conv_ask(&d.conv, &counted, cpu_gemm_isa_of(request->device));
+  ask(&d, &counted);
   cpu_host->free((void *)counted.value);
   if (d.follow.taken && (d.conv.phases > 1 || !rows_are_places(&d))) {
     d.follow.taken = 0;
-    cpu_conv_ask(&d.conv, request, cpu_gemm_isa_of(request->device));
+    ask(&d, request);
   }
   if (d.conv.phases > CPU_CONV_PHASES)
     return qn_refuse(p, "each combination of stride's remainders is a pass of its own", "dx", "at most 64 of them",
                      "%lld", (long long)d.conv.phases);
-  d.conv.flat = false;                                     /* pixels are addressed by dim */
   for (int64_t phase = 0; phase < d.conv.phases; phase++) {
     cpu_conv_phase(&d.conv, phase);
     const uint64_t bytes = (uint64_t)size_up(&d) * sizeof(float);
     if (bytes > p->workspace) p->workspace = bytes;
     if (d.conv.window.pixels) p->estimate += phase_ns(&d);
   }
+  p->estimate += CPU_LAY_NS * (double)(d.copy_bytes + d.y_bytes) / sizeof(float);
   if (d.follow.taken) {                                    /* gemm_fused takes what follows, too: leave it that where it is faster */
     cpu_conv product = {0};
     cpu_conv_set(&product, request, cpu_gemm_isa_of(request->device));
-    if (product.ns < p->estimate) {
-      d.follow.taken = 0;
-      cpu_conv_ask(&d.conv, request, cpu_gemm_isa_of(request->device));
-      d.conv.flat = false;
-    }
+    if (product.ns < p->estimate) d.follow.taken = 0;
+    if (!d.follow.taken) ask(&d, request);
   }
+  p->workspace += d.copy_bytes + d.y_bytes;
   p->n_ops = 1 + (uint32_t)d.follow.taken;
   return cpu_keep(p, &d, sizeof d);
 }
@@ -502,7 +566,11 @@ CPU_RUNS(cpu_conv_channels_run);
 qn_status CPU_NAME(cpu_conv_channels_run)(const qn_prepared *p, const qn_launch *launch)
 {
   channels d = *(const channels *)p->state;
+  float *const y_copy = (float *)((char *)launch->workspace + d.copy_bytes), *const laid = y_copy + d.y_bytes / sizeof *laid;
   if (d.follow.taken) cpu_follow_bind(&d.follow, &d.conv.epilogue, launch->ptr);
+  if (d.copied)
+    cpu_lay_channels(&d.given, launch->ptr[d.conv.source_value], d.conv.gemm.isa, cpu_threads(launch, qn_elements(&d.given)),
+                     launch->workspace, false);
   for (int64_t phase = 0; phase < d.conv.phases; phase++) {
     if (d.conv.phases > 1) {
       cpu_conv_phase(&d.conv, phase);
@@ -510,9 +578,14 @@ qn_status CPU_NAME(cpu_conv_channels_run)(const qn_prepared *p, const qn_launch 
     }
     if (d.conv.window.pixels == 0) continue;
     cpu_conv_bind(&d.conv, launch->ptr);
+    if (d.copied) d.conv.source = launch->workspace;
+    if (d.y_copied) d.conv.epilogue.y.base = (char *)(y_copy + d.conv.y_offset);
     const int64_t work = d.conv.y_is.dim[0] * d.conv.window.pixels * d.conv.y_is.dim[1] * (d.places + 1) / 4;
-    run_phase(&d, cpu_threads(launch, work), launch->workspace);
+    run_phase(&d, cpu_threads(launch, work), laid);
   }
+  if (d.y_copied)
+    cpu_lay_channels(&d.y_given, launch->ptr[d.conv.epilogue.y.value], d.conv.gemm.isa, cpu_threads(launch, qn_elements(&d.y_given)),
+                     y_copy, true);
   return QN_OK;
 }
 

@@ -1,4 +1,5 @@
 /* conv_channels_filter.c -- conv_backward_filter of f32 images with channels last, read in place: depthwise, groups, few channels.
+ * Images whose rows run along pixels (NCHW) are laid out so first.
  *
  *   dw[out, in, tap] = sum over pixels of dy[pixel, out] x[at that tap of the pixel's window, in]
  *
@@ -9,6 +10,7 @@
  * edges are loops of one tap. The pixels are summed in parts, whose number depends on the problem only, and the parts in order. */
 #include "kit/simd.h"
 #include "cpu_ref.h"
+#include "conv_lanes.h"
 #include "conv_window.h"
 
 #define PLACES 12                         /* of a chunk, at most */
@@ -18,6 +20,7 @@
 #define PART 256                          /* pixels that justify a part of its own */
 #define ITEMS 16                          /* of work, if there are as many */
 #define PIECE 128                         /* places written at a time */
+#define LINE_BYTES (1 << 18)              /* of x and dy, that a second-level cache keeps */
 
 typedef struct gradient {
   cpu_window x;
@@ -33,6 +36,9 @@ typedef struct gradient {
   uint32_t dw_dtype;
   int64_t dw_stride[QN_MAX_RANK];
   const cpu_gemm_isa *isa;
+  bool    x_copied, dy_copied;            /* laid out channels last in the workspace; then, as given: */
+  qn_value x_given, dy_given;
+  int64_t x_floats, dy_floats;            /* of those copies */
   const float *x_data, *dy_data;          /* of the current launch */
   char   *dw_data;
 } gradient;
@@ -47,18 +53,6 @@ typedef struct area {
   int64_t lanes;                          /* of dy's vectors together that are inside */
   int64_t apart;                          /* groups: taps in x */
 } area;
-
-CPU_INLINE v_f32 load_some(const float *p, int64_t n)
-{
-#if defined __AVX512F__
-  return n >= CPU_LANES ? v_load(p) : (v_f32)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
-#else
-  if (n >= CPU_LANES) return v_load(p);
-  v_f32 v = { 0 };
-  memcpy(&v, p, (size_t)n * sizeof *p);
-  return v;
-#endif
-}
 
 /* sums[place][lane] += dy[lane] x[place], places 1 apart in x */
 CPU_INLINE void by_outputs(const int places, const int vectors, const area *a, float *sums)
@@ -286,12 +280,20 @@ CPU_RUNS(cpu_conv_channels_filter_run);
 qn_status CPU_NAME(cpu_conv_channels_filter_run)(const qn_prepared *prepared, const qn_launch *launch)
 {
   gradient g = *(const gradient *)prepared->state, *const p = &g;
-  float *const sums = launch->workspace;
+  float *const x_copy = launch->workspace, *const dy_copy = x_copy + p->x_floats, *const sums = dy_copy + p->dy_floats;
   const int64_t steps = qn_ceil_div(p->vectors, VECTORS), items = p->parts * p->block_parts;
   const int threads = cpu_threads(launch, p->images * p->x.pixels * p->all * p->places / 4);
   p->x_data = launch->ptr[p->x_value];
   p->dy_data = launch->ptr[p->dy_value];
   p->dw_data = launch->ptr[p->dw_value];
+  if (p->x_copied) {
+    cpu_lay_channels(&p->x_given, launch->ptr[p->x_value], p->isa, threads, x_copy, false);
+    p->x_data = x_copy;
+  }
+  if (p->dy_copied) {
+    cpu_lay_channels(&p->dy_given, launch->ptr[p->dy_value], p->isa, threads, dy_copy, false);
+    p->dy_data = dy_copy;
+  }
 #pragma omp parallel num_threads(threads) if (threads > 1)
   {
 #pragma omp for schedule(dynamic)
@@ -320,10 +322,19 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
                 .dw_value = qn_role(node, QN_ROLE_CONV_BACKWARD_FILTER_DW), .isa = cpu_gemm_isa_of(request->device)};
   const qn_value *x = &request->value[p.x_value], *dy = &request->value[p.dy_value], *dw = &request->value[p.dw_value];
   if (x->dtype != QN_F32) return qn_refuse(out, "multiplies f32", "x", "f32", "dtype %u", x->dtype);
-  if (x->stride[1] != 1 && x->dim[1] != 1)
-    return qn_refuse(out, "reads runs of channels in place", "x", "channels 1 apart (nhwc)", "%lld apart", (long long)x->stride[1]);
-  if (dy->stride[1] != 1 && dy->dim[1] != 1)
-    return qn_refuse(out, "reads runs of channels in place", "dy", "channels 1 apart (nhwc)", "%lld apart", (long long)dy->stride[1]);
+  p.x_copied = x->stride[1] != 1 && x->dim[1] != 1;
+  p.dy_copied = dy->stride[1] != 1 && dy->dim[1] != 1;
+  if (p.x_copied && !cpu_runs_along_pixels(x))
+    return qn_refuse(out, "reads runs of channels, or of pixels", "x", "either 1 apart", "%lld apart", (long long)x->stride[1]);
+  if (p.dy_copied && !cpu_runs_along_pixels(dy))
+    return qn_refuse(out, "reads runs of channels, or of pixels", "dy", "either 1 apart", "%lld apart", (long long)dy->stride[1]);
+  p.x_given = *x;
+  p.dy_given = *dy;
+  qn_value x_last = *x, dy_last = *dy;                     /* as read */
+  if (p.x_copied) p.x_floats = qn_round_up(cpu_channels_last(&x_last), 64);
+  if (p.dy_copied) p.dy_floats = qn_round_up(cpu_channels_last(&dy_last), 64);
+  x = &x_last;
+  dy = &dy_last;
   p.rank = dw->rank;
   p.dw_dtype = dw->dtype;
   memcpy(p.dw_stride, dw->stride, sizeof p.dw_stride);
@@ -346,10 +357,13 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   p.parts = qn_max_i64(1, qn_min_i64(qn_min_i64(ITEMS, p.strips), pixels / PART));
   p.block_parts = qn_min_i64(p.blocks, qn_ceil_div(ITEMS, p.parts));
   p.part_floats = p.blocks * p.vectors * p.lanes * p.places;
-  out->workspace = (uint64_t)(p.parts * p.part_floats) * sizeof(float);
-  const double tile = p.groups ? (p.ins == 1 ? 1.5 : 2.2) : p.vectors == 1 ? 1.3 : 1;
-  out->estimate = CPU_VECTOR_NS * tile * 16 / (double)p.lanes * (double)(p.blocks * p.vectors) * (double)p.places *
-                  (double)(pixels + 16 * p.parts);
+  out->workspace = (uint64_t)(p.x_floats + p.dy_floats + p.parts * p.part_floats) * sizeof(float);
+  /* a line is summed whole for each chunk of places: a long one leaves the cache meanwhile */
+  const double line = (double)p.x.axis[2].n * (double)(p.ins * p.x.axis[2].step + p.outs) * sizeof(float);
+  const double tile = (p.groups ? (p.ins == 1 ? 1.5 : 2.2) : p.vectors == 1 ? 1.3 : 1) * (p.lanes == 16 ? 1 : p.groups ? 1.15 : 0.9) *
+                      (line > LINE_BYTES ? 3 : 1);
+  out->estimate = CPU_VECTOR_NS * tile * (double)(p.blocks * p.vectors) * (double)p.places * (double)(pixels + 16 * p.parts) +
+                  CPU_LAY_NS * (double)(p.x_floats + p.dy_floats);
   return cpu_keep(out, &p, sizeof p);
 }
 

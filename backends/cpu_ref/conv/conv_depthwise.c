@@ -20,10 +20,9 @@
 #define TAPS_MAX 64                       /* limit on the taps of one plane of a window, and on its lines */
 #define CHANNELS_MAX (CPU_ROW_MAX / 2)     /* at a time: a buffer of PIXELS times as many, and a program after it, share 48 KiB of stack */
 #define STRIP_FLOATS 12288                /* of copied source: with its sums it fits a first- or second-level cache */
-#define VECTORS 4                         /* accumulators in flight */
-#define BLOCK (VECTORS * CPU_LANES)
+#define VECTORS 8                         /* accumulators in flight: two products a cycle wait four cycles for their sums */
 #define PLANES_BYTES 131072               /* of dx, all of whose phases are computed while it is in a cache */
-#define SLACK (VECTORS * LANES_MAX)
+#define SLACK (4 * LANES_MAX)
 #define LANES_MAX 16                      /* of any instruction set's copy: prepare is common to all */
 
 typedef struct depthwise {
@@ -38,27 +37,35 @@ typedef struct depthwise {
 
 /* ---- by planes ---------------------------------------------------------------------------------- */
 
-/* out[t] (+)= sum over the taps of w[tap] source[at[tap] + t], t < n rounded up to whole vectors */
+/* out[t] (+)= sum over the taps of w[tap] source[at[tap] + t], for `vectors` vectors of t */
+CPU_INLINE void block_taps(const int vectors, const float *source, const int64_t *at, const float *w, int64_t taps, float *out, bool add)
+{
+  v_f32 sum[VECTORS];
+#pragma GCC unroll 8
+  for (int v = 0; v < vectors; v++) sum[v] = add ? v_load(out + v * CPU_LANES) : v_all(0);
+  for (int64_t i = 0; i < taps; i++) {
+    const float *const from = source + at[i];
+    const v_f32 f = v_all(w[i]);
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) sum[v] += f * v_load(from + v * CPU_LANES);
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < vectors; v++) memcpy(out + v * CPU_LANES, &sum[v], sizeof sum[v]);
+}
+
+/* The same for t < n, rounded up to whole vectors. */
 static void add_taps(const float *source, const int64_t *at, const float *w, int64_t taps, float *out, int64_t n, bool add)
 {
-  int64_t t = 0;
-  for (; t + BLOCK <= n; t += BLOCK) {
-    v_f32 sum[VECTORS];
-#pragma GCC unroll 4
-    for (int v = 0; v < VECTORS; v++) sum[v] = add ? v_load(out + t + v * CPU_LANES) : v_all(0);
-    for (int64_t i = 0; i < taps; i++) {
-      const float *from = source + at[i] + t;
-#pragma GCC unroll 4
-      for (int v = 0; v < VECTORS; v++) sum[v] += w[i] * v_load(from + v * CPU_LANES);
-    }
-#pragma GCC unroll 4
-    for (int v = 0; v < VECTORS; v++) memcpy(out + t + v * CPU_LANES, &sum[v], sizeof sum[v]);
+  int64_t t = 0, left = qn_ceil_div(n, CPU_LANES);
+  for (; left >= 8; left -= 8, t += 8 * CPU_LANES) block_taps(8, source + t, at, w, taps, out + t, add);
+  if (left >= 4) {
+    block_taps(4, source + t, at, w, taps, out + t, add);
+    left -= 4;
+    t += 4 * CPU_LANES;
   }
-  for (; t < n; t += CPU_LANES) {
-    v_f32 sum = add ? v_load(out + t) : v_all(0);
-    for (int64_t i = 0; i < taps; i++) sum += w[i] * v_load(source + at[i] + t);
-    memcpy(out + t, &sum, sizeof sum);
-  }
+  if (left == 3) block_taps(3, source + t, at, w, taps, out + t, add);
+  else if (left == 2) block_taps(2, source + t, at, w, taps, out + t, add);
+  else if (left == 1) block_taps(1, source + t, at, w, taps, out + t, add);
 }
 
 static bool inside(const cpu_window_axis *axis, int64_t position)
@@ -81,11 +88,11 @@ static void strip(const depthwise *d, int64_t n, int64_t c, int64_t z, int64_t y
   int64_t at[TAPS_MAX];
   float filter[TAPS_MAX];
   bool any = false;
-  for (int64_t i = 0; i < taps; i++) {
-    const int64_t across = (i % xa->taps) * xa->tap_step + xa->start - d->shift[2];
-    const int64_t down = (i / xa->taps) * ya->tap_step + ya->start - d->shift[1];
-    at[i] = down * pitch + across % xa->step * d->line + across / xa->step;
-  }
+  for (int64_t i = 0, ry = 0; ry < ya->taps; ry++)         /* for each plane again: divisions only where the stride needs them */
+    for (int64_t rx = 0; rx < xa->taps; rx++) {
+      const int64_t across = rx * xa->tap_step + xa->start - d->shift[2], down = ry * ya->tap_step + ya->start - d->shift[1];
+      at[i++] = down * pitch + (xa->step == 1 ? across : across % xa->step * d->line + across / xa->step);
+    }
   for (int64_t tap = 0; tap < za->taps && taps > 0; tap++) {
     const int64_t depth = z * za->step + tap * za->tap_step + za->start;
     if (!inside(za, depth)) continue;
@@ -96,9 +103,9 @@ static void strip(const depthwise *d, int64_t n, int64_t c, int64_t z, int64_t y
                    inside(ya, top + l), source + l * pitch);
     const char *const taps_of = conv->filter + (conv->filter_first + c * conv->filter_group + tap * conv->filter_tap[0])
                                                * qn_kit_bytes(conv->filter_dtype);
-    for (int64_t i = 0; i < taps; i++)
-      filter[i] = (float)qn_load_f64(taps_of + (i / xa->taps * conv->filter_tap[1] + i % xa->taps * conv->filter_tap[2])
-                                     * qn_kit_bytes(conv->filter_dtype), conv->filter_dtype);
+    for (int64_t ry = 0; ry < ya->taps; ry++)
+      conv->gemm.isa->widen[conv->filter_dtype](taps_of + ry * conv->filter_tap[1] * qn_kit_bytes(conv->filter_dtype),
+                                                conv->filter_tap[2], xa->taps, filter + ry * xa->taps);
     if (joined) add_taps(source, at, filter, taps, sums, (rows - 1) * pitch + xa->n, any);
     else
       for (int64_t r = 0; r < rows; r++)
@@ -124,24 +131,38 @@ static void strip(const depthwise *d, int64_t n, int64_t c, int64_t z, int64_t y
 
 #define PIXELS 4
 
+/* pixel_taps for channels [c, c + vectors * CPU_LANES) */
+CPU_INLINE void vectors_of_taps(const int pixels, const int vectors, const float *source, int64_t ahead, const int64_t *at,
+                                const float *const *filter, int64_t taps, int64_t c, const float *bias, float *sums, int64_t apart)
+{
+  v_f32 sum[PIXELS][VECTORS];
+#pragma GCC unroll 4
+  for (int p = 0; p < pixels; p++)
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) sum[p][v] = v_load(bias + c + v * CPU_LANES);
+  for (int64_t i = 0; i < taps; i++)
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+      const v_f32 f = v_load(filter[i] + c + v * CPU_LANES);
+#pragma GCC unroll 4
+      for (int p = 0; p < pixels; p++) sum[p][v] += f * v_load(source + p * ahead + at[i] + c + v * CPU_LANES);
+    }
+#pragma GCC unroll 4
+  for (int p = 0; p < pixels; p++)
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) memcpy(sums + p * apart + c + v * CPU_LANES, &sum[p][v], sizeof sum[p][v]);
+}
+
 /* sums[pixel][c] = bias[c] + the sum over taps, for pixels all of whose taps are inside, `ahead` elements apart in the source
  * and `apart` in the sums. */
 CPU_INLINE void pixel_taps(const int pixels, const float *source, int64_t ahead, const int64_t *at, const float *const *filter,
                            int64_t taps, int64_t channels, const float *bias, float *sums, int64_t apart)
 {
+  const int vectors = VECTORS / pixels;
   int64_t c = 0;
-  for (; c + CPU_LANES <= channels; c += CPU_LANES) {
-    v_f32 sum[PIXELS];
-#pragma GCC unroll 4
-    for (int p = 0; p < pixels; p++) sum[p] = v_load(bias + c);
-    for (int64_t i = 0; i < taps; i++) {
-      const v_f32 f = v_load(filter[i] + c);
-#pragma GCC unroll 4
-      for (int p = 0; p < pixels; p++) sum[p] += f * v_load(source + p * ahead + at[i] + c);
-    }
-#pragma GCC unroll 4
-    for (int p = 0; p < pixels; p++) memcpy(sums + p * apart + c, &sum[p], sizeof sum[p]);
-  }
+  for (; c + vectors * CPU_LANES <= channels; c += vectors * CPU_LANES)
+    vectors_of_taps(pixels, vectors, source, ahead, at, filter, taps, c, bias, sums, apart);
+  for (; c + CPU_LANES <= channels; c += CPU_LANES) vectors_of_taps(pixels, 1, source, ahead, at, filter, taps, c, bias, sums, apart);
   for (; c < channels; c++)
     for (int p = 0; p < pixels; p++) {
       float sum = bias[c];

@@ -7,6 +7,7 @@
  * last. */
 #include "kit/simd.h"
 #include "cpu_ref.h"
+#include "conv_lanes.h"
 #include "conv_strip.h"
 #ifdef _OPENMP
 #include <omp.h>
@@ -32,17 +33,6 @@ typedef struct gradient {
   const char *x_data, *dy_data;           /* of the current launch */
   char    *dw_data;
 } gradient;
-
-CPU_INLINE v_f32 load_some(const float *p, int64_t n)
-{
-#if defined __AVX512F__
-  return (v_f32)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
-#else
-  v_f32 v = { 0 };
-  memcpy(&v, p, (size_t)n * sizeof *p);
-  return v;
-#endif
-}
 
 /* totals[i] += the sum over rows of dy x[at[i]...], for `taps` taps, a constant of each copy. */
 CPU_INLINE void dot(const int taps, const float *x, int64_t x_row, const int64_t *at, const float *dy, int64_t dy_row, int64_t rows,

@@ -264,15 +264,26 @@ static uint64_t choose(cpu_conv *c, int threads)
 
 #define RUN_NS 12                         /* to lay out a run of channels, and an element of it */
 #define ELEMENT_NS 0.06
+#define STEP_NS 0.4                       /* an element of a run that has gaps */
 
-/* An estimate for the current phase. Windows of channels are laid out tap by tap. */
+/* An estimate for the current phase. Windows of channels are laid out tap by tap, planes in runs of pixels. */
 static double phase_ns(const cpu_conv *c)
 {
   const cpu_window *w = &c->window;
+  const cpu_window_axis *const y = &w->axis[1], *const x = &w->axis[2];
   const double sums = (double)c->gemm.batch * (double)c->gemm.m * (double)c->gemm.n;
   const double windows = (double)c->y_is.dim[0] * (double)w->pixels * (double)c->gemm.batch;
-  const double runs = w->stride[1] != 1 || c->source_in_place ? 0 : windows * (double)w->taps;
-  return cpu_gemm_ns(&c->gemm) + runs * (RUN_NS + ELEMENT_NS * (double)w->channels) + sums * (c->phases > 1 ? 1 : 0.1);
+  double laid = 0;
+  if (w->stride[1] == 1) {
+    laid = (double)w->taps * (RUN_NS + ELEMENT_NS * (double)w->channels);
+  } else {
+    const bool shifted = y->step == 1 && x->step == 1 && x->n == x->extent;      /* a plane is one run */
+    const double run = (double)(shifted ? y->n * x->n : x->n);
+    laid = (double)c->gemm.k * (RUN_NS / run + (x->step == 1 ? ELEMENT_NS : STEP_NS));
+  }
+  /* each phase brings all lines of planes into the cache again */
+  const double put = c->phases == 1 ? 0.1 : c->y_is.stride[1] == 1 ? 1 : 4;
+  return cpu_gemm_ns(&c->gemm) + (c->source_in_place ? 0 : windows * laid) + sums * put;
 }
 
 static void set_filter(cpu_conv *c, const int64_t first[3], const int64_t every[3])

@@ -174,10 +174,11 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   g->finish = finish;
   g->one_order = cpu_gemm_one_order(request);
   out->workspace = cpu_gemm_plan(g, request->demands->threads);
-  /* windows of channels are laid out tap by tap; dy and planes in long runs */
+  /* windows of channels are laid out tap by tap; dy and planes in long runs, which several taps shift against each other */
   const double laid = (double)g->batch * (double)g->k;
   out->estimate = cpu_gemm_ns(g) + 0.1 * laid * (double)p.dy.channels +
-                  laid * (p.places_in_columns ? (double)p.x.taps * (12 + 0.1 * (double)p.x.channels) : 0.1 * (double)places);
+                  laid * (p.places_in_columns ? (double)p.x.taps * (12 + 0.1 * (double)p.x.channels)
+                                         : (p.x.taps == 1 ? 0.1 : p.x.axis[2].step == 1 ? 0.3 : 0.5) * (double)places);
   return cpu_keep(out, &p, sizeof p);
 }
 
