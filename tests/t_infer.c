@@ -548,6 +548,7 @@ static const struct { const char *line, *has; } refused[] = {
   { "resample x=f32/1x1x8 up=2 size=15", "size: entry 0 is 15; 8 places times 2/1 are 16" },
   { "resample x=f32/1x1x8 down=9", "up: entry 0: 8 places times 1/9 are none" },
   { "resample x=f32/1x1x8 up=288230376151711743", "up: entry 0 makes more than 288230376151711744 places" },
+    { "resample x=f32/1x1x1 up=3 down=288230376151711744", "down: entry 0 is 288230376151711744; at most 72057594037927936" },
   { "resample_backward dy=f32/1x1x8 dx=f32/1x1x5 up=3 down=2", "size: entry 0 is 7; dy's dim 2 is 8" },
   { "pool_lp x=f32/1x1x8 p=0.5", "p: is 0.5; must be 1 to 1e6" },
   { "pool_lp_backward dy=f32/1x1x4 x=f32/1x1x8 y=f32/1x1x3 window=2", "y: dims are 1x1x3; must be dy's, 1x1x4" },

@@ -48,13 +48,15 @@ static qn_status settle_scale(const qn__problem *p, qn_resampling *r, int i, int
     a = b, b = rest;
   }
   *up /= a, *down /= a;
-  if (__builtin_mul_overflow(extent, *up, &scaled) || scaled > QN__MAX_ELEMENTS || *down > QN__MAX_ELEMENTS / 4)
+  if (__builtin_mul_overflow(extent, *up, &scaled) || scaled > QN__MAX_ELEMENTS)
     return qn__refuse(p, "up", "entry %d makes more than %lld places", i, (long long)QN__MAX_ELEMENTS);
+  if (*down > QN__MAX_ELEMENTS / 4)
+    return qn__refuse(p, "down", "entry %d is %lld; at most %lld", i, (long long)*down, (long long)(QN__MAX_ELEMENTS / 4));
   const int64_t places = scaled / *down;
   if (*size && *size != places)
     return qn__refuse(p, "size", "entry %d is %lld; %lld places times %lld/%lld are %lld", i, (long long)*size, (long long)extent,
                       (long long)*up, (long long)*down, (long long)places);
-  if (!places) return qn__refuse(p, "up", "entry %d: %lld places times %lld/%lld are none", i, (long long)extent, (long long)*up,
+  if (!places && extent) return qn__refuse(p, "up", "entry %d: %lld places times %lld/%lld are none", i, (long long)extent, (long long)*up,
                                  (long long)*down);
   *size = places;
   if (r->grid == QN_GRID_ALIGN_CORNERS || scaled % *down == 0) *up = 0, *down = 1;

@@ -680,8 +680,8 @@ enum { QN_ROUNDING_AUTO = 0,          /* asymmetric: floor, else prefer_ceil */
 /* x [N, C, X]   y [N, C, P], 1 to 3 spatial dims; f64 f32 f16 bf16, y of x's dtype. In each dim y's element i is at x coordinate
  *   half_pixel (i + 1/2) X/P - 1/2    align_corners i (X - 1)/(P - 1), 0 where P is 1    asymmetric i X/P
  * With a scale factor P = floor(X up/down), which size and y must agree with, and X/P is down/up here and below: PyTorch's scale_factor
- * (recompute_scale_factor off), ONNX's scales; align_corners takes no more than P from it. It is a fraction so that places are exact:
- * 0.7 is up=7 down=10, 1/3 is down=3 alone.
+ * (recompute_scale_factor off), ONNX's scales; align_corners takes no more than P from it, as PyTorch's (ONNX's divides by X up/down - 1,
+ * which no attribute gives). It is a fraction so that places are exact: 0.7 is up=7 down=10, 1/3 is down=3 alone.
  * nearest takes one element, at the coordinate rounded: floor((i + 1/2) X/P) by half_pixel, floor(i X/P) by asymmetric, unless rounding
  * says another (ONNX's nearest_mode, whose default is prefer_floor). linear takes the
  * two around the coordinate, cubic four, by Keys' kernel with a = coefficient (PyTorch's and ONNX's -3/4, some

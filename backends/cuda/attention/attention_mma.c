@@ -118,11 +118,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value *q = &r->value[st.q], *k = &r->value[st.k], *y = &r->value[st.y];
   const int64_t d = q->dim[3], dv = y->dim[3], most = 1 << 29,
                 keys = st.pages >= 0 ? r->value[st.pages].dim[1] * k->dim[2] : k->dim[2],
-                batch = st.q_starts >= 0 ? r->value[st.q_starts].dim[0] - 1 : q->dim[0];
+                batch = st.q_starts >= 0 ? r->value[st.q_starts].dim[0] - 1 : q->dim[0],
+                queries_each = st.q_starts >= 0 ? qn_ceil_div(q->dim[2], qn_max_i64(1, batch)) : q->dim[2];
   const int64_t group = q->dim[1] / k->dim[1];
   const cuda_attention_many_kernel *kernel = kernels_for(r, q->dtype, qn_max_i64(d, dv) > 256);
   while (kernel->d && (kernel->d < d || kernel->dv < dv || (!kernel->own && st.v != st.k) ||
-                       (kernel->rows < q->dim[2] * group && kernel[1].rows > kernel->rows)))
+                       (kernel->rows < queries_each * group && kernel[1].rows > kernel->rows)))
     kernel++;
   if (!kernel->d)
     return qn_refuse(out, "at most 256 elements of a key and of a value, or in 16 bits 576 and 512", "q", "that many", "%lld and %lld",

@@ -151,7 +151,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a->ahead = kernel->d <= 64 || (kernel->d <= 128 && keys_each > 1024), a->skew = kernel->d <= 64 || (kernel->d <= 128 && !a->ahead);
   /* Sections of equal length: 16 heads leave the multiprocessors no more idle than all would, and tiles that share keys stay close to
    * each other; fewer, where the keys of 16 would crowd the L2 cache. */
-  const int64_t heads = qs.dim[0] * qs.dim[1], kept = (16 << 20) / (k->dim[2] * (d + dv) * 2) * a->group,
+  const int64_t heads = qs.dim[0] * qs.dim[1], kept = (16 << 20) / (qn_max_i64(1, keys_each) * (d + dv) * 2) * a->group,
                 sections = qn_ceil_div(heads, qn_min_i64(16, qn_max_i64(4, kept)));
   a->section = (int32_t)qn_max_i64(1, qn_ceil_div(heads, qn_max_i64(1, sections)));
   strides_of(a->q_stride, &qs), strides_of(a->k_stride, k), strides_of(a->v_stride, v), strides_of(a->y_stride, &ys);
