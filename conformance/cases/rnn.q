@@ -6,6 +6,10 @@ rnn_forward x=f32/1x1x1 w=[f32/3x1] r=[f32/3x1] cell=gru
 rnn_forward x=f32/1x1x1 w=[f32/1x1] r=[f32/1x1] cell=tanh
 rnn_forward x=f32/0x2x3 w=[f32/8x3] r=[f32/8x2] h0=f32/1x2x2 c0=f32/1x2x2 ht=? ct=?
 rnn_forward x=f32/3x0x3 w=[f32/8x3] r=[f32/8x2] ht=? ct=?
+# no inputs, no units
+rnn_backward dy=f32/3x2x7 x=f32/3x2x0 y=f32/3x2x7 w=[f32/7x0] r=[f32/7x7] dw=? dr=? cell=tanh ; r0.fill=signed:0.4
+rnn_backward dy=f32/3x2x0 x=f32/3x2x5 y=f32/3x2x0 w=[f32/28x5] r=[f32/28x0] projection=[f32/0x7] gates=f32/1x3x2x28 cells=f32/1x3x2x7 dw=? dr=? dbw=? dprojection=? ; gates.fill=pos
+rnn_backward dy=f32/3x2x7 x=f32/3x2x0 y=f32/3x2x7 w=[f32/21x0] r=[f32/21x7] gates=f32/1x3x2x28 dw=? dr=? dbw=? dbr=? cell=gru ; gates.fill=pos r0.fill=signed:0.4
 
 # each cell: with all that it may take and leave
 rnn_forward x=f32/3x2x5 w=[f32/28x5] r=[f32/28x7] bw=[f32/28] br=[f32/28] h0=f32/1x2x7 c0=f32/1x2x7 ht=? ct=? gates=? cells=? ; as=f64,f16,bf16 r0.fill=signed:0.4

@@ -159,7 +159,6 @@ CPU_INLINE void by_inputs(const int pixels, const int outs, const run *r, int ru
 
 /* A tile of `pixels` pixels and `vectors` vectors (INPUTS: outputs), its numbers constant in each copy. */
 typedef struct tile {
-  const channels *of;
   const run *r;
   int runs;
   const float *here;
@@ -375,7 +374,7 @@ static void block_of_lines(const channels *d, const float *laid, const float *bi
 {
   const cpu_window *w = &d->conv.window;
   const int64_t all = d->conv.y_is.dim[1];
-  tile a = {.of = d, .stride = d->places * d->lanes};
+  tile a = {.stride = d->places * d->lanes};
   line l;
   int64_t z_seen = -1, y_seen = -1;
   for (int64_t i = first_line; i < first_line + n; i++) {

@@ -1,4 +1,4 @@
-/* conv_lanes.h -- for the convolution engines whose vectors hold channels: part of a vector, and images laid out channels last. */
+/* conv_lanes.h -- for the convolution engines: parts of vectors, and images laid out channels last. */
 #ifndef CPU_CONV_LANES_H
 #define CPU_CONV_LANES_H
 #include "kit/simd.h"

@@ -371,8 +371,8 @@ static double factor(const cell *c, int which, int64_t length, int64_t s, int64_
 static void weight_gradient(const cell *c, const cpu_tensor *to, int which, const double *slope, int64_t rows, int64_t columns)
 {
   const net *n = c->n;
-  const int64_t elements = rows * (columns ? columns : 1);
-  if (!to->p) return;
+  const int64_t elements = rows * (columns ? columns : 1);               /* columns 0: a bias, */
+  if (!to->p || !to->elements) return;                                    /*   or a weight of none */
 #pragma omp parallel for num_threads(cpu_team(n->launch, elements, n->steps * n->batch * 4))
   for (int64_t e = 0; e < elements; e++) {
     const int64_t row = columns ? e / columns : e, column = columns ? e % columns : 0;

@@ -265,7 +265,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
   if ((x->dtype == QN_F64) != (CPU_REAL == QN_F64))
     return qn_refuse(prepared, "computes in " CPU_REAL_NAME, "x", CPU_REALS, "%s", qn_kit_name(x->dtype));
   for (int t = X; t < TENSORS; t++) {
-    const char *const names[TENSORS] = { "x", p.by_probabilities ? "dprobabilities" : "dx", [PROBABILITIES] = "probabilities", [WEIGHTS] = "weights" };
+    const char *const names[TENSORS] = { "x", p.by_probabilities ? "dprobabilities" : "dx",
+                                         [PROBABILITIES] = "probabilities", [WEIGHTS] = "weights" };
     const int64_t step = v[t] && names[t] ? v[t]->stride[t == WEIGHTS ? 0 : p.a.axis] : 1;
     if (step != 1 && x->dim[p.a.axis] > 1)
       return qn_refuse(prepared, "the classes of a row must be contiguous", names[t], "stride 1", "%lld", (long long)step);

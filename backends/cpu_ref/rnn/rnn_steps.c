@@ -9,7 +9,7 @@
  *   projection: full = o tanh(c), then h = projection full        gru, reset before: reset times h, then n's sums + r of it
  * Of w and r each thread lays out its own blocks first: panels [block][k][gate][lane], of which a product reads a row of gates times
  * lanes for each k. Where a weight meets few rows, that costs more than it saves: then its rows are read as they stand. Both directions of
- * a layer go side by side. Sums are made by ascending k, x before h; neither threads nor chunks change their order. */
+ * a layer go side by side. Chunks and tiles, and so the order of a sum, follow from the problem, not from the number of threads. */
 #include "rnn_cells.h"
 
 enum { X, H0, C0, LENGTHS, SEED, OFFSET, Y, HT, CT, GATES, CELLS, INNER, SINGLES };

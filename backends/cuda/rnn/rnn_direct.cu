@@ -359,7 +359,7 @@ static void weight(const network &p, const kept *k, const qn_launch *launch, uin
                    int64_t columns)
 {
   const tensor to = direct_tensor(k, launch, role, (int)p.k);
-  const int64_t elements = rows * (columns ? columns : 1);
+  const int64_t elements = to.rank == 1 ? rows : rows * columns;
   if (to.p && elements)
     rnn_weight_direct<<<direct_blocks(elements, THREADS), THREADS, 0, (cudaStream_t)launch->stream>>>(p, to, which, slope, rows, columns);
 }
