@@ -155,15 +155,22 @@ static void gradient_by_probabilities(const place *w, real g)
 {
   const problem *p = w->p;
   const double lse = w->at[LSE] ? (double)*(const real *)(const void *)w->at[LSE] : 0, rest = 1 - p->a.smoothing;
+  const double factor = (double)g * rest;
   const real *weights = (const real *)(const void *)w->at[WEIGHTS];
   real buffer[SPAN], out[SPAN];
   for (int64_t i = 0; i < p->classes; i += SPAN) {
     const int64_t n = qn_min_i64(SPAN, p->classes - i);
     const real *x = span_of(w, i, n, buffer);
-    for (int64_t k = 0; k < n; k++) {
-      const double share = weights ? rest * (double)weights[i + k] : rest;
-      out[k] = share == 0 ? 0 : (real)((double)g * share * (lse - (double)x[k]));
-    }
+    if (rest == 0) memset(out, 0, (size_t)n * sizeof *out);
+    else if (weights)
+#pragma omp simd
+      for (int64_t k = 0; k < n; k++) {
+        const double share = factor * (double)weights[i + k];
+        out[k] = weights[i + k] == 0 ? 0 : (real)(share * (lse - (double)x[k]));
+      }
+    else
+#pragma omp simd
+      for (int64_t k = 0; k < n; k++) out[k] = (real)(factor * (lse - (double)x[k]));
     row_from_real(w->at[DX] + i * qn_kit_bytes(p->dtype[DX]), out, p->dtype[DX], n);
   }
 }
