@@ -29,3 +29,4 @@ pool_max x=bf16/8x64x112x112/nhwc window=3 stride=2 pad=1 ; name=pool_max.bf16.n
 pool_max x=f32/8x256x20x20/nhwc window=5 stride=1 pad=2 ; name=pool_max.spp5.nhwc
 pool_average x=f32/8x256x20x20/nhwc window=7 stride=1 pad=3 ; name=pool_average.7x7.nhwc
 pool_max x=bf16/64x256x20x20/nhwc window=9 stride=1 pad=4 ; name=pool_max.spp9.bf16.nhwc
+pool_average x=i8/32x256x56x56/nhwc window=3 stride=2 pad=1 ; name=pool_average.i8.nhwc

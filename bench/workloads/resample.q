@@ -11,3 +11,4 @@ resample_backward dy=f32/16x64x256x256 dx=f32/16x64x128x128 ; name=nearest_backw
 resample_backward dy=f32/16x64x256x256 dx=f32/16x64x128x128 mode=linear ; name=linear_backward.up2
 resample_backward dy=bf16/32x128x128x128/nhwc dx=bf16/32x128x64x64/nhwc mode=linear ; name=linear_backward.up2.nhwc
 resample_backward dy=f32/16x64x256x256 dx=f32/16x64x128x128 mode=cubic ; name=cubic_backward.up2
+resample x=f16/16x64x128x128 up=13 down=10 mode=linear ; name=linear.scale1.3.f16
