@@ -103,18 +103,6 @@ static void bias_gradient(const call *c, const operand *to, const double *sums)
 
 /* ---- what a layer took ------------------------------------------------------------------------------- */
 
-/* x as dropout left element `at` of `inner`, or its gradient: n elements. */
-static void drop(const call *c, int64_t at, int64_t n, real *x)
-{
-  const uint64_t dropped = qn_chance_words(c->p->a.dropout);
-  const real scale = (real)(1 / (1 - c->p->a.dropout));
-  uint32_t word[4];
-  for (int64_t i = 0; i < n; i++) {
-    if (i == 0 || (at + i) % 4 == 0) qn_random_words(word, c->seed, c->offset, (uint64_t)(at + i) / 4);
-    x[i] = word[(at + i) % 4] < dropped ? 0 : x[i] * scale;
-  }
-}
-
 /* What layer l took, by place; and of a direction the states before each step. Beyond a sequence's end 0. */
 static void lay_inputs(const call *c, int64_t l, int threads)
 {
@@ -129,7 +117,7 @@ static void lay_inputs(const call *c, int64_t l, int threads)
     else if (l == 0) read_row(c->launch, x, place_of(x, t, b, 0, 0), x->stride[2], inputs, to);
     else {
       read_output(c, l - 1, t, b, 0, inputs, to);
-      if (p->a.dropout > 0) drop(c, ((l - 1) * places + e) * inputs, inputs, to);
+      if (p->a.dropout > 0) drop_row(c->seed, c->offset, p->a.dropout, ((l - 1) * places + e) * inputs, inputs, to);
     }
   }
 }
@@ -219,7 +207,8 @@ static void input_gradient(const call *c, int64_t l, int threads)
   run_gemm(c, &x, places, inputs, line(p));
   if (!l || p->a.dropout == 0) return;
 #pragma omp parallel for num_threads(threads) if (threads > 1)
-  for (int64_t e = 0; e < places; e++) drop(c, ((l - 1) * places + e) * inputs, inputs, out + e * inputs);
+  for (int64_t e = 0; e < places; e++)
+    drop_row(c->seed, c->offset, p->a.dropout, ((l - 1) * places + e) * inputs, inputs, out + e * inputs);
 }
 
 /* ---- run ------------------------------------------------------------------------------------------------- */
@@ -250,15 +239,11 @@ qn_status CPU_NAME(cpu_rnn_back_run)(const qn_prepared *prepared, const qn_launc
 {
   const problem *p = prepared->state;
   call c = { .p = p, .launch = launch, .isa = &CPU_GEMM_ISA, .length = launch->workspace };
-  const operand *lengths = &p->one[LENGTHS], *dy = &p->one[DY], *seed = &p->one[SEED], *offset = &p->one[OFFSET];
+  const operand *dy = &p->one[DY];
   c.gemm = (char *)launch->workspace + qn_round_up(p->batch * 8, 64);
   lay_out(&c, (real *)(void *)((char *)c.gemm + p->gemm_bytes));
-  for (int64_t b = 0; b < p->batch; b++) {
-    const int64_t given = lengths->value < 0 ? p->steps : qn_load_i64(data(launch, lengths, b * lengths->stride[0]), lengths->dtype);
-    c.length[b] = qn_max_i64(0, qn_min_i64(given, p->steps));
-  }
-  c.seed = seed->value < 0 ? 0 : (uint64_t)qn_load_i64(data(launch, seed, 0), seed->dtype);
-  c.offset = offset->value < 0 ? 0 : (uint64_t)qn_load_i64(data(launch, offset, 0), offset->dtype);
+  for (int64_t b = 0; b < p->batch; b++) c.length[b] = length_of(launch, &p->one[LENGTHS], b, p->steps);
+  c.seed = key_of(launch, &p->one[SEED]), c.offset = key_of(launch, &p->one[OFFSET]);
   const int wanted = cpu_threads(launch, p->batch * p->rows * p->hidden / 4);
   const int threads = (int)qn_max_i64(1, qn_min_i64(wanted, p->directions * p->state_blocks));
   for (int64_t e = 0; e < p->steps * p->batch; e++)

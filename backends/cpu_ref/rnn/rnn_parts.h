@@ -230,6 +230,31 @@ static inline void write_row(const qn_launch *launch, const operand *o, int64_t 
   }
 }
 
+/* The steps of sequence b: its length, if lengths are given, between 0 and all of them. */
+static inline int64_t length_of(const qn_launch *launch, const operand *lengths, int64_t b, int64_t steps)
+{
+  if (lengths->value < 0) return steps;
+  return qn_max_i64(0, qn_min_i64(qn_load_i64(data(launch, lengths, b * lengths->stride[0]), lengths->dtype), steps));
+}
+
+/* The seed or the offset of dropout's random numbers; 0: absent. */
+static inline uint64_t key_of(const qn_launch *launch, const operand *o)
+{
+  return o->value < 0 ? 0 : (uint64_t)qn_load_i64(data(launch, o, 0), o->dtype);
+}
+
+/* n elements of what dropout leaves of a tensor, or of its gradient: from its element `at` on. */
+static inline void drop_row(uint64_t seed, uint64_t offset, double dropout, int64_t at, int64_t n, real *x)
+{
+  const uint64_t dropped = qn_chance_words(dropout);
+  const real scale = (real)(1 / (1 - dropout));
+  uint32_t word[4];
+  for (int64_t i = 0; i < n; i++) {
+    if (i == 0 || (at + i) % 4 == 0) qn_random_words(word, seed, offset, (uint64_t)(at + i) / 4);
+    x[i] = word[(at + i) % 4] < dropped ? 0 : x[i] * scale;
+  }
+}
+
 /* A buffer of the workspace. */
 static inline real *take(real **next, int64_t n)
 {

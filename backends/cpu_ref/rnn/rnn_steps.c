@@ -364,15 +364,7 @@ static void drop(const call *c, int64_t layer, int me, int threads)
 {
   const problem *p = c->p;
   const int64_t all = p->steps * p->batch * width_of(p), first = all * me / threads, end = all * (me + 1) / threads;
-  const uint64_t dropped = qn_chance_words(p->a.dropout);
-  const real scale = (real)(1 / (1 - p->a.dropout));
-  real *out = c->out[layer % 2];
-  uint32_t word[4];
-  for (int64_t i = first; i < end; i++) {
-    const uint64_t at = (uint64_t)(layer * all + i);
-    if (i == first || at % 4 == 0) qn_random_words(word, c->seed, c->offset, at / 4);
-    out[i] = word[at % 4] < dropped ? 0 : out[i] * scale;
-  }
+  drop_row(c->seed, c->offset, p->a.dropout, layer * all + first, end - first, c->out[layer % 2] + first);
 }
 
 /* A layer: thread `me` of `threads` has an equal share of the blocks of both directions. */
@@ -464,14 +456,9 @@ qn_status CPU_NAME(cpu_rnn_steps_run)(const qn_prepared *prepared, const qn_laun
 {
   const problem *p = prepared->state;
   call c = { .p = p, .launch = launch, .length = launch->workspace };
-  const operand *lengths = &p->one[LENGTHS], *seed = &p->one[SEED], *offset = &p->one[OFFSET];
   lay_out(&c, (real *)(void *)(c.length + qn_round_up(p->batch, 8)));
-  for (int64_t b = 0; b < p->batch; b++) {
-    const int64_t given = lengths->value < 0 ? p->steps : qn_load_i64(data(launch, lengths, b * lengths->stride[0]), lengths->dtype);
-    c.length[b] = qn_max_i64(0, qn_min_i64(given, p->steps));
-  }
-  c.seed = seed->value < 0 ? 0 : (uint64_t)qn_load_i64(data(launch, seed, 0), seed->dtype);
-  c.offset = offset->value < 0 ? 0 : (uint64_t)qn_load_i64(data(launch, offset, 0), offset->dtype);
+  for (int64_t b = 0; b < p->batch; b++) c.length[b] = length_of(launch, &p->one[LENGTHS], b, p->steps);
+  c.seed = key_of(launch, &p->one[SEED]), c.offset = key_of(launch, &p->one[OFFSET]);
   const int64_t work = p->batch * p->hidden * p->gates * (p->inputs + p->state) / 8;
   const int threads = (int)qn_min_i64(cpu_threads(launch, work), p->directions * p->blocks);
 #pragma omp parallel num_threads(threads) if (threads > 1)
