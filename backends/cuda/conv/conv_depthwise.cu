@@ -527,10 +527,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                                   : "one filter a channel, undilated 3x3, 5x5, 7x7 of stride 1 or forward 3x3, 5x5 of 2, channels last",
                      "%s", r->variant);
   const int64_t strips = to->dim[0] * qn_ceil_div(p.out[0], STRIP) * qn_ceil_div(p.out[1], STRIP) * (p.channels / 2);
-  if (window && !window->pitch && near && r->demands->determinism < QN_DET_BATCH) {
+  if (window && near && r->demands->determinism < QN_DET_BATCH) {
     /* the two add a bias first and last; which one it is depends on the number of images and on the device */
     out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
-    if (strips < 128 * (int64_t)r->device->units) window = nullptr;                       /* most lanes would be idle */
+    /* most lanes would be idle; or, as measured, too few tiles to hide one another's copies */
+    if (window->pitch ? outputs < 14000.0 * r->device->units : strips < 128 * (int64_t)r->device->units) window = nullptr;
   }
   p.flip = data;
   out->variant = names[window ? TILES : near ? NEAR : ANY];

@@ -440,7 +440,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(depthwise, w));
   cuda_conv_kernel_steps(k, out, &chain, offsetof(depthwise, steps), offsetof(depthwise, y.p));
   const double outputs = (double)qn_elements(to), products = (double)p.chunks * found->taps * (data ? p.of_x : 1) * p.size[0] * p.size[1];
-  const double moved = (double)(qn_elements(in) * bytes + qn_elements(to) * (int64_t)qn_kit_bytes(to->dtype)) / (p.x.last ? 1700 : 2300);
+  const double moved = (double)(qn_elements(in) * bytes + qn_elements(to) * (int64_t)qn_kit_bytes(to->dtype)) / (p.x.last ? 1000 : 2300);
   const double each = 12 + products / (data ? H.apart * p.axis[0].apart : 1) * (found->stride == 0 ? 4 : 1.6);
   const double added = outputs * each / (r->device->units * 128);
   out->estimate = 4000 + (moved > added ? moved : added);

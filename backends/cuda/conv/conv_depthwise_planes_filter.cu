@@ -333,7 +333,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_pointer(k, c.x_at, offsetof(depthwise, x.p));
   cuda_conv_kernel_pointer(k, c.y_at, offsetof(depthwise, dy.p));
   cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(depthwise, parts));
-  const double moved = (double)(qn_elements(c.x) + qn_elements(c.y)) * bytes * (double)sheets / (p.x.last ? 1500 : 2000);
+  const double moved = (double)(qn_elements(c.x) + qn_elements(c.y)) * bytes * (double)sheets / (p.x.last ? 900 : 2000);
   const double products = (double)qn_elements(c.y) * (double)all * found->rows_of_taps * found->taps;
   const double added = products * (tight ? 2 : 6) / (r->device->units * 128);
   out->estimate = 7000 + (moved > added ? moved : added);

@@ -148,24 +148,25 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.out_dtype = to->dtype;
   int bn = f->filters > 32 ? 2 : 1, steps = (f->all + 1) / 2, fixed = steps * (4 * bn * 256 + 16);
   const int64_t room = qn_min_i64(SHARED, (int64_t)r->device->shared_per_block);
+  const int slabs = (int)qn_ceil_div(f->filters, 32 * bn), per_unit = 2;
+  const int64_t resident = qn_max_i64(r->device->units * per_unit / slabs, 1);
   double least = 0;
   int best_h = 0, best_w = 0;
   for (int w = 16; w < f->out[1] + 16 && w <= 512; w += 16)
     for (int h = 1; h <= f->out[0] && h * w <= 1024; h++) {
       first_shape_tile(f, to->dim[0], h, w);
-      double cost = (double)f->tiles *
+      double cost = (double)qn_ceil_div(f->tiles, resident) *                        /* the tiles of the block that has most */
                     ((double)qn_round_up(h * w, bn == 2 ? 256 : 512) * bn * 2 * steps + (double)f->x_h * f->x_w * f->pitch * 4 + 1000);
       if (fixed + first_x_bytes(f) > room || f->x_w >= 4096 || (least > 0 && cost >= least)) continue;
       least = cost, best_h = h, best_w = w;
     }
   if (!best_h) return qn_refuse(out, "filters and a tile's pixels in shared memory", "w", "fewer taps", "%d", f->size[0] * f->size[1]);
   first_shape_tile(f, to->dim[0], best_h, best_w);
-  int slabs = (int)qn_ceil_div(f->filters, 32 * bn), per_unit = 2;
   if (slabs > 65535) return qn_refuse(out, "a grid of blocks", "y", "fewer filters", "%d", f->filters);
 
   cuda_conv_kernel *k = cuda_conv_kernel_begin(out, functions[c.x->dtype == QN_F16][bn - 1], &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
-  k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, r->device->units * per_unit / slabs), k->grid[1] = (uint32_t)slabs;
+  k->grid[0] = (uint32_t)cuda_conv_shares(f->tiles, resident), k->grid[1] = (uint32_t)slabs;
   k->threads = THREADS, k->shared = (uint32_t)(fixed + first_x_bytes(f));
   cuda_conv_kernel_pointer(k, c.x_at, offsetof(first, x));
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(first, w));

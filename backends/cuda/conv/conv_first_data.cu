@@ -149,7 +149,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int w = 16; w < p.places[1] + 16 && w <= 256; w += 16)
     for (int h = 1; h <= p.places[0] && h * w <= 256; h++) {           /* two groups of sixteen for each warp */
       int64_t pixels = (int64_t)(h + p.high[0] - p.low[0]) * (w + p.high[1] - p.low[1]);
-      double cost = (double)(qn_ceil_div(p.places[0], h) * qn_ceil_div(p.places[1], w)) * ((double)pixels + 2 * 256);
+      const int64_t tiles = c.x->dim[0] * qn_ceil_div(p.places[0], h) * qn_ceil_div(p.places[1], w);
+      double cost = (double)qn_ceil_div(tiles, 2 * r->device->units) * ((double)pixels + 2 * 256);    /* of the block that has most */
       if (fixed + pixels * PIXEL > room || (least > 0 && cost >= least)) continue;
       least = cost, best_h = h, best_w = w;
     }
@@ -168,7 +169,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(first_data, w));
   cuda_conv_kernel_pointer(k, c.x_at, offsetof(first_data, dx));
   double sums = (double)f->tiles * 256 * f->size[0] * f->size[1] * (double)qn_round_up(f->filters, SLICE) * 8;
-  out->estimate = 4000 + sums / (r->device->units * 1024 * 0.6) + (double)qn_elements(c.y) * 2 / 3500;
+  out->estimate = 6500 + sums / (r->device->units * 1024 * 0.6) + (double)qn_elements(c.y) * 2 / 3500;
   out->numerics.accumulator = QN_ACC_F32_TC;
   return QN_OK;
 }

@@ -106,6 +106,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   int columns = 1;
   while (columns < WARPS && columns * NC < f->all) columns *= 2;
   p.columns = columns;
+  const int64_t slices = qn_ceil_div(f->filters, SLICE), deep = qn_ceil_div(f->all, columns * NC),
+                resident = qn_max_i64(2 * r->device->units / (slices * deep), 1);
   int best_h = 0, best_w = 0;
   const int64_t room = qn_min_i64(SHARED, (int64_t)r->device->shared_per_block);
   double least = 0;
@@ -113,17 +115,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     for (int h = 1; h <= f->out[0] && h * w <= 512; h++) {
       first_shape_tile(f, c.x->dim[0], h, w);
       int shares = WARPS / columns;
-      double cost = (double)f->tiles *
+      double cost = (double)qn_ceil_div(f->tiles, resident) *                        /* the tiles of the block that has most */
                     ((double)qn_round_up(h * w / 16, shares) * 16 * 4 + (double)f->x_h * f->x_w * f->pitch + h * w + 200);
       if (h * w * PIXEL + first_x_bytes(f) > room || f->x_w >= 4096 || (least > 0 && cost >= least)) continue;
       least = cost, best_h = h, best_w = w;
     }
   if (!best_h) return qn_refuse(out, "a tile's pixels in shared memory", "x", "smaller windows", "%d", f->size[1]);
   first_shape_tile(f, c.x->dim[0], best_h, best_w);
-  int64_t slices = qn_ceil_div(f->filters, SLICE), deep = qn_ceil_div(f->all, columns * NC),
-          elements = (int64_t)f->filters * f->size[0] * f->run;
+  const int64_t elements = (int64_t)f->filters * f->size[0] * f->run;
   if (slices > 65535) return qn_refuse(out, "a grid of blocks", "dy", "fewer filters", "%d", f->filters);
-  int64_t parts = cuda_conv_shares_of_sum(r, out, f->tiles, 2 * r->device->units / (slices * deep), elements);
+  int64_t parts = cuda_conv_shares_of_sum(r, out, f->tiles, resident, elements);
   if (parts < 1) return QN_UNSUPPORTED;
 
   const void *function = c.x->dtype == QN_F16 ? (const void *)conv_first_filter<mma_f16> : (const void *)conv_first_filter<mma_bf16>;
