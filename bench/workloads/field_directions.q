@@ -1,5 +1,5 @@
-# Convolutions of the field in three directions, half of them channels last.
-# Those of field_conv.q, with their gradients by x and by the filter; c: as handed over, h: channels last.
+# Convolutions of the field in three directions: each problem of field_conv.q once, and its gradients by x and by the filter, without
+# bias for those. Names: f, d, w for the direction; c as handed over, h channels last (in turn, where two dims have more than a pixel).
 
 conv_forward x=f32/8x3x224x224 w=f32/32x3x3x3 stride=2 pad=1 ; name=fc.f32.0
 conv_backward_data dy=f32/8x32x112x112/nhwc w=f32/32x3x3x3/nhwc dx=f32/8x3x224x224/nhwc stride=2 pad=1 ; name=dh.f32.0

@@ -301,7 +301,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_kernel_parts(k, out, &c, parts, elements, offsetof(depthwise, parts));
   double bytes = (double)(qn_elements(c.x) + qn_elements(c.y)) * (double)qn_kit_bytes(c.x->dtype),
          sums = (double)qn_elements(c.y) * (double)(c.size[0] * c.size[1]);
-  const bool large = found->pitch && found->size == 5;            /* as measured: its blocks have few places to hide their loads behind */
+  const bool large = found->pitch && found->size == 5;   /* 5x5, as measured */
   double moved = bytes / (large ? 1900 : 3800), added = sums / (r->device->units * 128 * (large ? 0.42 : found->pitch ? 0.52 : 0.9));
   out->estimate = (large ? 12000 : 6000) + (moved > added ? moved : added);
   return QN_OK;
