@@ -4,7 +4,7 @@ pkginclude_HEADERS += include/quern/quern.h include/quern/ops.h include/quern/ba
                       include/quern/kit.h include/quern/program.h include/quern/number.h include/quern/library.h include/quern/functions.def
 nodist_pkginclude_HEADERS = include/quern/opnum.h include/quern/opargs.h include/quern/pointwise.def
 
-pkginclude_HEADERS += include/quern/rnn.h include/quern/group.h include/quern/collective.h
+pkginclude_HEADERS += include/quern/rnn.h include/quern/group.h include/quern/collective.h include/quern/graph.h
 
 # Generated from the op schema: numbers, tables, typed calls.
 # What follows from a kind is in headers of the build alone; who makes opnum.h makes them too.
@@ -70,6 +70,11 @@ core_libcore_la_SOURCES = \
   core/language/notation_words.c \
   core/language/notation_print.c \
   core/language/reader.c \
+  core/language/gradient.h \
+  core/language/gradients.def \
+  core/language/gradient.c \
+  core/language/gradient_row.c \
+  core/language/gradient_move.c \
   core/settings/settings.c \
   core/loading/variables.c \
   core/loading/registry.c \

@@ -68,6 +68,13 @@ tests_t_cpu_ref_SOURCES = tests/t_cpu_ref.c tests/tap.h
 tests_t_cpu_ref_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 tests_t_cpu_ref_LDADD = $(LDADD) $(LIBM)
 
+# Graphs differentiated, against differences of their losses.
+check_PROGRAMS += tests/t_gradient
+TESTS += tests/t_gradient
+tests_t_gradient_SOURCES = tests/t_gradient.c tests/tap.h
+tests_t_gradient_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core -I$(top_srcdir)/core/language
+tests_t_gradient_LDADD = $(QUERN_INSIDE)
+
 # The schema's rules and the problem line.
 check_PROGRAMS += tests/t_notation tests/t_syntax tests/t_infer tests/t_arguments
 TESTS += tests/t_notation tests/t_syntax tests/t_infer tests/t_arguments

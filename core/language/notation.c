@@ -53,7 +53,7 @@ static size_t slot_of(const qn__parser *s, qn__span name)
   return at;
 }
 
-static int32_t find_name(const qn__parser *s, qn__span name)
+int32_t qn__find_name(const qn__parser *s, qn__span name)
 {
   return name.n && s->n_slots ? s->slot[slot_of(s, name)] : -1;
 }
@@ -121,7 +121,7 @@ static qn_status read_input(qn__parser *s, const qn_role_info *info, qn__span t)
     return i >= 0 && push_int(&s->ints, i) ? QN_OK : QN_NO_MEMORY;
   }
   if (s->graph && !qn__tensor_dtype(t).n) {
-    int32_t i = find_name(s, t);
+    int32_t i = qn__find_name(s, t);
     if (i < 0)
       return qn__syntax(s, t.s, "%s: \"%s\" is neither declared by an \"in\" line nor made by an op above", role, qn__show(t).s);
     return push_int(&s->ints, i) ? QN_OK : QN_NO_MEMORY;
@@ -179,7 +179,7 @@ static qn_status read_graph_output(qn__parser *s, const char *role, qn__span t, 
     const char *colon = memchr(t.s, ':', t.n);
     name = (qn__span){ t.s, colon ? (size_t)(colon - t.s) : t.n };
     if (!qn__is_name(name.s, name.n)) return qn__syntax(s, t.s, "%s: expected a name for it, as %s=NAME", role, role);
-    if (find_name(s, name) >= 0) return qn__syntax(s, t.s, "%s: \"%s\" is taken", role, qn__show(name).s);
+    if (qn__find_name(s, name) >= 0) return qn__syntax(s, t.s, "%s: \"%s\" is taken", role, qn__show(name).s);
     t = colon ? (qn__span){ colon + 1, t.n - name.n - 1 } : (qn__span){ t.s, 0 };
   }
   if (t.n && !(t.n == 1 && t.s[0] == '?')) {
@@ -228,7 +228,7 @@ static qn_status check_new_name(const qn__parser *s, qn__span name)
 {
   if (!qn__is_name(name.s, name.n))
     return qn__syntax(s, name.s, "\"%s\" is no name: a letter or _, then letters, digits and _, and no dtype or keyword", qn__show(name).s);
-  if (find_name(s, name) >= 0) return qn__syntax(s, name.s, "\"%s\" is taken", qn__show(name).s);
+  if (qn__find_name(s, name) >= 0) return qn__syntax(s, name.s, "\"%s\" is taken", qn__show(name).s);
   return QN_OK;
 }
 
@@ -417,7 +417,7 @@ static qn_status read_in(qn__parser *s)
   qn__span name;
   qn_status status = read_new_name(s, &name);
   if (status) return status;
-  if (find_name(s, name) >= 0) return qn__syntax(s, name.s, "\"%s\" is taken", qn__show(name).s);
+  if (qn__find_name(s, name) >= 0) return qn__syntax(s, name.s, "\"%s\" is taken", qn__show(name).s);
   qn__skip_space(s);
   qn__span t = { s->p, 0 };
   while (!qn__at_stop(s) && !qn__is_space(*s->p)) s->p++;
@@ -438,7 +438,7 @@ static qn_status read_assignment(qn__parser *s, qn__span name, bool out)
     qn__span from;
     qn_status status = read_new_name(s, &from);
     if (status) return status;
-    over = find_name(s, from);
+    over = qn__find_name(s, from);
     if (over < 0) return qn__syntax(s, from.s, "\"%s\" is declared nowhere above", qn__show(from).s);
   } else
     s->p = at;
@@ -449,11 +449,11 @@ static qn_status read_assignment(qn__parser *s, qn__span name, bool out)
     qn__skip_space(s);
     qn__span word = qn__read_word(s);
     if (status || (status = read_op(s, word, name, over)) || is_list(name)) return status;
-    int32_t made = find_name(s, name);
+    int32_t made = qn__find_name(s, name);
     return !out || push_int(&s->out, made) ? QN_OK : QN_NO_MEMORY;
   }
   if (!out) return qn__syntax(s, s->p, "expected \"=\" and an op");
-  int32_t made = find_name(s, name);
+  int32_t made = qn__find_name(s, name);
   if (made < 0) return qn__syntax(s, name.s, "\"%s\" is made by no op above", qn__show(name).s);
   values(s)[made].over = over;
   return push_int(&s->out, made) ? QN_OK : QN_NO_MEMORY;
@@ -484,7 +484,7 @@ static qn_status read_statement(qn__parser *s)
 
 /* ---- problems ----------------------------------------------------------------------------- */
 
-static void release(qn__parser *s)
+void qn__release_parser(qn__parser *s)
 {
   qn__vec *all[] = { &s->value, &s->name, &s->literal, &s->ints, &s->attr, &s->op, &s->in, &s->out };
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) qn__free(all[i]->p);
@@ -492,7 +492,7 @@ static void release(qn__parser *s)
 }
 
 /* Passes the parsed pieces as a view to qn_graph_make, which checks and copies them. */
-static qn_status make_graph(qn__parser *s, qn_graph **graph_p)
+qn_status qn__make_graph(qn__parser *s, qn_graph **graph_p)
 {
   size_t n_ops = s->op.n / sizeof(op_record), n = (size_t)n_values(s), name_bytes = 0;
   const op_record *record = (const op_record *)s->op.p;
@@ -547,7 +547,7 @@ static qn_status read_settings(qn__parser *s, qn_text *settings)
   return QN_OK;
 }
 
-static qn_status read_statements(qn__parser *s, qn_text *settings)
+qn_status qn__read_statements(qn__parser *s, qn_text *settings)
 {
   qn_status status;
   for (;;) {
@@ -577,9 +577,9 @@ static qn_status read_statements(qn__parser *s, qn_text *settings)
 qn_status qn__read_problem(qn__parser *s, qn_text *settings, qn_graph **graph_p)
 {
   int line = s->line;
-  qn_status status = read_statements(s, settings);
-  if (!status && (status = make_graph(s, graph_p)) == QN_BAD_ARGUMENT)
+  qn_status status = qn__read_statements(s, settings);
+  if (!status && (status = qn__make_graph(s, graph_p)) == QN_BAD_ARGUMENT)
     status = qn__fail(status, "problem at line %d: %s", line, qn_last_error());
-  release(s);
+  qn__release_parser(s);
   return status;
 }

@@ -1,4 +1,4 @@
-/* notation.h -- shared by the readers of problem lines: notation.c, notation_words.c, reader.c. */
+/* notation.h -- shared by the readers of problem lines: notation.c, notation_words.c, reader.c; and by who writes them: gradient.c. */
 #ifndef QUERN_NOTATION_H
 #define QUERN_NOTATION_H
 #include <string.h>
@@ -20,6 +20,22 @@ typedef struct qn__parser {
 
 /* notation.c: reads from p to end and manages the parser's memory. settings (may be NULL) gets what follows ";". */
 qn_status qn__read_problem(qn__parser *s, qn_text *settings, qn_graph **graph_p);
+
+/* Its steps, for who writes a graph line by line (gradient.c). Statements are read from p to end, as often as there is more text, which must
+ * stay until the graph is made. */
+qn_status qn__read_statements(qn__parser *s, qn_text *settings);
+qn_status qn__make_graph(qn__parser *s, qn_graph **graph_p);
+void      qn__release_parser(qn__parser *s);
+int32_t   qn__find_name(const qn__parser *s, qn__span name);            /* -1: no value has it */
+
+/* ---- notation_print.c --------------------------------------------------------------------- */
+
+/* What qn_graph_print writes of a graph whose values all have names; after: NULL, or what to add to each op's line. */
+void qn__print_lines(qn_text *t, const qn_graph_view *v, const char *const *after);
+int  qn__underscores(const qn_graph_view *v);       /* before the v of a value without a name, which its number follows */
+void qn__print_tensor(qn_text *t, const qn_value *v);
+void qn__print_number(qn_text *t, double x);
+void qn__print_attribute(qn_text *t, const qn_attr_info *a, const qn_node *node, const qn_value *value);   /* " pad=1" */
 
 /* ---- notation_words.c --------------------------------------------------------------------- */
 

@@ -3,18 +3,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "problem.h"
+#include "notation.h"
 
 typedef struct printer {
   qn_text *t;
   const qn_graph_view *v;
   bool single;
   int underscores;                      /* put before generated names, so that they differ from given ones */
+  const char *const *after;             /* NULL, or what to add to each op's line */
 } printer;
 
 /* ---- tensors, numbers, names -------------------------------------------------------------- */
 
-static void print_tensor(qn_text *t, const qn_value *v)
+void qn__print_tensor(qn_text *t, const qn_value *v)
 {
   static const char *const named[] = { "nhwc", "t" };
   int64_t stride[QN_MAX_RANK];
@@ -32,7 +33,7 @@ static void print_tensor(qn_text *t, const qn_value *v)
 }
 
 /* The fewest digits that read back as the same number. */
-static void print_number(qn_text *t, double x)
+void qn__print_number(qn_text *t, double x)
 {
   char text[40];
   if (x != x) {
@@ -56,14 +57,14 @@ static bool begins_alike(const char *name, int underscores)
   return name[0] == 'v' && name[1] >= '0' && name[1] <= '9';
 }
 
-static void choose_underscores(printer *w)
+int qn__underscores(const qn_graph_view *v)
 {
-  bool met = true;
-  while (met) {
+  int n = 0;
+  for (bool met = true; met; n += met) {
     met = false;
-    for (uint32_t i = 0; i < w->v->n_values && !met; i++) met = begins_alike(w->v->name[i], w->underscores);
-    w->underscores += met;
+    for (uint32_t i = 0; i < v->n_values && !met; i++) met = begins_alike(v->name[i], n);
   }
+  return n;
 }
 
 static void print_name(const printer *w, int32_t value)
@@ -79,8 +80,8 @@ static void print_name(const printer *w, int32_t value)
 static void print_operand(const printer *w, int32_t value)
 {
   const qn_value *v = &w->v->value[value];
-  if (v->flags & QN_VALUE_HOST) print_number(w->t, w->v->literal[value]);
-  else if (w->single) print_tensor(w->t, v);
+  if (v->flags & QN_VALUE_HOST) qn__print_number(w->t, w->v->literal[value]);
+  else if (w->single) qn__print_tensor(w->t, v);
   else print_name(w, value);
 }
 
@@ -132,13 +133,13 @@ static int64_t entry(const void *attr, uint32_t offset, int i)
   return value;
 }
 
-static void print_attribute(qn_text *t, const qn_attr_info *a, const qn_node *node, const qn_value *value)
+void qn__print_attribute(qn_text *t, const qn_attr_info *a, const qn_node *node, const qn_value *value)
 {
   qn__text_add(t, " %s=", a->name);
   if (a->type == QN_ATTR_REAL) {
     double x;
     memcpy(&x, (const char *)node->attr + a->offset, sizeof x);
-    print_number(t, x);
+    qn__print_number(t, x);
     return;
   }
   if (a->type == QN_ATTR_AXES) {
@@ -188,7 +189,7 @@ static const char *donor(const trial *t, const qn_node *node, int32_t k)
 static void print_item(const printer *w, const trial *t, const qn_node *node, int32_t k)
 {
   if (w->single && t->right[k].over >= 0) qn__text_add(w->t, "%s", donor(t, node, k));
-  else print_tensor(w->t, &t->right[k]);
+  else qn__print_tensor(w->t, &t->right[k]);
 }
 
 static void print_output_list(const printer *w, const trial *t, const qn_node *node, uint32_t r, bool wanted, bool placed)
@@ -213,7 +214,7 @@ static void print_output_list(const printer *w, const trial *t, const qn_node *n
     if (!named) print_name(w, node->arg[k]);
     if (wanted) continue;
     if (!named) qn__text_add(w->t, ":");
-    print_tensor(w->t, &t->right[k]);
+    qn__print_tensor(w->t, &t->right[k]);
   }
   if (!alike) qn__text_add(w->t, "]");
 }
@@ -235,14 +236,14 @@ static void print_output(const printer *w, const trial *t, const qn_node *node, 
     if (wanted && role->flags & QN_ROLE_OPTIONAL) qn__text_add(w->t, " %s=?", role->name);
     if (wanted || placed) return;
     qn__text_add(w->t, " %s=", role->name);
-    print_tensor(w->t, &t->right[k]);
+    qn__print_tensor(w->t, &t->right[k]);
     return;
   }
   qn__text_add(w->t, " %s=", role->name);
   print_name(w, node->arg[k]);
   if (wanted) return;
   qn__text_add(w->t, ":");
-  print_tensor(w->t, &t->right[k]);
+  qn__print_tensor(w->t, &t->right[k]);
 }
 
 /* inherits: the line says that the first output is over an input, whose dtype, dims and strides it takes. */
@@ -293,7 +294,7 @@ static void print_op(const printer *w, const qn_node *node, bool inherits)
     set_attribute(&t, &op->attr[k], op->attr_default);
     if (comes_out(&t)) continue;
     set_attribute(&t, &op->attr[k], node->attr);
-    print_attribute(w->t, &op->attr[k], node, w->v->value);
+    qn__print_attribute(w->t, &op->attr[k], node, w->v->value);
   }
   qn__free(copies);
 }
@@ -315,7 +316,7 @@ static void print_graph(const printer *w)
     qn__text_add(w->t, "%sin ", i ? " | " : "");
     print_name(w, v->pointer[i]);
     qn__text_add(w->t, " ");
-    print_tensor(w->t, &v->value[v->pointer[i]]);
+    qn__print_tensor(w->t, &v->value[v->pointer[i]]);
   }
   uint32_t next = v->n_ins;
   for (uint32_t o = 0; o < v->n_ops; o++) {
@@ -332,12 +333,18 @@ static void print_graph(const printer *w)
     if (out) print_over(w, made);
     qn__text_add(w->t, " = ");
     print_op(w, node, out && v->value[made].over >= 0);
+    if (w->after) qn__text_add(w->t, "%s", w->after[o]);
     for (next += out; next < v->n_pointers && v->value[v->pointer[next]].producer <= (int32_t)o; next++) {
       qn__text_add(w->t, " | out ");
       print_name(w, v->pointer[next]);
       print_over(w, v->pointer[next]);
     }
   }
+}
+
+void qn__print_lines(qn_text *t, const qn_graph_view *v, const char *const *after)
+{
+  print_graph(&(printer){ .t = t, .v = v, .after = after });
 }
 
 size_t qn_graph_print(const qn_graph *graph, char *text, size_t bytes)
@@ -347,7 +354,7 @@ size_t qn_graph_print(const qn_graph *graph, char *text, size_t bytes)
   printer w = { .t = &t, .v = &graph->view, .single = graph->single };
   if (w.single) print_op(&w, &w.v->op[0], false);
   else {
-    choose_underscores(&w);
+    w.underscores = qn__underscores(w.v);
     print_graph(&w);
   }
   return qn__text_out(&t, text, bytes);
