@@ -69,9 +69,11 @@ tests_t_cpu_ref_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 tests_t_cpu_ref_LDADD = $(LDADD) $(LIBM)
 
 # Graphs differentiated, against differences of their losses.
-check_PROGRAMS += tests/t_gradient
-TESTS += tests/t_gradient
-tests_t_gradient_SOURCES = tests/t_gradient.c tests/tap.h
+check_PROGRAMS += tests/t_gradient tests/t_gradient_graphs
+TESTS += tests/t_gradient tests/t_gradient_graphs
+tests_t_gradient_graphs_SOURCES = tests/t_gradient_graphs.c tests/buffers.h tests/tap.h
+tests_t_gradient_graphs_LDADD = $(LDADD) $(LIBM)
+tests_t_gradient_SOURCES = tests/t_gradient.c tests/buffers.h tests/tap.h
 tests_t_gradient_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/core -I$(top_srcdir)/core/language
 tests_t_gradient_LDADD = $(QUERN_INSIDE)
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <quern/graph.h>
 #include <quern/tools.h>
 #include "core.h"
 #include "tap.h"
@@ -48,6 +49,19 @@ static qn_status graphs(void)
   if (!status) status = qn_graph_make(qn_graph_inspect(graph), &copy);
   if (!status) qn_graph_print(copy, text, sizeof text);
   qn_graph_destroy(copy);
+  qn_graph_destroy(graph);
+  return status;
+}
+
+static qn_status gradients(void)
+{
+  static const char *const wrt[] = { "w", "b", "c" };
+  qn_graph *graph = NULL, *gradient = NULL;
+  qn_status status = qn_graph_parse("in x f32/2x3x8x8\nin w f32/4x3x3x3\nin b f32/4\nin c f32/2x4x3x1\ny0 = conv_forward x=x w=w bias=b\n"
+                                    "y1 = pool_max x=y0 window=2\ny2 = concat x=[y1,c] axis=3\ny3 = slice x=y2 step=1,1,2,1\n"
+                                    "y4 = reduce_prod x=y3\n[y5] = all_reduce x=[y4]\nout y = mul a=y5 b=y5\n", &graph);
+  if (!status) status = qn_graph_gradient(graph, "y", wrt, 3, &gradient);
+  qn_graph_destroy(gradient);
   qn_graph_destroy(graph);
   return status;
 }
@@ -256,7 +270,7 @@ static qn_status measurements(void)
  * run may fail. */
 static const struct scenario { const char *name; qn_status (*run)(void); bool cold; qn_status also; } scenarios[] = {
   { "backends, contexts, settings", contexts, true, QN_NO_BACKEND },
-  { "contexts, settings", contexts, false, QN_NO_MEMORY }, { "graphs", graphs, false, QN_NO_MEMORY },
+  { "contexts, settings", contexts, false, QN_NO_MEMORY }, { "graphs", graphs, false, QN_NO_MEMORY }, { "gradients", gradients, false, QN_NO_MEMORY },
   { "a reader", readers, false, QN_NO_MEMORY }, { "plans", plans, false, QN_NO_MEMORY },
   { "calls", calls, false, QN_NO_MEMORY }, { "a recording", recordings, false, QN_NOT_READY },
   { "explanations", explanations, false, QN_NO_MEMORY }, { "a timer and memory", timers, false, QN_NO_MEMORY },

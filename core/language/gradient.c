@@ -179,7 +179,7 @@ static void check_dtypes(qn__gradient *g, uint32_t o)
     const int32_t i = node->arg[k];
     const uint32_t bit = QN__BIT(g->v->value[i].dtype);
     if ((g->path[i] & (QN__DEPENDS | QN__LEADS)) == (QN__DEPENDS | QN__LEADS) && !(bit & (QN__FLOATS | QN__INTEGERS | QN__BIT(QN_BOOL))))
-      qn__gradient_fail(g, QN_UNSUPPORTED, "the gradient of %s by %s is not known: its dtype is %s", qn_op_find(node->op)->name,
+      qn__gradient_fail(g, QN_UNSUPPORTED, "%s: %s: dtype is %s, and a gradient has f64 f32 f16 or bf16", qn_op_find(node->op)->name,
                         g->v->name[i], qn_dtype_name(g->v->value[i].dtype));
   }
 }
@@ -235,18 +235,12 @@ static void write_backward(qn__gradient *g, int32_t loss)
   }
 }
 
-/* The gradient by `value` as an output called d<name>, in that value's dim order. */
-static void write_output(qn__gradient *g, int32_t value)
+/* Makes the gradient by `value` an output of the graph; it is one already where another value has the same. Returns its number. */
+static int32_t write_output(qn__gradient *g, int32_t value)
 {
-  const qn_value *v = &g->v->value[value];
-  const size_t bytes = strlen(g->v->name[value]) + 2;
-  char *name = qn__keep(g, bytes);
   qn__term by = { g->by[value], 0 };
-  if (!name) return;
-  snprintf(name, bytes, "d%s", g->v->name[value]);
-  if (by.value < 0) by = qn__gradient_write(g, "cast x=0 y=%t", absent, absent, v);
-  if (g->status) return;
-  for (size_t i = 0; i < g->parser.out.n / sizeof(int32_t); i++)        /* the gradient by another value, too */
+  if (by.value < 0) by = qn__gradient_write(g, "cast x=0 y=%t", absent, absent, &g->v->value[value]);
+  for (size_t i = 0; i < g->parser.out.n / sizeof(int32_t) && !g->status; i++)
     if (((const int32_t *)g->parser.out.p)[i] == by.value) {
       by = qn__gradient_write(g, "copy x=%a", by, absent, NULL);
       break;
@@ -255,9 +249,18 @@ static void write_output(qn__gradient *g, int32_t value)
   qn__text_add(&text, "out ");
   qn__term_add(g, &text, by);
   qn__gradient_read(g, &text);
-  if (g->status) return;
-  qn__output_strides(v, ((qn_value *)g->parser.value.p + by.value)->stride);
-  ((qn__span *)g->parser.name.p)[by.value] = (qn__span){ name, bytes - 1 };
+  return by.value;
+}
+
+/* When no more lines are read, which would not find it by its first name: calls it d<name>, and gives it that value's strides. */
+static void name_output(qn__gradient *g, int32_t out, const char *of, const qn_value *v)
+{
+  const size_t bytes = strlen(of) + 2;
+  char *name = qn__keep(g, bytes);
+  if (!name) return;
+  snprintf(name, bytes, "d%s", of);
+  ((qn__span *)g->parser.name.p)[out] = (qn__span){ name, bytes - 1 };
+  qn__output_strides(v, ((qn_value *)g->parser.value.p + out)->stride);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------- */
@@ -291,13 +294,16 @@ static qn_status differentiate(qn__gradient *g, int32_t loss, const char *const 
   }
   if (!g->status) write_forward(g);
   for (int i = 0; i < n && !g->status; i++) {
-    char name[80];
-    snprintf(name, sizeof name, "d%.70s", wrt[i]);
-    if (qn__find_name(&g->parser, (qn__span){ name, strlen(name) }) >= 0)
+    const size_t bytes = strlen(wrt[i]) + 2;
+    char *name = qn__keep(g, bytes);
+    if (name) snprintf(name, bytes, "d%s", wrt[i]);
+    if (name && qn__find_name(&g->parser, (qn__span){ name, bytes - 1 }) >= 0)
       qn__gradient_fail(g, QN_BAD_ARGUMENT, "%s: would be the gradient by %s, and is the name of a value", name, wrt[i]);
   }
   if (!g->status) write_backward(g, loss);
-  for (int i = 0; i < n && !g->status; i++) write_output(g, value_named(g, wrt[i]));
+  int32_t *out = qn__keep(g, (size_t)n * sizeof *out);
+  for (int i = 0; i < n && !g->status; i++) out[i] = write_output(g, value_named(g, wrt[i]));
+  for (int i = 0; i < n && !g->status; i++) name_output(g, out[i], wrt[i], &v[value_named(g, wrt[i])]);
   return g->status ? g->status : qn__make_graph(&g->parser, graph_p);
 }
 

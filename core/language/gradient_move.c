@@ -144,10 +144,13 @@ static qn__terms unsliced(qn__gradient *g, const qn_node *node, qn__term x, int 
     const qn__term index = qn__gradient_line(g, &text);
     part.dim[i] = whole->dim[i];
     qn__pack(part.rank, part.dim, part.stride, NULL);
-    qn__text_add(&text, "scatter_add dy=%%a indices=%%b axis=%d dx=%%t", i);
-    x = qn__gradient_write(g, text.s ? text.s : "", x, index, &part);
-    qn__free(text.s);
-    text = (qn_text){ 0 };
+    qn__text_add(&text, "scatter_add dy=");
+    qn__term_add(g, &text, x);
+    qn__text_add(&text, " indices=");
+    qn__term_add(g, &text, index);
+    qn__text_add(&text, " axis=%d dx=", i);
+    qn__output_tensor(&text, part.dtype, &part);
+    x = qn__gradient_line(g, &text);
   }
   if (!pads) return one(g, x);
   qn__text_add(&text, "pad x=");

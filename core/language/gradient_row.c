@@ -184,9 +184,9 @@ static const char *value_name(const row_work *w, uint32_t r) { return w->g->v->n
 
 static qn_status unknown(row_work *w, const char *which, const char *value, const char *why)
 {
-  return qn__gradient_fail(w->g, QN_UNSUPPORTED, "the gradient of %s%s%s is not known: %s lies between the loss and what it is "
-                           "differentiated by%s%s", w->op->name, which ? " by its " : "", which ? which : "", value, why ? "; " : "",
-                           why ? why : "");
+  return qn__gradient_fail(w->g, QN_UNSUPPORTED, "the gradient of %s%s%s is not known%s%s, and through %s the loss depends on "
+                           "what it is differentiated by", w->op->name, which ? " by its " : "", which ? which : "", why ? ": " : "",
+                           why ? why : "", value);
 }
 
 static void refuse_without(row_work *w, const row_line *line)
@@ -194,8 +194,8 @@ static void refuse_without(row_work *w, const row_line *line)
   for (int i = 1; i < line->n; i++) {
     const int r = role_named(w->op, line->word[i]);
     if (r >= 0 && given(w, (uint32_t)r))
-      qn__gradient_fail(w->g, QN_UNSUPPORTED, "the gradient of %s with %s is not known: %s", w->op->name, w->op->role[r].name,
-                        value_name(w, w->op->n_inputs));
+      qn__gradient_fail(w->g, QN_UNSUPPORTED, "the gradient of %s with %s is not known, and through %s the loss depends on what "
+                        "it is differentiated by", w->op->name, w->op->role[r].name, value_name(w, w->op->n_inputs));
   }
 }
 
@@ -546,13 +546,12 @@ static qn__terms evaluate(row_work *w, qn__span word)
 
 /* ---- one op ----------------------------------------------------------------------------------------- */
 
-/* Does a line read the gradient by output role r? */
+/* Does a line read the gradient by output role r, for whatever attributes? */
 static bool reads_gradient(const row_work *w, uint32_t r)
 {
   for (const char *const *p = w->row->line; *p; p++) {
     const row_line line = read_line(w, *p);
     const qn_op_info *op = own_backward(w, &line);
-    if (!line.holds) continue;
     for (uint32_t i = 0; op && i < op->n_inputs; i++)
       if (is_gradient_of_output(w, text_span(op->role[i].name), r)) return true;
     for (int i = 0; i < line.n; i++) {
