@@ -4,9 +4,13 @@
  * x and g that differ from rank to rank, the sums over all ranks of <A x, g> and of <x, B g> are one number. For a maximum and a product
  * the gradient is compared with differences of the loss, the sum over all ranks of <y, g>, as one rank's x changes.
  *
+ * Graphs: qn_graph_gradient of a graph with a collective is a graph with another one; each rank's gradient is compared with such differences,
+ * too.
+ *
  * Groups: each thread a rank of two groups, of which it uses both in turn, while other threads use others. */
 #include <math.h>
 #include <stdbool.h>
+#include <quern/graph.h>
 #include "ranks.h"
 
 enum { N = 24 };                          /* elements of a share, which MOST ranks can share */
@@ -175,6 +179,84 @@ static void gradients(place_in *p)
   differences(p, QN_JOIN_PROD, "all_reduce of the product");
 }
 
+/* ---- gradients of graphs --------------------------------------------------------------------------- */
+
+/* What a graph does with z on the way to y; %d: the number of ranks. */
+static const struct { const char *what, *line; int scaled; } graphs[] = {
+  { "all_reduce", "y = all_reduce x=[z] scale=s", 1 },
+  { "all_reduce of a list, of the mean", "[y,u] = all_reduce x=[z,x] scale=s reduction=avg | out u", 1 },
+  { "all_reduce of the maximum", "y = all_reduce x=[z] reduction=max", 0 },
+  { "all_reduce of the minimum", "y = all_reduce x=[z] reduction=min", 0 },
+  { "all_reduce of the product", "y = all_reduce x=[z] reduction=prod", 0 },
+  { "reduce_scatter", "y = reduce_scatter x=[z] scale=3 ranks=%d", 0 },
+  { "reduce_scatter of the mean", "y = reduce_scatter x=[z] ranks=%d reduction=avg", 0 },
+  { "all_gather", "y = all_gather x=[z] ranks=%d", 0 },
+  { "all_to_all", "y = all_to_all x=[z] ranks=%d", 0 },
+};
+
+/* The sum over ranks of k y^2, of which each rank has its own x, s and k. */
+static double graph_loss(place_in *p, const qn_plan *plan, void *const *pointers, const double *mine)
+{
+  keep(p, qn_plan_execute(p->ctx, plan, pointers));
+  keep(p, qn_context_synchronize(p->ctx));
+  return sum_over_ranks(p, *mine);
+}
+
+static void graph_gradient(place_in *p, size_t which)
+{
+  _Alignas(16) double x[N], dx[N], u[N], s[2], ds[2], k[2], loss[2];      /* as plans are promised */
+  const double h = 1e-6;
+  char line[160], lines[400];
+  const char *const wrt[] = { "x", "s" };
+  const bool scaled = graphs[which].scaled;
+  qn_graph *g = NULL, *d = NULL;
+  qn_plan *forward = NULL, *both = NULL;
+  snprintf(line, sizeof line, graphs[which].line, p->size);
+  snprintf(lines, sizeof lines, "in x f64/%d |%s in k f64 | z = sin x=x | %s | a = mul a=y b=k | b = mul a=a b=y | out loss = reduce_sum x=b", N,
+           scaled ? " in s f64 |" : "", line);
+  fill(x, p->rank, 4, N);
+  s[0] = 0.5 + p->rank;
+  k[0] = 1 + number(p->rank, 5, 0);
+  const bool list = strstr(line, "out u");
+  void *pointers[8];                      /* the ins, then out u where there is one, loss, and of both halves dx and ds */
+  int n = 0;
+  pointers[n++] = x;
+  if (scaled) pointers[n++] = s;
+  pointers[n++] = k;
+  if (list) pointers[n++] = u;
+  pointers[n++] = loss;
+  pointers[n++] = dx;
+  if (scaled) pointers[n++] = ds;
+  qn_status status = qn_graph_parse(lines, &g);
+  if (!status) status = qn_graph_gradient(g, "loss", wrt, scaled ? 2 : 1, &d);
+  if (!status) status = qn_plan_create(p->ctx, g, &forward);
+  if (!status) status = qn_plan_create(p->ctx, d, &both);
+  keep(p, status);
+  if (!status) graph_loss(p, both, pointers, loss);
+  for (int r = 0; r < p->size && !status; r++)
+    for (int i = 0; i < 3 + scaled; i++) {
+      double at[2], *const moved = i < 3 ? &x[i * 7] : s, was = *moved;
+      for (int up = 0; up < 2; up++) {
+        if (r == p->rank) *moved = was + (up ? h : -h);
+        at[up] = graph_loss(p, forward, pointers, loss);
+      }
+      *moved = was;
+      const double slope = (at[1] - at[0]) / (2 * h);
+      const double found = i < 3 ? dx[i * 7] : ds[0];
+      if (r == p->rank && !(fabs(slope - found) <= 1e-6 * (1 + fabs(slope)))) wrong(p, graphs[which].what, slope, found);
+    }
+  qn_plan_destroy(forward);
+  qn_plan_destroy(both);
+  qn_graph_destroy(g);
+  qn_graph_destroy(d);
+}
+
+static void graph_gradients(place_in *p)
+{
+  p->mine->ok = 1;
+  for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) graph_gradient(p, i);
+}
+
 /* ---- groups side by side ------------------------------------------------------------------------------ */
 
 static qn_status add_up(qn_context *ctx, float *x, int64_t n, float mine)
@@ -217,6 +299,7 @@ static void two_groups(place_in *p)
 
 static const launched tests[] = {
   { "gradients", gradients, NULL, NULL, 20 },
+  { "graph_gradients", graph_gradients, NULL, NULL, 20 },
   { "two_groups", two_groups, NULL, NULL, 20 },
 };
 
@@ -228,6 +311,8 @@ int main(int argc, char **argv)
     char name[64];
     snprintf(name, sizeof name, "gradients, %d ranks", n);
     works(name, n, gradients);
+    snprintf(name, sizeof name, "gradients of graphs, %d ranks", n);
+    works(name, n, graph_gradients);
   }
   works("two groups of four processes", 4, two_groups);
   works_in_threads("two groups of four threads of a process", 1, 4, two_groups);

@@ -145,6 +145,7 @@ static const problem problems[] = {
   P("in x f64/3x5 | in i i32/3x2 | in u f64/3x2 | y = scatter_elements x=x indices=i updates=u axis=1 mode=add ; i:0..4", "x u")
   P("in x f64/4x3 | in i i32/2x1 | in u f64/2x3 | y = scatter_nd x=x indices=i updates=u ; i:0..3", "x")
   P("in x f64/4x3 | in i i32/2x1 | in u f64/2x3 | y = scatter_nd x=x indices=i updates=u mode=add ; i:0..3", "x")
+  P("in s f64 | in t f64 | y = iota start=s step=t axis=0 y=f64/4x2", "s t")
   P("in x f64/3x6 | y = top_k x=x k=2 smallest=1", "x")
   P("in x f64/6x3 | y = sort x=x axis=0 descending=1", "x")
   /* scans, reductions */

@@ -252,7 +252,8 @@ static int32_t write_output(qn__gradient *g, int32_t value)
   return by.value;
 }
 
-/* When no more lines are read, which would not find it by its first name: calls it d<name>, and gives it that value's strides. */
+/* When no more lines are read, which would not find it by its first name: calls it d<name>, and gives it that value's strides
+ * and alignment. */
 static void name_output(qn__gradient *g, int32_t out, const char *of, const qn_value *v)
 {
   const size_t bytes = strlen(of) + 2;
@@ -260,7 +261,9 @@ static void name_output(qn__gradient *g, int32_t out, const char *of, const qn_v
   if (!name) return;
   snprintf(name, bytes, "d%s", of);
   ((qn__span *)g->parser.name.p)[out] = (qn__span){ name, bytes - 1 };
-  qn__output_strides(v, ((qn_value *)g->parser.value.p + out)->stride);
+  qn_value *made = (qn_value *)g->parser.value.p + out;
+  qn__output_strides(v, made->stride);
+  made->align = v->align;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------- */
