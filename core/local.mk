@@ -74,6 +74,7 @@ core_libcore_la_SOURCES = \
   core/language/gradients.def \
   core/language/gradient.c \
   core/language/gradient_row.c \
+  core/language/gradient_write.c \
   core/language/gradient_move.c \
   core/settings/settings.c \
   core/loading/variables.c \

@@ -114,6 +114,7 @@ static const problem problems[] = {
   /* pooling, resampling, patches, sampling */
   P("in x f64/2x2x5x6 | y = pool_max x=x window=3 stride=2 pad=1", "x")
   P("in x f64/2x2x5x6/nhwc | y = pool_average x=x window=3,2 stride=2 pad=1 include_pad=0", "x")
+  P("in x f64/2x2x3x4 | m = pool_max x=x | a = pool_average x=x | y = mul a=m b=a", "x")
   P("in dy f64/1x2x2x3 | y = pool_average_backward dy=dy window=2 dx=f64/1x2x4x6", "dy")
   P("in x f64/2x2x5x6 | y = pool_adaptive_max x=x size=2,3", "x")
   P("in x f64/2x2x5x6 | y = pool_adaptive_average x=x size=2,4", "x")
@@ -174,6 +175,7 @@ static const problem problems[] = {
   P("in x f64/3x5 | in s f64/1x5 | in t f64/1x5 | y = layer_norm x=x scale=s shift=t", "x s t")
   P("in x f64/3x4x2 | in s f64/1x4x1 | y = layer_norm x=x scale=s axis=1,2", "x s")
   P("in x f64/2x4x6x3 | y = layer_norm x=x axis=2,3", "x")
+  P("in x f64/4x3 | in t f64/1x3 | y = layer_norm x=x shift=t", "t")
   P("in x f64/3x5 | in s f64/1x5 | y = rms_norm x=x scale=s", "x s")
   P("in x f64/4x3x2x2/nhwc | in s f64/1x3x1x1 | in t f64/1x3x1x1 | y = batch_norm x=x scale=s shift=t", "x s t")
   P("in x f64/4x3 | in m f64/1x3 | in v f64/1x3 | y = batch_norm x=x running_mean=m running_var=v new_mean=nm new_var=nv | out nm | out nv ; v:positive", "x")
@@ -189,6 +191,9 @@ static const problem problems[] = {
   P("in q f64/1x2x3x4 | in k f64/1x2x5x4 | in v f64/1x2x5x3 | in w f64/1x2x3 | o = attention_forward q=q k=k v=v lse=l | "
     "y = mul a=l b=w", "q k")
   P("in q f64/1x2x3x4 | in k f64/1x2x5x4 | in v f64/1x2x5x3 | y = attention_forward q=q k=k v=v dropout=0.3 seed=7 offset=3", "q k v")
+  P("in q f64/1x2x5x4 | in k f64/1x2x7x4 | in v f64/1x2x7x3 | in qs i32/3 | in ks i32/3 | "
+    "y = attention_forward q=q k=k v=v q_starts=qs kv_starts=ks left=2 scale=0.7 ; qs=0,2,5 ks=0,3,7", "q k v")
+  P("in q f64/2x2x3x4 | in k f64/2x2x5x4 | in m bool/1x1x3x5 | y = attention_forward q=q k=k mask=m value_size=2", "q k")
   P("in x f64/1x2x3x4 | in c f64/3x2 | in s f64/3x2 | y = rotary x=x cos=c sin=s", "x")
   P("in x f64/1x2x3x4 | in c f64/5x2 | in s f64/5x2 | in p i32/1x3 | y = rotary_backward dy=x cos=c sin=s positions=p ; p:0..4", "x")
   P("in x f64/3x2x4 | in w f64/12x4 | in r f64/12x3 | in bw f64/12 | in h f64/1x2x3 | in c f64/1x2x3 | "

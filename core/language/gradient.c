@@ -20,7 +20,7 @@ qn_status qn__gradient_fail(qn__gradient *g, qn_status status, const char *forma
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  return g->status = qn__fail(status, "gradient: %s", text);
+  return g->status = qn__fail(status, "%s", text);
 }
 
 static qn_status no_memory(qn__gradient *g) { return qn__gradient_fail(g, QN_NO_MEMORY, "no memory for a graph of %u ops", g->v->n_ops); }
@@ -230,8 +230,8 @@ static void write_backward(qn__gradient *g, int32_t loss)
         add_gradient(g, node->arg[node->first[r] + (k < node->first[r + 1] - node->first[r] ? k : 0)], by[r].t[k]);
     if (g->status != QN_BAD_ARGUMENT && g->status != QN_SYNTAX) continue;
     snprintf(said, sizeof said, "%s", qn_last_error());
-    g->status = qn__fail(g->status, "gradient of %s: %s%s", qn_op_find(node->op)->name, g->v->name[node->arg[node->first[node->n_inputs]]],
-                         strchr(said, ':') ? strchr(said, ':') : said);
+    g->status = qn__fail(g->status, "the gradient of %s, which makes %s: %s", qn_op_find(node->op)->name,
+                         g->v->name[node->arg[node->first[node->n_inputs]]], said);
   }
 }
 
@@ -312,11 +312,11 @@ static qn_status differentiate(qn__gradient *g, int32_t loss, const char *const 
 
 qn_status qn_graph_gradient(const qn_graph *graph, const char *loss, const char *const wrt[], int n, qn_graph **graph_p)
 {
-  if (!loss || !wrt || !graph_p) return qn__fail(QN_BAD_ARGUMENT, "gradient: %s: is NULL", !loss ? "loss" : !wrt ? "wrt" : "graph_p");
+  if (!loss || !wrt || !graph_p) return qn__fail(QN_BAD_ARGUMENT, "%s: is NULL", !loss ? "loss" : !wrt ? "wrt" : "graph_p");
   *graph_p = NULL;
   qn_status status = qn__graph_alive(graph);
   if (status) return status;
-  if (n < 1) return qn__fail(QN_BAD_ARGUMENT, "gradient: n is %d; must be at least 1", n);
+  if (n < 1) return qn__fail(QN_BAD_ARGUMENT, "n: is %d; must be at least 1", n);
   qn_graph_view view = graph->view;
   qn__gradient g = { .v = &view, .place = -1, .parser = { .line = 1, .graph = true } };
   name_values(&g, graph, &view);

@@ -59,6 +59,50 @@ void qn__gradient_ask(qn__gradient *g, int32_t op);
  * wanted, or is 0, stays absent. */
 void qn__gradient_of(qn__gradient *g, int32_t op, qn__terms *by_role);
 
+enum { QN__MAX_WORDS = 12, QN__MAX_RESULTS = 24 };
+
+/* [target =] word { key=value }, without what follows `where`. */
+typedef struct qn__row_line {
+  qn__span target, word[QN__MAX_WORDS];   /* word[0]: the op, or what else the line says; then its pairs */
+  int      n;
+  bool     holds;                         /* what follows `where` is true of the op */
+} qn__row_line;
+
+/* The op of the graph whose gradient is being written. */
+typedef struct qn__row_work {
+  qn__gradient     *g;
+  int32_t           index;
+  const qn_node    *node;
+  const qn_op_info *op;
+  const qn__row    *row;
+  struct { qn__span name; qn__terms terms; } result[QN__MAX_RESULTS];     /* what lines have made */
+  int               n_results;
+} qn__row_work;
+
+qn__span  qn__text_span(const char *s);
+qn__span  qn__pair_of(const qn__row_line *line, const char *name);        /* the value that it gives to that key; n 0: none */
+const qn_attr_info *qn__attr_named(const qn_op_info *op, qn__span name);
+int64_t   qn__attr_number(const qn__row_work *w, const qn_attr_info *a);
+int       qn__role_of(const qn_op_info *op, qn__span name);               /* -1: none */
+int32_t   qn__given(const qn__row_work *w, uint32_t r);                   /* how many tensors the op has in that role */
+bool      qn__is_wanted(const qn__row_work *w, uint32_t r);               /* the gradient by one of them */
+qn__terms qn__list_of(qn__row_work *w, int32_t n);
+/* A line's result, a role, the gradient by an output, a number, an attribute, in this order; ROLE?NUMBER: the number where absent. */
+qn__terms qn__operand(qn__row_work *w, qn__span word);
+void      qn__fill_absent(qn__row_work *w, qn__span word, qn__terms list);    /* zeros for a gradient that nothing has added to */
+void      qn__keep_result(qn__row_work *w, qn__span name, qn__terms terms);
+
+/* ---- gradient_write.c --------------------------------------------------------------------------- */
+
+/* TARGET = OP ...: once, or where an operand is a list and its role is not, for each of the list. */
+qn__terms qn__row_write_each(qn__row_work *w, const qn_op_info *op, const qn__row_line *line);
+/* TARGET = OP ... where the op's first output is a list: of as many tensors as it reads. */
+qn__terms qn__row_write_list(qn__row_work *w, const qn_op_info *op, const qn__row_line *line);
+/* A backward op of this one: results of the dims, dtype and, in any packed order, strides of what they belong to. */
+void      qn__row_write_backward(qn__row_work *w, const qn_op_info *op, const qn__row_line *line);
+struct qn__move;
+qn__terms qn__row_write_move(qn__row_work *w, const struct qn__move *move, const qn__row_line *line);
+
 /* ---- gradient_move.c: lines that follow from dims --------------------------------------------- */
 
 /* The strides of an output of v's dims: v's own if it is packed in some order of dims, else packed. */
