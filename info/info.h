@@ -11,6 +11,7 @@ enum { INFO_MAX_OPTIONS = 32 };
 int info_list(const char *const options[], const char *only);     /* list.c */
 int info_ops(const char *const options[], const char *only);
 int info_explain(const char *const options[], const char *model, const char *line);   /* explain.c */
+int info_gradient(const char *line, const char *by);              /* gradient.c; by: NULL, or names joined by commas */
 int info_config(const char *const options[], const char *only);   /* doctor.c; only: NULL */
 int info_doctor(const char *const options[], const char *only);
 void info_wrap_lines(void);                       /* wrap.c; to be called before anything is printed */

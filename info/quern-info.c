@@ -14,22 +14,25 @@ static const char doc[] =
   "  doctor      what commonly goes wrong: folders, permissions, libraries, drivers\n"
   "  ops [OPS]   every op with its roles, attributes and formula\n\n"
   "OPS is a family or a part of a name, as softmax: those ops alone.\n\n"
-  "Exit status: 0 all is well; 1 no engine takes the problem, or doctor found a fault; 2 the options, a setting or a "
+  "Exit status: 0 all is well; 1 no engine takes the problem, its gradient is not known, or doctor found a fault; 2 the options, a setting or a "
   "problem line are wrong, or standard output cannot be written.";
 
-enum { KEY_EXPLAIN = 1000, KEY_MODEL };
+enum { KEY_EXPLAIN = 1000, KEY_MODEL, KEY_GRADIENT, KEY_BY };
 
 static const struct argp_option option_table[] = {
   { "explain",      KEY_EXPLAIN, "LINE", 0, "every engine's verdict on a problem line or a graph (lines joined by |); - reads all "
                                             "those of standard input", 0 },
   { "device-model", KEY_MODEL,   "M",    0, "explain as on that device, which need not be here: h200, a100, t4, generic", 0 },
+  { "gradient",     KEY_GRADIENT, "LINE", 0, "a graph with its backward half: the gradient of its output called loss, or of the first of one "
+                                             "element", 0 },
+  { "by",           KEY_BY,      "NAMES", 0, "the gradient by these values, as w,b; all inputs that are floats", 0 },
   { "backend",      'b',         "LIST", 0, "as QUERN_BACKEND", 0 },
   { "set",          's',         "K=V",  0, "any other option, as engine=matmul=direct; may be repeated", 0 },
   { 0 }
 };
 
 typedef struct settings {
-  const char *command, *only, *line, *model;
+  const char *command, *only, *line, *model, *gradient, *by;
   const char *option[INFO_MAX_OPTIONS + 1];
   char        backend[4096];
   int         n_options;
@@ -46,7 +49,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
       argp_error(state, "one --explain at a time; --explain - reads all lines of standard input");
     s->line = text;
     break;
-  case KEY_MODEL:   s->model = text; break;
+  case KEY_MODEL:    s->model = text; break;
+  case KEY_GRADIENT: s->gradient = text; break;
+  case KEY_BY:       s->by = text; break;
   case 'b':
     snprintf(s->backend, sizeof s->backend, "backend=%s", text);
     s->option[s->n_options++] = s->backend;
@@ -110,6 +115,12 @@ int main(int argc, char **argv)
     fprintf(stderr, "quern-info: --device-model goes with --explain; QUERN_DEVICE_MODEL has the rest run as on a model\n");
     return 2;
   }
+  if ((s.gradient && (s.line || s.command)) || (s.by && !s.gradient)) {
+    fprintf(stderr, "quern-info: --by goes with --gradient, and --gradient alone\n");
+    return 2;
+  }
+  if (s.gradient)
+    return info_gradient(s.gradient, s.by);
   if (s.line)
     return info_explain(s.option, s.model, s.line);
   for (size_t i = 0; i < sizeof command / sizeof command[0]; i++) {

@@ -143,6 +143,14 @@ good "quern-info ops softmax" "log_softmax_backward (softmax)" "$info" ops softm
 good "quern-info ops FAMILY" "cumsum (scan)" "$info" ops scan
 bad "quern-info ops of a word in no name" "no op has" "$info" ops frobnicate
 bad "quern-info config with another word" "no further word" "$info" config softmax
+good "quern-info --gradient" "out dw = mul a=g2 b=x" "$info" --gradient 'in x f32/4 | in w f32/4 | y = mul a=x b=w | out l = reduce_sum x=y' --by w,x
+verdict "and by the other" 0 0 any "out dx"
+good "quern-info --gradient of one op" "out dx = cross_entropy_backward" "$info" --gradient 'cross_entropy x=f32/4x8 labels=i32/4x1 reduction=sum' --by x
+bad "quern-info --gradient of a line that is none" frobnicate "$info" --gradient 'frobnicate x=f32/4'
+bad "quern-info --gradient of a graph without a loss" "none of one element" "$info" --gradient 'in x f32/4 | y = exp x=x | out z = exp x=y'
+bad "quern-info --by without --gradient" "goes with --gradient" "$info" --by x
+timeout 60 "$info" --gradient 'in x f32/4 | i = argmax x=x | j = cast x=i y=f32/1 | out l = exp x=j' >"$out" 2>"$err" </dev/null
+verdict "quern-info --gradient that is not known" $? 1 1 "the gradient of argmax is not known"
 good "quern-info list softmax" cpu_ref/ "$info" list softmax
 good "quern-info config: the threads in force" "threads          1  " \
   env OMP_NUM_THREADS=1 XDG_CACHE_HOME=/nonexistent/cache "$info" --backend cpu_ref config

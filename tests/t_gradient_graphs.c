@@ -161,6 +161,34 @@ static void check_arrays(void)
   qn_graph_destroy(named_d);
 }
 
+/* ---- kinks and edges -------------------------------------------------------------------------------------- */
+
+/* y of one x, where differences do not say what the gradient is. */
+static const struct { const char *line; double x, dx; } kinks[] = {
+  { "relu x=x", 0, 0 }, { "abs x=x", 0, 0 }, { "max a=x b=0", 0, 1 }, { "max a=0 b=x", 0, 0 }, { "min a=x b=0", 0, 1 }, { "min a=0 b=x", 0, 0 },
+  { "prelu x=x slope=0.25", 0, 0.25 }, { "reduce_norm2 x=x", 0, 0 }, { "reduce_norm1 x=x", 0, 0 }, { "reduce_amax x=x", 0, 0 },
+  { "pow a=x b=0", 0, 0 }, { "pow a=x b=1", 0, 1 }, { "pow a=x b=2", 0, 0 }, { "pow a=0 b=x", 2, 0 }, { "reduce_prod x=x", 0, 1 },
+  { "reduce_variance x=x correction=0", 3, 0 }, { "clip x=x min=0 max=1", 1, 0 }, { "log x=x", 0, INFINITY },
+};
+
+static void check_kinks(void)
+{
+  for (size_t i = 0; i < sizeof kinks / sizeof kinks[0]; i++) {
+    char lines[200];
+    qn_graph *g = NULL, *d = NULL;
+    buffers b = { 0 };
+    snprintf(lines, sizeof lines, "in x f64/1 | y = %s | out loss = reduce_sum x=y", kinks[i].line);
+    bool ok = !qn_graph_parse(lines, &g) && !differentiate(g, "loss", "x", &d) && prepare(&b, d, NULL, "");
+    if (ok) *(double *)b.p[0] = kinks[i].x;
+    ok = ok && execute(d, &b);
+    if (!tap_ok(ok && held(&b, "dx", 0) == kinks[i].dx, "%s at %g: %g", kinks[i].line, kinks[i].x, kinks[i].dx))
+      tap_note("%g; %s", held(&b, "dx", 0), qn_last_error());
+    release(&b);
+    qn_graph_destroy(g);
+    qn_graph_destroy(d);
+  }
+}
+
 /* ---- a training step ----------------------------------------------------------------------------------------- */
 
 static const char network[] =
@@ -280,6 +308,7 @@ int main(void)
   check_texts();
   check_errors();
   check_arrays();
+  check_kinks();
   check_training();
   check_precision("f16", 0.01);
   check_precision("bf16", 0.05);
