@@ -1,8 +1,9 @@
 /* fuzz_line.c -- any bytes as problem lines: each gives a graph that reads back as printed, or an error with a
- * sentence; the printed line is canonical. */
+ * sentence; the printed line is canonical. So is the gradient of each of its outputs by its first input. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <quern/graph.h>
 #include <quern/tools.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -29,6 +30,21 @@ static void check_graph(const qn_graph *g)
   free(again);
 }
 
+static void check_gradients(const qn_graph *g)
+{
+  const qn_graph_view *v = qn_graph_inspect(g);
+  for (uint32_t i = v->n_ins; v->n_ins && i < v->n_pointers && i < v->n_ins + 4; i++) {
+    const char *loss = v->name[v->pointer[i]], *wrt[] = { v->name[v->pointer[0]] };
+    if (!*loss) loss = qn_op_role(qn_op_find(v->op[0].op), v->op[0].n_inputs)->name;
+    if (!**wrt) wrt[0] = qn_op_role(qn_op_find(v->op[0].op), 0)->name;
+    qn_graph *d;
+    const qn_status status = qn_graph_gradient(g, loss, wrt, 1, &d);
+    check(!status == (d != NULL) && status != QN_INTERNAL && (!status || *qn_last_error()), "a gradient", qn_last_error());
+    if (d) check_graph(d);
+    qn_graph_destroy(d);
+  }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   char *text = malloc(size + 1);
@@ -46,7 +62,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     before = line;
     if (status) check(!g && *qn_last_error(), "an error without a sentence", text);
     else if (!g) break;
-    else check_graph(g);
+    else {
+      check_graph(g);
+      check_gradients(g);
+    }
     qn_graph_destroy(g);
   }
   qn_reader_close(reader);

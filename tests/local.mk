@@ -69,8 +69,10 @@ tests_t_cpu_ref_CFLAGS = $(AM_CFLAGS) $(OPENMP_CFLAGS)
 tests_t_cpu_ref_LDADD = $(LDADD) $(LIBM)
 
 # Graphs differentiated, against differences of their losses.
-check_PROGRAMS += tests/t_gradient tests/t_gradient_graphs
-TESTS += tests/t_gradient tests/t_gradient_graphs
+check_PROGRAMS += tests/t_gradient tests/t_gradient_graphs tests/t_gradient_cases
+TESTS += tests/t_gradient tests/t_gradient_graphs tests/t_gradient_cases
+tests_t_gradient_cases_SOURCES = tests/t_gradient_cases.c tests/buffers.h tests/tap.h
+tests_t_gradient_cases_LDADD = $(LDADD) $(LIBM)
 tests_t_gradient_graphs_SOURCES = tests/t_gradient_graphs.c tests/buffers.h tests/tap.h
 tests_t_gradient_graphs_LDADD = $(LDADD) $(LIBM)
 tests_t_gradient_SOURCES = tests/t_gradient.c tests/buffers.h tests/tap.h

@@ -173,7 +173,7 @@ static const problem problems[] = {
   P("in x f64/3x4 | y = reduce_logsumexp x=x axis=1", "x")
   P("in x f64/3x4 | y = reduce_variance x=x axis=1", "x")
   P("in x f64/3x4 | y = reduce_variance x=x correction=0", "x")
-  P("in a f64/3x4 | in b f64/5 | n = global_norm x=[a,b] scale=2 | out loss = mul a=n b=n", "a b")
+  P("in a f64/3x4 | in b f64/5 | n = global_norm x=[a,b] scale=3 | out loss = mul a=n b=n", "a b")
   /* normalization */
   P("in x f64/3x5 | in s f64/1x5 | in t f64/1x5 | y = layer_norm x=x scale=s shift=t", "x s t")
   P("in x f64/3x4x2 | in s f64/1x4x1 | y = layer_norm x=x scale=s axis=1,2", "x s")
@@ -215,7 +215,7 @@ static const problem problems[] = {
   P("in a f64/3x4 | in b f64/4 | y = div a=a b=b", "a b")
   P("in b f64/3x4 | y = div a=2 b=b", "b")
   P("in a f64/3x4 | in b f64/3x4 | y = min a=a b=b", "a b")
-  P("in a f64/3x4 | y = max a=a b=0.1", "a")
+  P("in a f64/3x4 | in b f64/1x4 | y = max a=a b=b", "a b") P("in a f64/3x4 | y = max a=a b=0.1", "a")
   P("in a f64/3x4 | in b f64/1x4 | y = pow a=a b=b ; a:positive", "a b")
   P("in a f64/3x4 | y = pow a=a b=3", "a")
   P("in b f64/3x4 | y = pow a=2 b=b", "b")
@@ -255,6 +255,10 @@ static const problem problems[] = {
   P("in a f64/3 | y = all_reduce x=[a] reduction=max", "a") P("in a f64/3 | y = all_reduce x=[a] reduction=prod", "a")
   P("in a f64/3 | y = reduce_scatter x=[a] scale=3 reduction=avg", "a") P("in a f64/3 | y = all_gather x=[a]", "a")
   P("in a f64/3 | y = all_to_all x=[a]", "a")
+  /* empty tensors, outputs of other dims */
+  P("in x f64/0x3 | in w f64/3x2 | a = matmul a=x b=w | b = reduce_sum x=a axis=0 | in c f64/1x2 | d = mul a=b b=c | y = add a=d b=c", "w c")
+  P("in x f64/1x3 | y = relu x=x y=f64/4x3", "x") P("in x f64 | y = sigmoid x=x y=f64/4x3", "x")
+  P("in a f64/2x3 | in b f64/0x3 | y = concat x=[a,b,a] axis=0", "a")
   /* several readers, values between, paths of gradient 0 beside others */
   P("in x f64/3x4 | a = exp x=x | b = sin x=a | c = mul a=a b=b | y = add a=c b=x", "x")
   P("in x f64/3x4 | in w f64/4x4 | a = matmul a=x b=w | b = matmul a=a b=w | y = tanh x=b", "w x")

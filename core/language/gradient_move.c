@@ -76,15 +76,18 @@ qn__term qn__fit(qn__gradient *g, qn__term t, const qn_value *v)
   bool larger = false;
   const qn_value *x = qn__value_of(g, t);
   for (int i = 0; i < x->rank; i++) {
-    if (x->dim[i] > 1 && (!v->rank || v->dim[i] == 1)) sum |= 1u << i;
-    larger = larger || (v->rank && v->dim[i] > x->dim[i]);
+    if (x->dim[i] != 1 && (!v->rank || v->dim[i] == 1)) sum |= 1u << i;
+    larger = larger || (v->rank && v->dim[i] != x->dim[i] && x->dim[i] == 1);
   }
   larger = larger || x->rank < v->rank;
   t = sum_over(g, t, sum);
   while (!g->status && !v->rank && qn__value_of(g, t)->rank) t = without_dim(g, t, 0);
-  if (larger) return qn__gradient_write(g, "mul a=%a b=1 y=%t", t, absent, v);
-  if (!g->status && qn__value_of(g, t)->dtype != v->dtype) return qn__gradient_write(g, "cast x=%a y=%t", t, absent, v);
-  return t;
+  if (!g->status && qn__value_of(g, t)->dtype != v->dtype) {
+    qn_value to = larger ? *qn__value_of(g, t) : *v;
+    to.dtype = v->dtype;
+    t = qn__gradient_write(g, "cast x=%a y=%t", t, absent, &to);
+  }
+  return larger ? qn__gradient_write(g, "mul a=%a b=1 y=%t", t, absent, v) : t;
 }
 
 /* ---- words of gradients.def ------------------------------------------------------------------- */

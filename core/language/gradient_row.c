@@ -310,7 +310,7 @@ void qn__fill_absent(qn__row_work *w, qn__span word, qn__terms list)
 {
   for (uint32_t r = w->op->n_inputs; r < w->op->n_roles; r++)
     for (int32_t k = 0; k < list.n && is_gradient_of_output(w, word, r); k++)
-      if (list.t[k].value == QN__ABSENT)
+      if (list.t[k].value == QN__ABSENT && QN__FLOATS & QN__BIT(w->g->v->value[w->node->arg[w->node->first[r] + k]].dtype))
         list.t[k] = qn__gradient_write(w->g, "cast x=0 y=%t", absent, absent, &w->g->v->value[w->node->arg[w->node->first[r] + k]]);
 }
 

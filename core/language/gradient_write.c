@@ -3,8 +3,11 @@
 #include <quern/kit.h>
 #include "gradient.h"
 
-/* The tensor that an output is given: that of a role, or "DTYPE/ROLE", of its dims and another's dtype. Returns its dtype. */
-static uint32_t add_output(qn__row_work *w, qn_text *text, qn__span spec)
+static const qn__term absent = { QN__ABSENT, 0 };
+
+/* The tensor that an output is given: that of a role, of a list the k-th, or "DTYPE/ROLE", of its dims and another's dtype. Returns its
+ * dtype. */
+static uint32_t add_output(qn__row_work *w, qn_text *text, qn__span spec, int32_t k)
 {
   const char *slash = memchr(spec.s, '/', spec.n);
   const qn__span dims = slash ? (qn__span){ slash + 1, spec.n - (size_t)(slash - spec.s) - 1 } : spec;
@@ -16,9 +19,11 @@ static uint32_t add_output(qn__row_work *w, qn_text *text, qn__span spec)
     if (qn__same(kind, qn_dtype_name(d))) dtype = d;
   if (!dtype) {
     const qn__terms of = slash ? qn__operand(w, kind) : like;
-    dtype = of.n && of.t[0].value >= 0 ? qn__value_of(w->g, of.t[0])->dtype : QN_DTYPE_NONE;
+    const int32_t i = k < of.n ? k : 0;
+    dtype = of.n && of.t[i].value >= 0 ? qn__value_of(w->g, of.t[i])->dtype : QN_DTYPE_NONE;
   }
-  if (like.n && like.t[0].value >= 0) qn__output_tensor(text, dtype, qn__value_of(w->g, like.t[0]));
+  k = k < like.n ? k : 0;
+  if (like.n && like.t[k].value >= 0) qn__output_tensor(text, dtype, qn__value_of(w->g, like.t[k]));
   return dtype;
 }
 
@@ -36,7 +41,8 @@ static void add_attributes(const qn__row_work *w, qn_text *text, const qn_op_inf
   }
 }
 
-/* The line's operands by input role of its op, by_name: those that it leaves out by their namesakes. False: one that is needed is absent. */
+/* The line's operands by input role of its op, by_name: those that it leaves out by their namesakes. False: one that is needed is absent; of a
+ * list some may be. */
 static bool read_inputs(qn__row_work *w, const qn_op_info *op, const qn__row_line *line, bool by_name, qn__terms *in)
 {
   for (uint32_t r = 0; r < op->n_inputs; r++) {
@@ -46,8 +52,9 @@ static bool read_inputs(qn__row_work *w, const qn_op_info *op, const qn__row_lin
     const bool needed = !(op->role[r].flags & QN_ROLE_OPTIONAL);
     if (needed) qn__fill_absent(w, word, found);
     in[r] = found;
-    for (int32_t k = 0; k < found.n; k++)
-      if (found.t[k].value == QN__ABSENT) in[r].n = 0;
+    int32_t present = 0;
+    for (int32_t k = 0; k < found.n; k++) present += found.t[k].value != QN__ABSENT;
+    if (present < found.n && !(present && op->role[r].flags & QN_ROLE_LIST)) in[r].n = 0;
     if (needed && !in[r].n) return false;
   }
   return true;
@@ -61,12 +68,26 @@ static void add_inputs(const qn__row_work *w, qn_text *text, const qn_op_info *o
     if (!in[r].n) continue;
     arg[r] = in[r].t[in[r].n > k && !list ? k : 0];
     qn__text_add(text, " %s=%s", op->role[r].name, list ? "[" : "");
+    const char *comma = "";
     for (int32_t i = 0; i < (list ? in[r].n : 1); i++) {
-      if (i) qn__text_add(text, ",");
+      if (list && in[r].t[i].value == QN__ABSENT) continue;
+      qn__text_add(text, "%s", comma);
       qn__term_add(w->g, text, list ? in[r].t[i] : arg[r]);
+      comma = ",";
     }
     if (list) qn__text_add(text, "]");
   }
+}
+
+/* The op itself, of its one input: its output, if that was not rounded to fewer digits. */
+static bool is_there(const qn__row_work *w, const qn_op_info *op, const qn__row_line *line, const qn__term *arg, qn__term *result)
+{
+  const qn_value *value = w->g->v->value;
+  const int32_t x = w->node->arg[0], y = w->node->arg[w->node->first[w->op->n_inputs]];
+  if (op != w->op || op->n_inputs != 1 || line->n != 2 || arg[0].value != qn__forward(w->g, x).value) return false;
+  if (value[x].dtype != value[y].dtype) return false;
+  *result = qn__forward(w->g, y);
+  return true;
 }
 
 /* Is the result known without a line: a difference of numbers, a choice by one, a product with 1, a power of 1, a conversion of nothing? */
@@ -100,10 +121,10 @@ qn__terms qn__row_write_each(qn__row_work *w, const qn_op_info *op, const qn__ro
     add_inputs(w, &text, op, in, k, arg);
     if (spec.n) {
       qn__text_add(&text, " %s=", op->role[op->n_inputs].name);
-      dtype = add_output(w, &text, spec);
+      dtype = add_output(w, &text, spec, k);
     }
     add_attributes(w, &text, op, line);
-    if (is_plain(w->g, op, arg, dtype, &result.t[k])) qn__free(text.s);
+    if (is_there(w, op, line, arg, &result.t[k]) || is_plain(w->g, op, arg, dtype, &result.t[k])) qn__free(text.s);
     else result.t[k] = qn__gradient_line(w->g, &text);
   }
   return result;
@@ -116,15 +137,18 @@ qn__terms qn__row_write_list(qn__row_work *w, const qn_op_info *op, const qn__ro
   if (!read_inputs(w, op, line, false, in)) return (qn__terms){ 0 };
   const qn__terms result = qn__list_of(w, in[0].n);
   qn_text text = { 0 };
-  const char **name = qn__keep(w->g, (size_t)result.n * sizeof *name);
-  for (int32_t k = 0; k < result.n && name && (name[k] = qn__new_name(w->g)); k++)
-    qn__text_add(&text, "%s%s", k ? "," : "[", name[k]);
+  const char **name = qn__keep(w->g, (size_t)result.n * sizeof *name), *before = "[";
+  for (int32_t k = 0; k < result.n && name && !w->g->status; k++) {
+    if (in[0].t[k].value == QN__ABSENT || !(name[k] = qn__new_name(w->g))) continue;
+    qn__text_add(&text, "%s%s", before, name[k]);
+    before = ",";
+  }
   qn__text_add(&text, "] = %s", op->name);
   add_inputs(w, &text, op, in, 0, arg);
   add_attributes(w, &text, op, line);
   qn__gradient_read(w->g, &text);
   for (int32_t k = 0; k < result.n && !w->g->status; k++)
-    result.t[k] = (qn__term){ qn__find_name(&w->g->parser, qn__text_span(name[k])), 0 };
+    result.t[k] = name[k] ? (qn__term){ qn__find_name(&w->g->parser, qn__text_span(name[k])), 0 } : absent;
   return w->g->status ? (qn__terms){ 0 } : result;
 }
 
@@ -134,6 +158,7 @@ void qn__row_write_backward(qn__row_work *w, const qn_op_info *op, const qn__row
   qn__term arg[QN_MAX_ROLES];
   const char **name[QN_MAX_ROLES] = { 0 };
   qn_text text = { 0 }, before = { 0 };
+  const bool pointwise = op->family == QN_FAMILY_POINTWISE;     /* what was broadcast has dy's dims, to be summed */
   if (!read_inputs(w, op, line, true, in)) {
     qn__gradient_fail(w->g, QN_INTERNAL, "%s: its gradient, %s, lacks an operand", w->op->name, op->name);
     return;
@@ -151,7 +176,8 @@ void qn__row_write_backward(qn__row_work *w, const qn_op_info *op, const qn__row
       const qn_value *like = &w->g->v->value[w->node->arg[w->node->first[of] + k]];
       if (first) qn__text_add(&before, "%s = ", name[r][k]);
       else qn__text_add(&text, "%s%s:", k ? "," : "", name[r][k]);
-      qn__output_tensor(&text, like->dtype, like);
+      if (pointwise) qn__text_add(&text, "?");
+      else qn__output_tensor(&text, like->dtype, like);
     }
     if (list) qn__text_add(&text, "]");
   }
