@@ -14,8 +14,8 @@ static const char doc[] =
   "  doctor      what commonly goes wrong: folders, permissions, libraries, drivers\n"
   "  ops [OPS]   every op with its roles, attributes and formula\n\n"
   "OPS is a family or a part of a name, as softmax: those ops alone.\n\n"
-  "Exit status: 0 all is well; 1 no engine takes the problem, its gradient is not known, or doctor found a fault; 2 the options, a setting or a "
-  "problem line are wrong, or standard output cannot be written.";
+  "Exit status: 0 all is well; 1 no engine takes the problem, its gradient is not known, or doctor found a fault; 2 the options, a setting "
+  "or a problem line are wrong, or standard output cannot be written.";
 
 enum { KEY_EXPLAIN = 1000, KEY_MODEL, KEY_GRADIENT, KEY_BY };
 
@@ -23,8 +23,8 @@ static const struct argp_option option_table[] = {
   { "explain",      KEY_EXPLAIN, "LINE", 0, "every engine's verdict on a problem line or a graph (lines joined by |); - reads all "
                                             "those of standard input", 0 },
   { "device-model", KEY_MODEL,   "M",    0, "explain as on that device, which need not be here: h200, a100, t4, generic", 0 },
-  { "gradient",     KEY_GRADIENT, "LINE", 0, "a graph with its backward half: the gradient of its output called loss, or of the first of one "
-                                             "element", 0 },
+  { "gradient",     KEY_GRADIENT, "LINE", 0, "a graph with its backward half: the gradient of its output called loss, or of the first of "
+                                             "one element", 0 },
   { "by",           KEY_BY,      "NAMES", 0, "the gradient by these values, as w,b; all inputs that are floats", 0 },
   { "backend",      'b',         "LIST", 0, "as QUERN_BACKEND", 0 },
   { "set",          's',         "K=V",  0, "any other option, as engine=matmul=direct; may be repeated", 0 },

@@ -4,8 +4,8 @@
  * x and g that differ from rank to rank, the sums over all ranks of <A x, g> and of <x, B g> are one number. For a maximum and a product
  * the gradient is compared with differences of the loss, the sum over all ranks of <y, g>, as one rank's x changes.
  *
- * Graphs: qn_graph_gradient of a graph with a collective is a graph with another one; each rank's gradient is compared with such differences,
- * too.
+ * Graphs: qn_graph_gradient of a graph with a collective is a graph with another one; each rank's gradient is compared with such
+ * differences, too.
  *
  * Groups: each thread a rank of two groups, of which it uses both in turn, while other threads use others. */
 #include <math.h>
@@ -212,8 +212,8 @@ static void graph_gradient(place_in *p, size_t which)
   qn_graph *g = NULL, *d = NULL;
   qn_plan *forward = NULL, *both = NULL;
   snprintf(line, sizeof line, graphs[which].line, p->size);
-  snprintf(lines, sizeof lines, "in x f64/%d |%s in k f64 | z = sin x=x | %s | a = mul a=y b=k | b = mul a=a b=y | out loss = reduce_sum x=b", N,
-           scaled ? " in s f64 |" : "", line);
+  snprintf(lines, sizeof lines, "in x f64/%d |%s in k f64 | z = sin x=x | %s | a = mul a=y b=k | b = mul a=a b=y | "
+           "out loss = reduce_sum x=b", N, scaled ? " in s f64 |" : "", line);
   fill(x, p->rank, 4, N);
   s[0] = 0.5 + p->rank;
   k[0] = 1 + number(p->rank, 5, 0);

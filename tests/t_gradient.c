@@ -1,5 +1,5 @@
-/* t_gradient.c -- graphs differentiated (quern/graph.h): each row of gradients.def in small graphs, whose gradients are compared with central
- * differences of the loss in f64. */
+/* t_gradient.c -- graphs differentiated (quern/graph.h): each row of gradients.def in small graphs, whose gradients are compared with
+ * central differences of the loss in f64. */
 #include "buffers.h"
 #include "gradient.h"
 #include "tap.h"
@@ -24,7 +24,8 @@ static bool with_loss(const problem *p, char *text, size_t bytes)
     for (int k = 0; !strcmp(v->name[i], "y") && k < v->value[i].rank; k++)
       at += (size_t)snprintf(dims + at, sizeof dims - at, "%c%lld", k ? 'x' : '/', (long long)v->value[i].dim[k]);
   qn_graph_destroy(g);
-  snprintf(text, bytes, "in weights f64%s | %.*s | weighted = mul a=y b=weights | out loss = reduce_sum x=weighted", dims, length, p->lines);
+  snprintf(text, bytes, "in weights f64%s | %.*s | weighted = mul a=y b=weights | out loss = reduce_sum x=weighted", dims, length,
+           p->lines);
   return true;
 }
 
@@ -106,11 +107,13 @@ static const problem problems[] = {
   P("in x f64/3x5 | y = log_softmax x=x", "x")
   P("in x f64/4x6 | in l i32/4x1 | out loss = cross_entropy x=x labels=l reduction=mean ; l:0..5", "x")
   P("in x f64/4x6 | in l i64/4x1 | y = cross_entropy x=x labels=l smoothing=0.1 ; l:0..5", "x")
-  P("in x f64/4x6 | in l i32/4x1 | in w f64/6 | out loss = cross_entropy x=x labels=l weights=w reduction=mean ignore=2 ; l:0..5 w:positive", "x")
+  P("in x f64/4x6 | in l i32/4x1 | in w f64/6 | out loss = cross_entropy x=x labels=l weights=w reduction=mean ignore=2 "
+    "; l:0..5 w:positive", "x")
   P("in x f64/4x6 | in q f64/4x6 | y = cross_entropy x=x probabilities=q smoothing=0.2 ; q:positive", "x q")
   P("in x f64/4x6 | in q f64/4x6 | out loss = cross_entropy x=x probabilities=q reduction=mean input=log_probabilities ; q:positive", "x q")
   P("in x f64/4x6 | in l i32/4x1 | y = cross_entropy x=x labels=l input=log_probabilities ; l:0..5", "x")
-  P("in x f64/5x2x4 | in l i32/2x2 | in xl i32/2 | in ll i32/2 | y = ctc_loss x=x labels=l x_lengths=xl label_lengths=ll ; l:1..3 xl=5,4 ll=2,1", "x")
+  P("in x f64/5x2x4 | in l i32/2x2 | in xl i32/2 | in ll i32/2 | y = ctc_loss x=x labels=l x_lengths=xl label_lengths=ll "
+    "; l:1..3 xl=5,4 ll=2,1", "x")
   /* pooling, resampling, patches, sampling */
   P("in x f64/2x2x5x6 | y = pool_max x=x window=3 stride=2 pad=1", "x")
   P("in x f64/2x2x5x6/nhwc | y = pool_average x=x window=3,2 stride=2 pad=1 include_pad=0", "x")
@@ -181,7 +184,8 @@ static const problem problems[] = {
   P("in x f64/4x3 | in t f64/1x3 | y = layer_norm x=x shift=t", "t")
   P("in x f64/3x5 | in s f64/1x5 | y = rms_norm x=x scale=s", "x s")
   P("in x f64/4x3x2x2/nhwc | in s f64/1x3x1x1 | in t f64/1x3x1x1 | y = batch_norm x=x scale=s shift=t", "x s t")
-  P("in x f64/4x3 | in m f64/1x3 | in v f64/1x3 | y = batch_norm x=x running_mean=m running_var=v new_mean=nm new_var=nv | out nm | out nv ; v:positive", "x")
+  P("in x f64/4x3 | in m f64/1x3 | in v f64/1x3 | y = batch_norm x=x running_mean=m running_var=v new_mean=nm new_var=nv | "
+    "out nm | out nv ; v:positive", "x")
   P("in x f64/4x3x2 | in m f64/1x3x1 | in v f64/1x3x1 | in s f64/1x3x1 | in t f64/1x3x1 | "
     "y = batch_norm_inference x=x mean=m var=v scale=s shift=t ; v:positive", "x m v s t")
   P("in x f64/4x3 | in m f64/1x3 | in v f64/1x3 | y = batch_norm_inference x=x mean=m var=v ; v:positive", "x m v")
@@ -256,7 +260,8 @@ static const problem problems[] = {
   P("in a f64/3 | y = reduce_scatter x=[a] scale=3 reduction=avg", "a") P("in a f64/3 | y = all_gather x=[a]", "a")
   P("in a f64/3 | y = all_to_all x=[a]", "a")
   /* empty tensors, outputs of other dims */
-  P("in x f64/0x3 | in w f64/3x2 | a = matmul a=x b=w | b = reduce_sum x=a axis=0 | in c f64/1x2 | d = mul a=b b=c | y = add a=d b=c", "w c")
+  P("in x f64/0x3 | in w f64/3x2 | a = matmul a=x b=w | b = reduce_sum x=a axis=0 | in c f64/1x2 | "
+    "d = mul a=b b=c | y = add a=d b=c", "w c")
   P("in x f64/1x3 | y = relu x=x y=f64/4x3", "x") P("in x f64 | y = sigmoid x=x y=f64/4x3", "x")
   P("in a f64/2x3 | in b f64/0x3 | y = concat x=[a,b,a] axis=0", "a")
   /* several readers, values between, paths of gradient 0 beside others */

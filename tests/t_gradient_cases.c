@@ -1,4 +1,5 @@
-/* t_gradient_cases.c -- every problem of the conformance cases as a loss: qn_graph_gradient gives a graph that reads back, and that the CPU's engines take, or says which op's gradient is not known. */
+/* t_gradient_cases.c -- every problem of the conformance cases as a loss: qn_graph_gradient gives a graph that reads back, and that the
+ * CPU's engines take, or says which op's gradient is not known. */
 #include <glob.h>
 #include "buffers.h"
 #include "tap.h"

@@ -1,5 +1,5 @@
-/* t_gradient_graphs.c -- what qn_graph_gradient makes of whole graphs: the lines themselves, graphs from arrays, a training step as one graph,
- * low precision; and what it refuses. */
+/* t_gradient_graphs.c -- what qn_graph_gradient makes of whole graphs: the lines themselves, graphs from arrays, a training step as one
+ * graph, low precision; and what it refuses. */
 #include "buffers.h"
 #include "tap.h"
 
@@ -133,7 +133,8 @@ static void check_errors(void)
            && qn_graph_gradient(g, "y", NULL, 1, &d) == QN_BAD_ARGUMENT && qn_graph_gradient(g, "y", x, 1, NULL) == QN_BAD_ARGUMENT
            && qn_graph_gradient(g, "y", x, 0, &d) == QN_BAD_ARGUMENT && !d, "refused: NULL, and n 0");
   qn_graph_destroy(g);
-  tap_ok(qn_graph_gradient(g, "y", x, 1, &d) == QN_BAD_ARGUMENT && !d && strstr(qn_last_error(), "destroyed"), "refused: a destroyed graph");
+  tap_ok(qn_graph_gradient(g, "y", x, 1, &d) == QN_BAD_ARGUMENT && !d && strstr(qn_last_error(), "destroyed"),
+         "refused: a destroyed graph");
 }
 
 /* ---- graphs from arrays ---------------------------------------------------------------------------------- */
@@ -165,7 +166,8 @@ static void check_arrays(void)
 
 /* y of one x, where differences do not say what the gradient is. */
 static const struct { const char *line; double x, dx; } kinks[] = {
-  { "relu x=x", 0, 0 }, { "abs x=x", 0, 0 }, { "max a=x b=0", 0, 1 }, { "max a=0 b=x", 0, 0 }, { "min a=x b=0", 0, 1 }, { "min a=0 b=x", 0, 0 },
+  { "relu x=x", 0, 0 }, { "abs x=x", 0, 0 }, { "max a=x b=0", 0, 1 }, { "max a=0 b=x", 0, 0 }, { "min a=x b=0", 0, 1 },
+  { "min a=0 b=x", 0, 0 },
   { "prelu x=x slope=0.25", 0, 0.25 }, { "reduce_norm2 x=x", 0, 0 }, { "reduce_norm1 x=x", 0, 0 }, { "reduce_amax x=x", 0, 0 },
   { "pow a=x b=0", 0, 0 }, { "pow a=x b=1", 0, 1 }, { "pow a=x b=2", 0, 0 }, { "pow a=0 b=x", 2, 0 }, { "reduce_prod x=x", 0, 1 },
   { "reduce_variance x=x correction=0", 3, 0 }, { "clip x=x min=0 max=1", 1, 0 }, { "log x=x", 0, INFINITY },
@@ -218,8 +220,8 @@ static void share(const buffers *b, const qn_graph *g, void **used)
 static void check_training(void)
 {
   static char text[TEXT];
-  static const char values[] = "label:0..9 w1:-0.3..0.3 w2:-0.1..0.1 b2:-0.1..0.1 s1=1,1,1,1 b1=0,0,0,0 mean1=0,0,0,0 var1=1,1,1,1 step=0 rate=0.05 "
-                               "m1:0..0 m2:0..0 m3:0..0 m4:0..0 m5:0..0";
+  static const char values[] = "label:0..9 w1:-0.3..0.3 w2:-0.1..0.1 b2:-0.1..0.1 s1=1,1,1,1 b1=0,0,0,0 mean1=0,0,0,0 var1=1,1,1,1 "
+                               "step=0 rate=0.05 m1:0..0 m2:0..0 m3:0..0 m4:0..0 m5:0..0";
   void *used[MOST];
   qn_graph *g = NULL, *d = NULL, *step = NULL;
   qn_plan *plan = NULL;
@@ -267,9 +269,9 @@ static void check_training(void)
 static void check_precision(const char *dtype, double bound)
 {
   static const char lines[] =
-    "in x f64/6x8 | in w f64/8x4 | in c f64/4 | in r f64/4x8 | in s f64/1x8 | in l i32/6x1 | xh = cast x=x y=%1$s/6x8 | wh = cast x=w y=%1$s/8x4 | "
-    "a = matmul a=xh b=wh bias=c y=%2$s/6x4 | g = gelu x=a y=%1$s/6x4 | rh = cast x=r y=%1$s/4x8 | h = matmul a=g b=rh | n = rms_norm x=h scale=s | "
-    "sum = add a=n b=xh | out loss = cross_entropy x=sum labels=l reduction=mean";
+    "in x f64/6x8 | in w f64/8x4 | in c f64/4 | in r f64/4x8 | in s f64/1x8 | in l i32/6x1 | xh = cast x=x y=half/6x8 | "
+    "wh = cast x=w y=half/8x4 | a = matmul a=xh b=wh bias=c | g = gelu x=a y=half/6x4 | rh = cast x=r y=half/4x8 | h = matmul a=g b=rh | "
+    "n = rms_norm x=h scale=s | sum = add a=n b=xh | out loss = cross_entropy x=sum labels=l reduction=mean";
   static char text[2][2000];
   qn_graph *g[2] = { NULL, NULL }, *d[2] = { NULL, NULL };
   buffers b[2] = { { 0 }, { 0 } };
@@ -277,8 +279,8 @@ static void check_precision(const char *dtype, double bound)
   double worst = 0;
   for (int i = 0; i < 2 && ok; i++) {
     char *at = text[i];
-    for (const char *p = lines; *p; p++) {                /* the format's numbers by hand: %1$s the activations', %2$s and f64 the parameters' */
-      if (*p == '%') at += sprintf(at, "%s", i == 0 ? "f64" : p[1] == '1' ? dtype : "f32"), p += 3;
+    for (const char *p = lines; *p; p++) {
+      if (!strncmp(p, "half", 4)) at += sprintf(at, "%s", i ? dtype : "f64"), p += 3;
       else if (!strncmp(p, "f64", 3) && i) at += sprintf(at, "f32"), p += 2;
       else *at++ = *p;
     }
@@ -289,7 +291,8 @@ static void check_precision(const char *dtype, double bound)
   for (int k = 0; ok && k < b[0].n; k++)
     for (int64_t i = 0; k >= b[0].ins && i < qn_elements(b[0].value[k]); i++)
       worst = fmax(worst, fabs(held(&b[0], b[0].name[k], i) - held(&b[1], b[1].name[k], i)));
-  if (!tap_ok(ok && worst > 0 && worst < bound && b[1].value[named(&b[1], "dw")]->dtype == QN_F32, "activations of %s, parameters of f32", dtype))
+  if (!tap_ok(ok && worst > 0 && worst < bound && b[1].value[named(&b[1], "dw")]->dtype == QN_F32, "activations of %s, parameters of f32",
+              dtype))
     tap_note("largest difference %g; %s", worst, qn_last_error());
   for (int i = 0; i < 2; i++) {
     release(&b[i]);

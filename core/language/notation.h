@@ -21,8 +21,8 @@ typedef struct qn__parser {
 /* notation.c: reads from p to end and manages the parser's memory. settings (may be NULL) gets what follows ";". */
 qn_status qn__read_problem(qn__parser *s, qn_text *settings, qn_graph **graph_p);
 
-/* Its steps, for who writes a graph line by line (gradient.c). Statements are read from p to end, as often as there is more text, which must
- * stay until the graph is made. */
+/* Its steps, for who writes a graph line by line (gradient.c). Statements are read from p to end, as often as there is more text, which
+ * must stay until the graph is made. */
 qn_status qn__read_statements(qn__parser *s, qn_text *settings);
 qn_status qn__make_graph(qn__parser *s, qn_graph **graph_p);
 void      qn__release_parser(qn__parser *s);

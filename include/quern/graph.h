@@ -11,7 +11,7 @@ extern "C" {
  *
  * loss, wrt: names of values; of a graph of one op the names of its roles (of a list's tensors params0, params1, ...). A value without a
  * name is called what qn_graph_print calls it. Any value may stand in wrt: an input, or one that an op makes.
- * loss [one element]   d<name> [dims of name], of its dtype and alignment, and in its strides if it is packed in some dim order; else packed
+ * loss [one element]   d<name> [dims of name], of its dtype and alignment, in its strides if it is packed in some dim order, else packed
  * For a loss of more elements, or a gradient dy that comes from elsewhere, let the graph end in
  *   p = mul a=y b=dy | loss = reduce_sum x=p
  *
