@@ -162,6 +162,35 @@ static void check_arrays(void)
   qn_graph_destroy(named_d);
 }
 
+/* A gradient's gradient: the first one's outputs renamed, and of their squares' sum the gradient, against the second derivative. */
+static void check_twice(void)
+{
+  static char text[TEXT];
+  qn_graph *g = NULL, *d = NULL, *named_again = NULL, *dd = NULL;
+  buffers b = { 0 };
+  bool ok = !qn_graph_parse("in x f64/5 | e = exp x=x | y = mul a=e b=x | out loss = reduce_sum x=y", &g)
+         && !differentiate(g, "loss", "x", &d);
+  if (ok) {
+    qn_graph_print(d, text, sizeof text);
+    char *at = strstr(text, "out dx");
+    if (at) memcpy(at, "out fx", 6);
+    strcat(text, " | q = mul a=fx b=fx | out second = reduce_sum x=q");
+    ok = at && !qn_graph_parse(text, &named_again) && !differentiate(named_again, "second", "x", &dd) && prepare(&b, dd, NULL, "")
+      && execute(dd, &b);
+  }
+  double worst = 0;
+  for (int i = 0; ok && i < 5; i++) {       /* f' = (1 + x) e^x, f'' = (2 + x) e^x */
+    const double x = held(&b, "x", i), wanted = 2 * (1 + x) * (2 + x) * exp(2 * x);
+    worst = fmax(worst, fabs(held(&b, "dx", i) - wanted) / (1 + fabs(wanted)));
+  }
+  if (!tap_ok(ok && worst < 1e-14, "a gradient's gradient")) tap_note("%g; %s", worst, qn_last_error());
+  release(&b);
+  qn_graph_destroy(g);
+  qn_graph_destroy(d);
+  qn_graph_destroy(named_again);
+  qn_graph_destroy(dd);
+}
+
 /* ---- kinks and edges -------------------------------------------------------------------------------------- */
 
 /* y of one x, where differences do not say what the gradient is. */
@@ -311,6 +340,7 @@ int main(void)
   check_texts();
   check_errors();
   check_arrays();
+  check_twice();
   check_kinks();
   check_training();
   check_precision("f16", 0.01);

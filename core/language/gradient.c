@@ -297,10 +297,10 @@ static qn_status differentiate(qn__gradient *g, int32_t loss, const char *const 
   }
   if (!g->status) write_forward(g);
   for (int i = 0; i < n && !g->status; i++) {
-    const size_t bytes = strlen(wrt[i]) + 2;
-    char *name = qn__keep(g, bytes);
-    if (name) snprintf(name, bytes, "d%s", wrt[i]);
-    if (name && qn__find_name(&g->parser, (qn__span){ name, bytes - 1 }) >= 0)
+    const size_t length = strlen(wrt[i]) + 1;
+    char *name = qn__keep(g, length + 1);
+    if (name) snprintf(name, length + 1, "d%s", wrt[i]);
+    if (name && qn__find_name(&g->parser, (qn__span){ name, length }) >= 0)
       qn__gradient_fail(g, QN_BAD_ARGUMENT, "%s: would be the gradient by %s, and is the name of a value", name, wrt[i]);
   }
   if (!g->status) write_backward(g, loss);

@@ -41,8 +41,8 @@ static void add_attributes(const qn__row_work *w, qn_text *text, const qn_op_inf
   }
 }
 
-/* The line's operands by input role of its op, by_name: those that it leaves out by their namesakes. False: one that is needed is absent; of
- * a list some may be. */
+/* The line's operands by input role of its op, by_name: those that it leaves out by their namesakes. False: one that is needed is absent;
+ * of a list some may be. */
 static bool read_inputs(qn__row_work *w, const qn_op_info *op, const qn__row_line *line, bool by_name, qn__terms *in)
 {
   for (uint32_t r = 0; r < op->n_inputs; r++) {

@@ -18,7 +18,7 @@ extern "C" {
  * Each op's gradient is lines of other ops (core/language/gradients.def says which). Gradients by a value that several ops read are added,
  * and summed over the dims in which it was broadcast. An optional output that a backward op needs of the forward half (lse, statistics,
  * indices, gates) is added to its forward line. What does not lie between wrt and the loss gets no lines. The result is a graph like any
- * other: print it, differentiate it again where the ops allow, append an optimiser's lines to its text.
+ * other: print it, append an optimiser's lines to its text, differentiate it again where the ops allow (with d<name> renamed there).
  * At kinks the gradient is that of the backward ops (ops.h): relu'(0) = 0. Of min and max an equal pair gives it to a, reduce_max and its
  * like share it among equals. The ops whose gradient is 0 almost everywhere (sign, floor, comparisons, ...) pass none on; if no other path
  * leads to the loss, d<name> is 0.
