@@ -35,7 +35,7 @@ static const struct { const char *what, *lines, *loss, *wrt, *forward, *backward
   { "gradients have the layout of what they belong to",
     "in x bf16/2x8x6x6/nhwc | in w bf16/8x8x3x3/nhwc | y = conv_forward x=x w=w | z = relu x=y | out loss = reduce_mean x=z", "loss", "x w",
     NULL,
-    " | g1 = cast x=1 y=bf16/1x1x1x1 | g2 = div a=g1 b=256 | g3 = mul a=g2 b=1 y=bf16/2x8x4x4/nhwc | g4 = relu_backward dy=g3 x=y | "
+    " | g1 = cast x=1 y=bf16/1x1x1x1 | g2 = div a=g1 b=256 | g3 = mul a=g2 b=1 y=bf16/2x8x4x4/nhwc | g4 = relu_backward dy=g3 x=z | "
     "out dx = conv_backward_data dy=g4 w=w | out dw = conv_backward_filter x=x dy=g4" },
   { "and are packed where that has gaps, or repeats",
     "in x f32/3x4/8:2 | in b f32/3x4/0:1 | y = mul a=x b=b | out loss = reduce_sum x=y", "loss", "x b", NULL,
