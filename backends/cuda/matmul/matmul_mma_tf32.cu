@@ -4,7 +4,7 @@
 template <bool A, bool B> using large = mma_product<mma_tf32, 2, 4, 4, 2, 64, 4, 2, 4, A, B, true>;
 template <bool A, bool B> using medium = mma_product<mma_tf32, 2, 2, 2, 2, 64, 4, 3, 4, A, B, true>;
 template <bool A, bool B> using small = mma_product<mma_tf32, 1, 4, 1, 1, 128, 4, 3, 4, A, B, true>;
-const cuda_tiled_kernel cuda_mma_tf32[] = { TILED_KERNEL(large, 220), TILED_KERNEL(medium, 180), TILED_KERNEL(small, 100) };
+const cuda_tiled_kernel cuda_mma_tf32[] = { TILED_KERNEL(large, 220), TILED_KERNEL(medium, 160), TILED_KERNEL(small, 60) };
 
 template <bool A, bool B> using large3 = mma_product<mma_tf32, 2, 4, 4, 2, 64, 4, 1, 4, A, B, true, true>;
 template <bool A, bool B> using medium3 = mma_product<mma_tf32, 2, 2, 2, 2, 64, 4, 3, 4, A, B, true, true>;

@@ -3,7 +3,7 @@
  *   y = chain(alpha a b + beta c + bias)     any strides of y
  *
  *   wgmma          f16, bf16                 either dim of an operand contiguous
- *   wgmma_tf32     f32 rounded to tf32       k contiguous, as below
+ *   wgmma_tf32     f32 rounded to tf32       the same
  *   wgmma_3xtf32   f32 split into two tf32   the right operand is split beforehand, into workspace
  *   wgmma_f8       e4m3, e5m2, sums promoted to f32 every 128 terms; wgmma_f8_raw: not promoted
  *   wgmma_f8_f16   e4m3, e5m2 converted to f16 (exact): f32 sums, at half the rate
@@ -107,7 +107,7 @@ static bool side_fits(const cuda_matmul_side *s, int64_t k, int esize, bool *row
 {
   int64_t unit = 16 / esize;
   bool by_k = (s->k_stride == 1 || k == 1) && (s->rows == 1 || s->row_stride % unit == 0);
-  bool by_rows = (s->row_stride == 1 || s->rows == 1) && (k == 1 || s->k_stride % unit == 0) && esize == 2;
+  bool by_rows = (s->row_stride == 1 || s->rows == 1) && (k == 1 || s->k_stride % unit == 0) && esize > 1;
   *rows_contiguous = !by_k;
   return (by_k || by_rows) && s->align >= 16 && s->batch_stride[0] % unit == 0 && s->batch_stride[1] % unit == 0;
 }
@@ -193,6 +193,14 @@ static int64_t tiles_down(const problem *p, const variant *v, const operand *a)
   return qn_ceil_div(a->given.rows >> p->class_bits, v->bm) << p->class_bits;
 }
 
+/* How much longer a k step takes where tf32 operands are turned on their way (matmul_wgmma_turned.cuh), as measured on an H200: the left
+ * one in registers, the right one in shared memory. */
+static double turning(const problem *p, const operand *a, const operand *b)
+{
+  if (p->which != WGMMA_TF32) return 1;
+  return a->rows_contiguous && b->rows_contiguous ? 1.7 : b->rows_contiguous ? 1.4 : a->rows_contiguous ? 1.2 : 1;
+}
+
 /* Nanoseconds in total: waves of tiles as measured, or the memory traffic if that takes longer. */
 static double cost(const problem *p, const variant *v, const operand *a, const operand *b, int units_of_device)
 {
@@ -200,9 +208,9 @@ static double cost(const problem *p, const variant *v, const operand *a, const o
   double share = (double)qn_ceil_div(qn_ceil_div(k * p->esize, 128), v->splits),
          rounds = (double)qn_ceil_div(tiles * v->splits, units_of_device);
   double arriving = (p->class_bits ? 1.08 * v->bm : arrival(p, a, v->bm)) + arrival(p, b, v->bn),
-         step = p->esize == 2 && arriving > v->step ? arriving : v->step;
+         step = p->esize == 2 && arriving > v->step ? arriving : v->step * turning(p, a, b);
   double between = v->fixed > 1600 ? v->fixed - 1500 : 100;            /* between two waves; the launch and the first stage are paid once */
-  double work = v->fixed + rounds * share * step + (rounds - 1) * between;
+  double work = v->fixed + 1000 * (turning(p, a, b) - 1) + rounds * share * step + (rounds - 1) * between;
   double elements = ((double)a->given.rows + (double)b->given.rows) * (double)p->k * p->esize +
                     (double)a->given.rows * (double)b->given.rows * p->out_bytes;
   double memory = 1500 + elements * (double)(p->batch[0] * p->batch[1]) / 4400;
@@ -233,6 +241,12 @@ static bool variant_fits(const problem *p, const variant *v, const cuda_gemm_ker
 }
 
 /* ---- prepare -------------------------------------------------------------------------------------- */
+
+/* Lines of k of the TMA box where rows are contiguous: no more than there are, in eights, as the swizzling goes. */
+static int box_lines(const problem *p) { return (int)qn_min_i64(128 / p->esize, qn_round_up(p->k, 8)); }
+
+/* Bytes that one step fetches of a row. */
+static int line_bytes(const problem *p, const operand *o) { return o->rows_contiguous ? box_lines(p) * p->esize : 128; }
 
 /* Rows of the TMA box for one step: no more than the operand has. f32 keeps the whole tile, so that rows beyond the operand are
  * zeros: its sums are tested for being finite (gemm_not_finite). */
@@ -352,7 +366,7 @@ static void describe_tiles(const problem *p, const variant *v, state *st)
   g->last_m = back && !p->a.rows_contiguous && rows > st->kernel.bm ? (int32_t)rows - st->kernel.bm : INT32_MAX;
   g->last_n = back && !p->b.rows_contiguous && g->n > st->kernel.bn ? g->n - st->kernel.bn : INT32_MAX;
   st->box_a = box_rows(p, &p->a, rows, st->kernel.bm), st->box_b = box_rows(p, &p->b, g->n, st->kernel.bn);
-  g->stage_bytes = 128 * (st->box_a + st->box_b * (p->which == WGMMA_3XTF32 ? 2 : 1));
+  g->stage_bytes = st->box_a * line_bytes(p, &p->a) + st->box_b * line_bytes(p, &p->b) * (p->which == WGMMA_3XTF32 ? 2 : 1);
   g->low = (int32_t)(p->b.k / 2);
   if (p->esize == 4)
     g->again = (cuda_gemm_again){
@@ -385,6 +399,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                 most = r->device->units / st.kernel.splits;
   if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "y", "fewer rows, columns or batches", "%lld", (long long)tiles);
   st.grid = (int32_t)(qn_ceil_div((tiles < most ? tiles : most) * v->splits, st.cluster) * st.cluster);
+  if (box_lines(&p) * p.esize < 128 && (p.a.rows_contiguous || p.b.rows_contiguous))
+    st.gemm.clear = (int32_t)qn_ceil_div(tiles, st.grid / v->splits);
   st.problem = p;
 
   out->n_ops = st.chain.n_ops;
@@ -439,7 +455,7 @@ static qn_status encode_operand(const cuda_driver *driver, CUtensorMap *map, con
   if (!o->rows_contiguous)
     return encode_lines(driver, map, type, p->esize, o->k, s->rows, s->row_stride, p, s->batch_stride, class_bits, 128, rows);
   int span = rows * p->esize < 128 ? rows * p->esize : 128;
-  return encode_lines(driver, map, type, p->esize, s->rows, o->k, s->k_stride, p, s->batch_stride, 0, span, 128 / p->esize);
+  return encode_lines(driver, map, type, p->esize, s->rows, o->k, s->k_stride, p, s->batch_stride, 0, span, box_lines(p));
 }
 
 static qn_status build(const qn_request *r, qn_prepared *out)

@@ -4,7 +4,8 @@
  * producer warp fills a ring of stages (128 bytes of k) of both operands by TMA; BM/64 consumer
  * warpgroups of 64 rows each multiply from it by wgmma with one k step in flight, so that a stage is released while the next is
  * being multiplied. The ring keeps filling during a unit's epilogue. 16-bit operands may have either
- * dim contiguous: the wgmma descriptors do the transposing, no copy does. Other operands have k contiguous.
+ * dim contiguous: the wgmma descriptors do the transposing, no copy does. So may f32, turned in shared memory on its way to wgmma
+ * (matmul_wgmma_turned.cuh). 8-bit operands have k contiguous.
  *
  * Row classes: rows whose pitch is no multiple of 128 bytes begin anywhere in a cache line, and a TMA box of them touches twice
  * the lines. Every 2^bits-th row begins at the same offset in a line, though. A tile takes rows of a of one such class, with its
@@ -12,7 +13,8 @@
  *
  * TMA is several times slower with rows beyond an operand, which it must fill with zeros. The last tile is therefore moved back
  * where two CTAs may store the same sums (plain epilogue, no split), and where there is only one tile its box is as high as the
- * operand: the rest of shared memory feeds sums that are never stored.
+ * operand: the rest of shared memory feeds sums that are never stored. So with lines of k: where there are fewer than a step has, the
+ * box has only those, and what it leaves of the stages is cleared once.
  *
  * 3xTF32: a is split in registers on its way to wgmma; b is split beforehand, its low parts behind the high ones.
  *
@@ -28,26 +30,8 @@
  * A split sum is shared by the CTAs of a cluster, each with its part of k. Each then finishes its part of the columns: the other
  * CTAs send their sums of those straight into its shared memory, and an mbarrier there counts the bytes. */
 #pragma once
-#include "matmul_wgmma.h"
+#include "matmul_wgmma_sum.cuh"
 #include "program/steps.cuh"
-#include "kit/wgmma.cuh"
-
-template <int kind, int BM, int BN, int splits, bool promoted = false> struct gemm_shape {
-  static constexpr int esize = mma_operand<kind>::bytes;
-  static constexpr int bk = 128 / esize, mma_steps = 4;
-  static constexpr int groups = BM / 64, threads = 128 * (groups + 1);
-  static constexpr int a_bytes = BM * 128, b_bytes = BN * 128, stage_bytes = a_bytes + b_bytes * (kind == MMA_3XTF32 ? 2 : 1);
-  static constexpr int b_span = BN * esize < 128 ? BN * esize : 128;      /* b with n contiguous: bytes of a swizzled row */
-  static constexpr int slice_bytes = 8192;                  /* 64 rows of 128 bytes */
-  static constexpr int staging = groups * 2 * slice_bytes;
-  static constexpr int join_bytes = (splits - 1) * BM * (BN / splits) * 4;
-  static_assert(join_bytes <= staging, "the others' sums have no room");
-  static constexpr int room = 232448 - 1024 - 512 - staging;
-  static constexpr int stages = room / stage_bytes > 12 ? 12 : room / stage_bytes;
-  static constexpr int shared = stages * stage_bytes + staging + 1024 + 512;
-  static constexpr int piece = BN > 128 ? 128 : BN;        /* columns promoted together */
-  static constexpr bool spare_registers = groups == 2 && BN + (promoted ? piece : 0) >= 256;
-};
 
 struct gemm_unit {
   int m0, n0, b0, b1;
@@ -313,14 +297,14 @@ template <class shape, int BM, int BN> __device__ __forceinline__ void gemm_load
                                                                                  uint32_t a, uint32_t b, uint32_t bar)
 {
   int k = step * shape::bk - u.k0;
-  if (shape::esize == 2 && g.layout & 1) {
+  if (shape::esize > 1 && g.layout & 1) {
 #pragma unroll
-    for (int c = 0; c < BM / 64; c++)
-      tma_load(a + c * 8192, &g.a, u.m0 + c * 64, k, u.b0, u.b1, bar);
+    for (int c = 0; c < BM / shape::bk; c++)
+      tma_load(a + c * 128 * shape::bk, &g.a, u.m0 + c * shape::bk, k, u.b0, u.b1, bar);
   } else {
     tma_load(a, &g.a, k, u.rows[0], u.rows[1], u.rows[2], bar);
   }
-  if (shape::esize == 2 && g.layout & 2) {
+  if (shape::esize > 1 && g.layout & 2) {
     constexpr int chunk = shape::b_span / shape::esize;
 #pragma unroll
     for (int c = 0; c < BN / chunk; c++)
@@ -328,170 +312,6 @@ template <class shape, int BM, int BN> __device__ __forceinline__ void gemm_load
   } else {
     tma_load(b, &g.b, k, u.n0, u.b0, u.b1, bar);
     if (shape::stage_bytes > shape::a_bytes + shape::b_bytes) tma_load(b + shape::b_bytes, &g.b, k + g.low, u.n0, u.b0, u.b1, bar);
-  }
-}
-
-/* A CTA's ring of stages and a position in it: each thread that fills or empties stages keeps its own position. */
-template <class shape> struct gemm_ring {
-  unsigned char *shared;
-  uint32_t data, staging, full, empty, joined;
-  int stage, phase;
-
-  __device__ __forceinline__ gemm_ring(unsigned char *raw) : stage(0), phase(0)
-  {
-    shared = (unsigned char *)(((uintptr_t)raw + 1023) & ~(uintptr_t)1023);
-    data = shared_address(shared);
-    staging = data + shape::stages * shape::stage_bytes;
-    full = staging + shape::staging;
-    empty = full + 8 * shape::stages;
-    joined = empty + 8 * shape::stages;
-    if (threadIdx.x == 0) {
-      for (int i = 0; i < shape::stages; i++) {
-        barrier_init(full + 8 * i, 1);
-        barrier_init(empty + 8 * i, 4 * shape::groups);
-      }
-      barrier_init(joined, 1);
-      barrier_init_fence();
-      if (shape::join_bytes) barrier_expect(joined, shape::join_bytes);
-    }
-    __syncthreads();
-    if (shape::join_bytes) cluster_arrive();                /* gemm_join waits for the other CTAs' */
-  }
-  __device__ __forceinline__ uint32_t a() const { return data + stage * shape::stage_bytes; }
-  __device__ __forceinline__ uint32_t b() const { return a() + shape::a_bytes; }
-  __device__ __forceinline__ void next() { if (++stage == shape::stages) stage = 0, phase ^= 1; }
-  /* Producer: waits for the stage to be free, sets the byte count of its full barrier and returns that barrier. */
-  __device__ __forceinline__ uint32_t claim(uint32_t bytes = shape::stage_bytes)
-  {
-    barrier_wait(empty + 8 * stage, phase ^ 1);
-    barrier_expect(full + 8 * stage, bytes);
-    return full + 8 * stage;
-  }
-  /* Consumer: waits for the stage to be filled; release: each warp reports that it has read stage `read`. */
-  __device__ __forceinline__ void wait() const { barrier_wait(full + 8 * stage, phase); }
-  __device__ __forceinline__ void release(int read) const { if (threadIdx.x % 32 == 0) barrier_arrive(empty + 8 * read); }
-};
-
-/* Adds up a split sum: e gets this CTA's columns, the rank-th part of the tile's. What the other CTAs send arrives in the staging
- * area and is added in a fixed order. */
-template <int BN, int splits, class shape>
-__device__ __forceinline__ void gemm_join(float (&d)[BN / 2], float (&e)[BN / 2 / splits], const gemm_ring<shape> &ring, int group)
-{
-  constexpr int part = BN / 2 / splits, quads = part / 4, row = 128 * 16;        /* row: 16 bytes for each thread */
-  uint32_t rank = cluster_rank(), at = ring.staging + group * 2 * shape::slice_bytes + threadIdx.x % 128 * 16;
-  cluster_wait();                         /* the other CTAs' barriers are initialised */
-#pragma unroll
-  for (int to = 0; to < splits; to++) {
-    if (to == rank) continue;
-    uint32_t there = cluster_address(at + ((rank - to + splits) % splits - 1) * quads * row, to), bar = cluster_address(ring.joined, to);
-#pragma unroll
-    for (int q = 0; q < quads; q++) {
-      const float *p = d + to * part + 4 * q;
-      cluster_send(there + q * row, p[0], p[1], p[2], p[3], bar);
-    }
-  }
-#pragma unroll
-  for (int i = 0; i < part; i++) {        /* e[i] = d[rank * part + i], with constant indices */
-    e[i] = d[i];
-#pragma unroll
-    for (int to = 1; to < splits; to++) e[i] = to == rank ? d[to * part + i] : e[i];
-  }
-  barrier_wait(ring.joined, 0);
-#pragma unroll
-  for (int next = 1; next < splits; next++) {               /* from the CTA of rank (rank + next) % splits */
-#pragma unroll
-    for (int q = 0; q < quads; q++) {
-      float v[4];
-      asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
-                   : "r"(at + ((next - 1) * quads + q) * row) : "memory");
-#pragma unroll
-      for (int i = 0; i < 4; i++) e[4 * q + i] += v[i];
-    }
-  }
-}
-
-/* d = sum of the products of the next `count` >= 1 stages, for the rows of warpgroup `group`. ta, tb: m, n are contiguous, not k. */
-template <int kind, int BN, int ta, int tb, class shape, class acc>
-__device__ __forceinline__ void gemm_multiply(gemm_ring<shape> &ring, acc (&d)[BN / 2], int group, int count)
-{
-  constexpr int span = tb ? shape::b_span : 128, step_a = (ta ? 16 * 128 : 32) >> 4, step_b = (tb ? 16 * span : 32) >> 4;
-  uint64_t desc_a = mma_descriptor(ring.data + group * 8192, 16, 1024, 128);
-  uint64_t desc_b = mma_descriptor(ring.data + shape::a_bytes, tb ? span * shape::bk : 16, 8 * span, span);
-  int previous = 0, i = 0;
-  do {                                    /* not a for: a path around the loop would make ptxas serialise the products */
-    ring.wait();
-    uint64_t a = desc_a + ring.stage * (shape::stage_bytes >> 4), b = desc_b + ring.stage * (shape::stage_bytes >> 4);
-    wgmma_fence();
-#pragma unroll
-    for (int k = 0; k < shape::mma_steps; k++) wgmma_columns<kind, ta, tb, BN>(d, a + k * step_a, b + k * step_b, i > 0 || k > 0);
-    wgmma_commit();
-    wgmma_wait<1>();
-    if (i > 0) ring.release(previous);
-    previous = ring.stage;
-    ring.next();
-  } while (++i < count);
-  wgmma_wait<0>();
-  ring.release(previous);
-}
-
-/* The same with each stage's products separate: three per step for 3xTF32, the smallest first, or (promoted) added in f32, in
- * halves where registers cannot hold both sums. */
-template <int kind, int BN, class shape>
-__device__ __forceinline__ void gemm_multiply_apart(gemm_ring<shape> &ring, float (&d)[BN / 2], int group, int count)
-{
-  uint64_t desc_a = mma_descriptor(ring.data + group * 8192, 16, 1024, 128),
-           desc_b = mma_descriptor(ring.data + shape::a_bytes, 16, 1024, 128);
-  int i = 0;
-  if constexpr (kind != MMA_3XTF32) {
-#pragma unroll
-    for (int j = 0; j < BN / 2; j++) d[j] = 0;
-  }
-  do {
-    ring.wait();
-    uint64_t a = desc_a + ring.stage * (shape::stage_bytes >> 4), b = desc_b + ring.stage * (shape::stage_bytes >> 4);
-    if constexpr (kind == MMA_3XTF32) {
-      uint32_t hi[16], lo[16];
-      mma_split_rows(ring.a() + group * 8192, hi, lo);
-      wgmma_fence();
-#pragma unroll
-      for (int k = 0; k < shape::mma_steps; k++) {
-        wgmma_tf32(d, lo + 4 * k, b + k * 2, i > 0 || k > 0);
-        wgmma_tf32(d, hi + 4 * k, b + (shape::b_bytes >> 4) + k * 2, 1);
-        wgmma_tf32(d, hi + 4 * k, b + k * 2, 1);
-      }
-      wgmma_commit();
-      wgmma_wait<0>();
-    } else {
-      constexpr int piece = shape::piece;
-      float part[piece / 2];
-#pragma unroll
-      for (int h = 0; h < BN / piece; h++) {
-        wgmma_fence();
-#pragma unroll
-        for (int k = 0; k < shape::mma_steps; k++) wgmma<kind, 0, 0>(part, a + k * 2, b + h * (piece * 128 >> 4) + k * 2, k > 0);
-        wgmma_commit();
-        wgmma_wait<0>();
-#pragma unroll
-        for (int j = 0; j < piece / 2; j++) {
-          asm volatile("" : "+f"(part[j]));                 /* keeps the reads after the wait */
-          d[h * piece / 2 + j] += part[j];
-        }
-      }
-    }
-    ring.release(ring.stage);
-    ring.next();
-  } while (++i < count);
-}
-
-/* Adds this thread's sums of the earlier blocks of k to those of a block and, unless it is the last, keeps the total. */
-template <int count> __device__ __forceinline__ void gemm_block(const cuda_gemm &g, float (&d)[count], bool first, bool last)
-{
-  const int workers = (int)blockDim.x - 128;
-  float *const kept = g.kept + (int64_t)blockIdx.x * count * workers + threadIdx.x - 128;
-#pragma unroll
-  for (int i = 0; i < count; i++) {
-    if (!first) d[i] += kept[i * workers];
-    if (!last) kept[i * workers] = d[i];
   }
 }
 
@@ -505,6 +325,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
     tma_prefetch_map(&g.a), tma_prefetch_map(&g.b);
     if (g.store_map) tma_prefetch_map(&g.y);
   }
+  gemm_clear<shape>(shared_raw, g.clear);
   gemm_ring<shape> ring(shared_raw);
   grid_dependents_launch();
   grid_dependency_wait();                                   /* earlier kernels of the stream may still write a and b */
@@ -533,10 +354,20 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
       acc d[BN / 2];
       int count = splits > 1 ? min(u.steps - first, g.split_steps) : u.steps;
       auto multiply = [&](int count) {
-        if constexpr (kind == MMA_3XTF32 || promoted) {
-          gemm_multiply_apart<kind, BN>(ring, d, group, count);
-        } else if constexpr (shape::esize != 2) {
+        if constexpr (kind == MMA_3XTF32) {
+          if (g.layout) gemm_multiply_apart<kind, BN, true>(ring, d, group, count);
+          else gemm_multiply_apart<kind, BN, false>(ring, d, group, count);
+        } else if constexpr (promoted) {
+          gemm_multiply_apart<kind, BN, false>(ring, d, group, count);
+        } else if constexpr (shape::esize == 1) {
           gemm_multiply<kind, BN, 0, 0>(ring, d, group, count);
+        } else if constexpr (kind == MMA_TF32) {
+          switch (g.layout) {
+          case 3:  gemm_multiply_turned<BN, true, true>(ring, d, group, count); break;
+          case 2:  gemm_multiply_turned<BN, false, true>(ring, d, group, count); break;
+          case 1:  gemm_multiply_turned<BN, true, false>(ring, d, group, count); break;
+          default: gemm_multiply<kind, BN, 0, 0>(ring, d, group, count);
+          }
         } else {
           switch (g.layout) {             /* every path multiplies, or ptxas would serialise the products */
           case 3:  gemm_multiply<kind, BN, 1, 1>(ring, d, group, count); break;

@@ -29,6 +29,7 @@ typedef struct cuda_gemm {                /* the kernel's parameter */
   cuda_divisor by_batch, by_band, by_group, by_rest, by_batch0;         /* cuda_gemm_walk */
   int32_t  last_m, last_n;                /* the last tile begins here at the latest */
   int32_t  stage_bytes;                   /* bytes that TMA delivers per step */
+  int32_t  clear;                         /* stages to be cleared at first: all k is one step, of which TMA delivers only what exists */
   /* rows of a are in 2^class_bits classes (matmul_wgmma.cuh); class i begins (i class_shift) % 64 elements into a cache line */
   int32_t  class_bits, class_shift;
   int32_t  k_spare;                       /* elements by which the last step exceeds k */

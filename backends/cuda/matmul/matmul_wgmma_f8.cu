@@ -5,7 +5,7 @@
 #define TILE(kind, bm, bn, splits, promoted)                                                                         \
   { bm, bn, splits, gemm_shape<kind, bm, bn, splits, promoted>::threads,                                       \
     gemm_shape<kind, bm, bn, splits, promoted>::shared,                                                        \
-    (const void *)matmul_wgmma<kind, bm, bn, splits, promoted> },
+    (const void *)matmul_wgmma<kind, bm, bn, splits, promoted>, NULL },
 
 #define PROMOTED(bm, bn, splits, ...) TILE(KIND, bm, bn, splits, true)
 #define RAW(bm, bn, splits, ...)      TILE(KIND, bm, bn, splits, false)

@@ -5,7 +5,7 @@
 #define TILE(bm, bn, splits, ...)                                                                             \
   { bm, bn, splits, gemm_shape<KIND, bm, bn, splits>::threads,                                     \
     gemm_shape<KIND, bm, bn, splits>::shared,                                                      \
-    (const void *)matmul_wgmma<KIND, bm, bn, splits> },
+    (const void *)matmul_wgmma<KIND, bm, bn, splits>, NULL },
 
 #define KIND MMA_S8
 static const cuda_gemm_kernel ss[] = { CUDA_GEMM_TILES_I8(TILE) {} };
