@@ -1,11 +1,11 @@
-/* matmul_few.cu -- 16-bit products with m or n at most 32, k contiguous: from memory into the Tensor Cores' registers, without a tile.
+/* matmul_few.cu -- 16-bit products with m or n at most 32: from memory into the Tensor Cores' registers, without a tile.
  *
- *   y = chain(alpha a b + beta c + bias)     any strides of y, any alignment
+ *   y = chain(alpha a b + beta c + bias)     any strides, any alignment
  *
  * The far operand is the one with few rows, the near one the other. A block takes 16 near rows; its warps share k, and their sums are
  * added in order. Since the order of the terms is free, a lane takes eight neighbouring k of a row, in the widest loads that both
- * operands' alignment allows: what it loads is its part of two fragments of mma.sync. The rows of squeeze-and-excitation blocks and of
- * classifiers are such: too few to fill tiles, most of whose time would be the start and the end. */
+ * operands' alignment allows, one by one where k is not contiguous: what it loads is its part of two fragments of mma.sync. The rows of
+ * squeeze-and-excitation blocks and of classifiers are such: too few to fill tiles, most of whose time would be the start and the end. */
 #include "engines.h"
 #include "kit/sm80.cuh"
 #include "matmul_early.h"
@@ -15,7 +15,7 @@
 enum { ROWS = 16, EIGHT = 8, CHUNK = 32, WAYS = 8, MOST = 32,             /* k of a chunk: eight of each of four lanes */
        LONGEST = 32768 };                 /* terms of a warp's running sum: Tensor Cores truncate */
 
-struct side { const void *p; int64_t row, batch[2]; int32_t rows; };
+struct side { const void *p; int64_t row, k, batch[2]; int32_t rows; };      /* strides in elements */
 struct few {
   side     near, far;
   void    *y;
@@ -26,10 +26,10 @@ struct few {
   cuda_steps steps;
 };
 
-/* Eight k of a row from k on, those beyond the end 0, in loads of `unit` bytes. */
-template <int unit> __device__ __forceinline__ void load_row(uint32_t (&v)[4], const uint16_t *row, int k, int end)
+/* Eight k of a row from k on, those beyond the end 0, in loads of `unit` bytes; 2: with any stride. */
+template <int unit> __device__ __forceinline__ void load_row(uint32_t (&v)[4], const uint16_t *row, int64_t stride, int k, int end)
 {
-  const uint16_t *p = row + k;
+  const uint16_t *p = row + k * (unit > 2 ? 1 : stride);
   if constexpr (unit == 16) {
     const uint4 q = k < end ? *(const uint4 *)p : make_uint4(0, 0, 0, 0);
     v[0] = q.x, v[1] = q.y, v[2] = q.z, v[3] = q.w;
@@ -45,7 +45,7 @@ template <int unit> __device__ __forceinline__ void load_row(uint32_t (&v)[4], c
   } else {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      const uint32_t low = k + 2 * i < end ? p[2 * i] : 0, high = k + 2 * i + 1 < end ? p[2 * i + 1] : 0;
+      const uint32_t low = k + 2 * i < end ? p[2 * i * stride] : 0, high = k + 2 * i + 1 < end ? p[(2 * i + 1) * stride] : 0;
       v[i] = low | high << 16;
     }
   }
@@ -74,9 +74,9 @@ template <class mma, int unit, int eights> __global__ void __launch_bounds__(32 
   for (int k = begin; k < end; k += CHUNK) {
     uint32_t a[2][4], b[eights][4];
 #pragma unroll
-    for (int i = 0; i < 2; i++) load_row<unit>(a[i], near[i], k + q * EIGHT, end);
+    for (int i = 0; i < 2; i++) load_row<unit>(a[i], near[i], t.near.k, k + q * EIGHT, end);
 #pragma unroll
-    for (int i = 0; i < eights; i++) load_row<unit>(b[i], far[i], k + q * EIGHT, end);
+    for (int i = 0; i < eights; i++) load_row<unit>(b[i], far[i], t.far.k, k + q * EIGHT, end);
 #pragma unroll
     for (int i = 0; i < eights; i++)
 #pragma unroll
@@ -116,13 +116,13 @@ struct state { few t; cuda_chain chain; const void *function; int32_t near, far,
 
 static side side_of(const cuda_matmul_side *s)
 {
-  return side{ nullptr, s->row_stride, { s->batch_stride[0], s->batch_stride[1] }, (int32_t)s->rows };
+  return side{ nullptr, s->row_stride, s->k_stride, { s->batch_stride[0], s->batch_stride[1] }, (int32_t)s->rows };
 }
 
 /* Log 2 of the bytes of the widest loads that a row's k are whole units of. */
 static int unit_of(const cuda_matmul_side *s, int64_t k)
 {
-  int unit = 4;
+  int unit = s->k_stride == 1 || k == 1 ? 4 : 1;
   while (unit > 1 && (s->align % (1u << unit) || (k | s->row_stride | s->batch_stride[0] | s->batch_stride[1]) * 2 % (1 << unit))) unit--;
   return unit;
 }
@@ -138,9 +138,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "dtypes", "a", "both f16 or both bf16", "%s, %s", qn_kit_name(m.a.dtype), qn_kit_name(m.b.dtype));
   const int64_t least = qn_min_i64(m.m, m.n), batches = m.batch[0] * m.batch[1];
   if (least > MOST) return qn_refuse(out, "rows or columns of 32 or fewer", "y", "32", "%lld", (long long)least);
-  if (m.k > 1 && (m.a.k_stride != 1 || m.b.k_stride != 1))
-    return qn_refuse(out, "k contiguous", m.a.k_stride != 1 ? "a" : "b", "a stride of 1", "%lld",
-                     (long long)(m.a.k_stride != 1 ? m.a.k_stride : m.b.k_stride));
   if (m.k > LONGEST * WAYS) return qn_refuse(out, "a running sum of each warp", "a", "k of at most 262144", "%lld", (long long)m.k);
   if (m.a.align < 2 || m.b.align < 2) return qn_refuse(out, "elements at their own alignment", "a", "2 bytes", "%s", "less");
   const bool exchanged = m.n > m.m;
@@ -154,8 +151,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   few *t = &s.t;
   const qn_value *y = &r->value[s.chain.out];
   const int unit = (int)qn_min_i64(unit_of(near, m.k), unit_of(far, m.k)), eights = far->rows <= 8 ? 0 : far->rows <= 16 ? 1 : 2;
-  /* a warp's k are in whole loads of many chunks, of short sums in one */
-  int64_t ways = qn_min_i64(WAYS, qn_ceil_div(m.k, 2 * CHUNK));
+  /* a warp's k are in whole loads of many chunks, of short sums in one; loads one by one are slow, and shared by all warps */
+  const bool strided = m.k > 1 && (m.a.k_stride != 1 || m.b.k_stride != 1);
+  int64_t ways = qn_min_i64(WAYS, qn_ceil_div(m.k, strided ? CHUNK : 2 * CHUNK));
   const int64_t share = qn_round_up(qn_ceil_div(m.k, ways), CHUNK);
   ways = qn_ceil_div(m.k, share);
   t->near = side_of(near), t->far = side_of(far);
@@ -171,7 +169,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   /* the launch; loads of several chunks at a time; the rate at which 2.4 MB came on an H200 */
   const double bytes = ((double)m.m * m.k + (double)m.n * m.k + (double)m.m * m.n) * batches * 2;
   const double waves = (double)qn_ceil_div(blocks, 8 * (int64_t)r->device->units);
-  const double passes = (double)qn_ceil_div(share, CHUNK * (eights > 1 ? 2 : 4)) * waves;
+  const double passes = (double)qn_ceil_div(share, CHUNK * (strided ? 1 : eights > 1 ? 2 : 4)) * waves;
   out->estimate = 1500 + passes * 600 * (unit < 3 ? 1.5 : 1) + bytes / (8.0 * r->device->units);
   return cuda_keep(out, &s, sizeof s);
 }
