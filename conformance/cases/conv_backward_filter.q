@@ -193,5 +193,8 @@ conv_backward_filter x=f32/3x48x7x9 dy=f32/3x48x4x5 dw=f32/48x24x3x3 pad=1 strid
 conv_backward_filter x=f32/7x20x6x10 dy=f32/7x70x6x10 dw=f32/70x20x1x1 ; as=f16,bf16
 conv_backward_filter x=f32/5x45x8x18 dy=f32/5x40x8x18 dw=f32/40x9x1x1 groups=5 ; as=bf16
 conv_backward_filter x=f16/9x37x2x7 dy=f16/9x33x2x7 dw=f16/33x37x1x1
+conv_backward_filter x=f16/3x70x4x6 dy=f16/3x65x4x6 dw=f16/65x70x1x1 ; as=bf16
+conv_backward_filter x=bf16/9x32x2x2x2 dy=bf16/9x150x2x2x2 dw=f32/150x32x1x1x1
+conv_backward_filter x=bf16/1x2x256x264 dy=bf16/1x3x256x264 dw=bf16/3x2x1x1
 conv_backward_filter x=f32/2x10x4x12 dy=f32/2x6x4x12 dw=f32/6x10x1x1 ; fill=int x.fill=special
 conv_backward_filter x=f32/9x28x1x1 dy=f32/9x70x1x1 dw=f32/70x28x1x1 ; as=f16
