@@ -4,9 +4,18 @@
 #include "cuda_backend.h"
 #include "kit/vector.cuh"
 
+/* These kernels may be resident before the one that makes the parts has ended. */
+static __device__ __forceinline__ void join_begin()
+{
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
 __global__ void __launch_bounds__(128) conv_join(void *to, uint32_t dtype, const float *from, int parts, int64_t n)
 {
   int64_t i = (blockIdx.x * (int64_t)128 + threadIdx.x) * 4;
+  join_begin();
   if (i >= n) return;
   float sum[4] = {0, 0, 0, 0};
 #pragma unroll 4
@@ -27,6 +36,7 @@ __global__ void __launch_bounds__(32 * SLICES) conv_join_many(void *to, uint32_t
   int lane = threadIdx.x % 32, slice = threadIdx.x / 32;
   int64_t i = blockIdx.x * (int64_t)32 + lane;
   float sum = 0;
+  join_begin();
   if (i < n) {
 #pragma unroll 8
     for (int p = slice; p < parts; p += SLICES) sum += from[p * n + i];
@@ -41,10 +51,19 @@ __global__ void __launch_bounds__(32 * SLICES) conv_join_many(void *to, uint32_t
 
 qn_status cuda_conv_join(void *to, uint32_t dtype, const float *from, int parts, int64_t n, void *stream)
 {
-  if (parts >= 2 * SLICES && n < 1 << 18)
-    conv_join_many<<<(unsigned)qn_ceil_div(n, 32), 32 * SLICES, 0, (cudaStream_t)stream>>>(to, dtype, from, parts, n);
-  else conv_join<<<(unsigned)qn_ceil_div(n, 512), 128, 0, (cudaStream_t)stream>>>(to, dtype, from, parts, n);
-  return cuda_check(cudaGetLastError(), "conv_join");
+  const bool many = parts >= 2 * SLICES && n < 1 << 18;
+  const void *const function = many ? (const void *)conv_join_many : (const void *)conv_join;
+  cudaFuncAttributes has;
+  qn_status status = cuda_check(cudaFuncGetAttributes(&has, function), "cudaFuncGetAttributes");
+  if (status) return status;
+  cudaLaunchAttribute early = {};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3((unsigned)qn_ceil_div(n, many ? 32 : 512)), config.blockDim = dim3(many ? 32 * SLICES : 128);
+  config.stream = (cudaStream_t)stream, config.attrs = &early, config.numAttrs = has.ptxVersion >= 90;    /* code for others does not wait */
+  void *arguments[] = { &to, &dtype, &from, &parts, &n };
+  return cuda_check(cudaLaunchKernelExC(&config, function, arguments), "conv_join");
 }
 
 /* ---- any layout to and from packed channels last ------------------------------------------------------------- */

@@ -118,7 +118,7 @@ static double cost(const cuda_pointwise_kernel *t, const sums *s, bool filter)
   const double full = (double)(blocks / room), rest = (double)qn_ceil_div(blocks % room, s->units);
   const double cycles = full * wave(t, s, filter, t->resident) + (rest > 0 ? wave(t, s, filter, rest) : 0);
   const double memory = s->bytes / ((filter ? 20 : 12.9) * s->units), ns = cycles / 1.75;
-  double total = (filter ? 4500 : 1430) + (ns > memory ? ns + 0.2 * memory : memory + 0.2 * ns);
+  double total = (filter ? 3000 : 1430) + (ns > memory ? ns + 0.2 * memory : memory + 0.2 * ns);
   if (s->parts > 1) total += 1500 + (double)(s->parts * s->m * s->n * s->groups * 4) / 2500;
   return total;
 }

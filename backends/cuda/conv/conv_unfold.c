@@ -138,9 +138,9 @@ static void describe_product(const qn_request *r, state *st, product *p, int64_t
   region->ops[0] = 1;
   region->at[0] = region->at[1] = region->at[2] = CUDA_FOLLOW_NONE;
   /* Where y is contiguous along the windows all is transposed, so that rows of the result are: products store such ones faster. Not
-   * for short sums, which took longer, nor for f32 where cols would become the operand that is split beforehand. */
+   * for f32 where cols would become the operand that is split beforehand. */
   const bool forward = q->mode == CUDA_CONV_FORWARD, split = forward && q->dtype == QN_F32 && !q->view;
-  const bool turned = value[2].stride[2] == 1 && value[2].stride[3] != 1 && value[2].dim[3] > 1 && (forward ? k : f) > 32 && !split;
+  const bool turned = value[2].stride[2] == 1 && value[2].stride[3] != 1 && value[2].dim[3] > 1 && !split;
   const bool by_c = g > 1 || turned;
   if (q->bias >= 0) {                     /* of several groups, or across rows: c, the same for every window */
     const qn_value *v = &r->value[q->bias];
@@ -267,7 +267,7 @@ static qn_status prepare_chunks(const qn_request *r, state *st, int64_t bytes, q
     if (!q->view) out->estimate += (double)chunks[i] * (2000 + (double)size * (double)qn_kit_bytes(q->dtype) / rate_of(q, u));
   }
   /* rows of a result that is contiguous along columns, where it was not turned (describe_product), as measured */
-  if (q->mode == CUDA_CONV_FORWARD && q->p.window == 1 && q->filters > 1 && (q->named.k <= 32 || (q->dtype == QN_F32 && !q->view)))
+  if (q->mode == CUDA_CONV_FORWARD && q->p.window == 1 && q->filters > 1 && q->dtype == QN_F32 && !q->view)
     out->estimate += (double)qn_elements(&r->value[q->y]) * (double)qn_kit_bytes(q->dtype) / 1200;
   /* a result whose rows are not in units of 16 bytes is stored element by element, as measured (packed for odd rows: estimated well) */
   const qn_value *to = &r->value[q->mode == CUDA_CONV_DATA ? q->x : q->y];
@@ -296,7 +296,7 @@ static qn_status prepare_chunks(const qn_request *r, state *st, int64_t bytes, q
     st->folded = at, at += (uint64_t)qn_round_up(cuda_fold_pitch(&st->fold) * 3 * 4, 256);
     out->estimate += 2000;
   }
-  if (sums) out->estimate += 2000 + (double)sums / 2000;
+  if (sums) out->estimate += 2600 + (double)sums / 2000;
   if (q->mode == CUDA_CONV_DATA && !q->view) out->estimate += (double)qn_extent_bytes(&r->value[q->x]) / 2000;
   st->scratch = at;
   out->workspace = at + own;
