@@ -103,11 +103,11 @@ typedef struct state {
 } state;
 
 /* Can TMA read it: one dim contiguous, every other stride and the address a multiple of 16 bytes. */
-static bool side_fits(const cuda_matmul_side *s, int64_t k, int esize, bool *rows_contiguous)
+static bool side_fits(const cuda_matmul_side *s, int64_t k, int esize, bool turns, bool *rows_contiguous)
 {
   int64_t unit = 16 / esize;
   bool by_k = (s->k_stride == 1 || k == 1) && (s->rows == 1 || s->row_stride % unit == 0);
-  bool by_rows = (s->row_stride == 1 || s->rows == 1) && (k == 1 || s->k_stride % unit == 0) && esize > 1;
+  bool by_rows = (s->row_stride == 1 || s->rows == 1) && (k == 1 || s->k_stride % unit == 0) && turns;
   *rows_contiguous = !by_k;
   return (by_k || by_rows) && s->align >= 16 && s->batch_stride[0] % unit == 0 && s->batch_stride[1] % unit == 0;
 }
@@ -127,12 +127,12 @@ static void widen(cuda_pack *p, uint32_t align)
   }
 }
 
-/* Decides how the operand is read. split: packed into high and low parts (3xTF32). */
-static operand lay_out(const cuda_matmul_side *given, const problem *p, bool split)
+/* Decides how the operand is read. turns: rows may be contiguous; split: packed into high and low parts (3xTF32). */
+static operand lay_out(const cuda_matmul_side *given, const problem *p, bool turns, bool split)
 {
   operand laid = { .given = *given, .read = *given, .k = p->k }, *o = &laid;
   bool as_f16 = p->which == WGMMA_F8_F16;
-  o->packed = !side_fits(given, p->k, p->esize, &o->rows_contiguous) || split || as_f16;
+  o->packed = !side_fits(given, p->k, p->esize, turns, &o->rows_contiguous) || split || as_f16;
   if (!o->packed) return laid;
   o->rows_contiguous = false;
   int64_t unit = split ? 128 / p->esize : 16 / p->esize, row = qn_ceil_div(p->k, unit) * unit;
@@ -157,7 +157,7 @@ static operand lay_out(const cuda_matmul_side *given, const problem *p, bool spl
 /* Nanoseconds of packing: the launch, and the bytes read and written. */
 static double packing(const operand *o)
 {
-  return o->packed ? 1500 + (double)packed_bytes(o) * (o->pack.split || o->pack.f8 ? 1.5 : 2) / 3500 : 0;
+  return o->packed ? (o->pack.split ? 2500 : 1500) + (double)packed_bytes(o) * (o->pack.split || o->pack.f8 ? 1.5 : 2) / 3500 : 0;
 }
 
 /* Nanoseconds for the rows of one k step to arrive. A row that straddles two cache lines costs TMA twice the time: none do where
@@ -198,7 +198,7 @@ static int64_t tiles_down(const problem *p, const variant *v, const operand *a)
 static double turning(const problem *p, const operand *a, const operand *b)
 {
   if (p->which != WGMMA_TF32) return 1;
-  return a->rows_contiguous && b->rows_contiguous ? 1.7 : b->rows_contiguous ? 1.4 : a->rows_contiguous ? 1.2 : 1;
+  return a->rows_contiguous && b->rows_contiguous ? 1.6 : b->rows_contiguous ? 1.3 : a->rows_contiguous ? 1.15 : 1;
 }
 
 /* Nanoseconds in total: waves of tiles as measured, or the memory traffic if that takes longer. */
@@ -210,7 +210,7 @@ static double cost(const problem *p, const variant *v, const operand *a, const o
   double arriving = (p->class_bits ? 1.08 * v->bm : arrival(p, a, v->bm)) + arrival(p, b, v->bn),
          step = p->esize == 2 && arriving > v->step ? arriving : v->step * turning(p, a, b);
   double between = v->fixed > 1600 ? v->fixed - 1500 : 100;            /* between two waves; the launch and the first stage are paid once */
-  double work = v->fixed + 1000 * (turning(p, a, b) - 1) + rounds * share * step + (rounds - 1) * between;
+  double work = v->fixed + rounds * share * step + (rounds - 1) * between;
   double elements = ((double)a->given.rows + (double)b->given.rows) * (double)p->k * p->esize +
                     (double)a->given.rows * (double)b->given.rows * p->out_bytes;
   double memory = 1500 + elements * (double)(p->batch[0] * p->batch[1]) / 4400;
@@ -291,7 +291,8 @@ static qn_status choose(const qn_request *r, const cuda_matmul *m, problem *p, c
     const variant *v = &f->variants[i];
     if (r->variant && strcmp(r->variant, f->names[i])) continue;
     const cuda_matmul_side *on_left = v->swap ? &m->b : &m->a, *on_right = v->swap ? &m->a : &m->b;
-    operand left = lay_out(on_left, p, false), right = lay_out(on_right, p, p->which == WGMMA_3XTF32);
+    const bool turns = p->esize == 2 || p->which == WGMMA_3XTF32 || (p->which == WGMMA_TF32 && cuda_gemm_tf32_turned[i / 2].function);
+    operand left = lay_out(on_left, p, turns, false), right = lay_out(on_right, p, turns, p->which == WGMMA_3XTF32);
     if (!variant_fits(p, v, &kernels_of(p->which, on_left->dtype, on_right->dtype)[i / 2], &left, &right, r->device->units)) continue;
     right.offset = packed_bytes(&left);
     const uint64_t packed = right.offset + packed_bytes(&right), bytes = packed + kept_bytes(p, v, r->device->units);
@@ -390,7 +391,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if ((status = cuda_matmul_chain(r, out, &m, &st.chain))) return status;
   const qn_value *to = &r->value[st.chain.out];
   p.out_dtype = to->dtype;
-  st.kernel = kernels_of(p.which, p.a.given.dtype, p.b.given.dtype)[best.variant / 2];
+  const bool turned = p.which == WGMMA_TF32 && (p.a.rows_contiguous || p.b.rows_contiguous);
+  st.kernel = (turned ? cuda_gemm_tf32_turned : kernels_of(p.which, p.a.given.dtype, p.b.given.dtype))[best.variant / 2];
   if (in_blocks(&p, v)) st.kernel.function = st.kernel.in_blocks;
   describe_sums(&p, v, to, &m, &st);
   if (st.gemm.store_map) p.class_bits = best.class_bits;

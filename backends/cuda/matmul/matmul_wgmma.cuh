@@ -315,7 +315,8 @@ template <class shape, int BM, int BN> __device__ __forceinline__ void gemm_load
   }
 }
 
-template <int kind, int BM, int BN, int splits, bool promoted = false, bool blocks = false>
+/* turned: f32 of which some operand has its rows contiguous. */
+template <int kind, int BM, int BN, int splits, bool promoted = false, bool blocks = false, bool turned = false>
 __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __grid_constant__ cuda_gemm g)
 {
   typedef gemm_shape<kind, BM, BN, splits, promoted> shape;
@@ -359,14 +360,13 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
           else gemm_multiply_apart<kind, BN, false>(ring, d, group, count);
         } else if constexpr (promoted) {
           gemm_multiply_apart<kind, BN, false>(ring, d, group, count);
-        } else if constexpr (shape::esize == 1) {
+        } else if constexpr (shape::esize != 2 && !turned) {
           gemm_multiply<kind, BN, 0, 0>(ring, d, group, count);
-        } else if constexpr (kind == MMA_TF32) {
+        } else if constexpr (turned) {
           switch (g.layout) {
           case 3:  gemm_multiply_turned<BN, true, true>(ring, d, group, count); break;
           case 2:  gemm_multiply_turned<BN, false, true>(ring, d, group, count); break;
-          case 1:  gemm_multiply_turned<BN, true, false>(ring, d, group, count); break;
-          default: gemm_multiply<kind, BN, 0, 0>(ring, d, group, count);
+          default: gemm_multiply_turned<BN, true, false>(ring, d, group, count);
           }
         } else {
           switch (g.layout) {             /* every path multiplies, or ptxas would serialise the products */
@@ -411,9 +411,9 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
 }
 
 /* The kernel of a tile for long sums; of large outputs the large tiles, of small ones the small. */
-template <int kind, int BM, int BN, int splits> constexpr const void *gemm_in_blocks()
+template <int kind, int BM, int BN, int splits, bool turned = false> constexpr const void *gemm_in_blocks()
 {
-  if constexpr (splits == 1 && (BM == 128 ? BN >= 128 : BN == 64 || BN == 16))
-    return (const void *)matmul_wgmma<kind, BM, BN, splits, false, true>;
+  if constexpr (splits == 1 && (BM == 128 ? BN >= 128 && !turned : BN == 64 || BN == 16))         /* turned: too many registers */
+    return (const void *)matmul_wgmma<kind, BM, BN, splits, false, true, turned>;
   return nullptr;
 }

@@ -71,6 +71,7 @@ extern "C" {
 qn_status cuda_gemm_launch(const void *g, const cuda_gemm_kernel *kernel, int grid, int cluster, void *stream, const char *name);
 
 extern const cuda_gemm_kernel cuda_gemm_bf16[], cuda_gemm_f16[], cuda_gemm_tf32[], cuda_gemm_3xtf32[],      /* terminated by bm 0 */
+  cuda_gemm_tf32_turned[],                /* tf32's, for operands with rows contiguous; function NULL: none */
   /* index: neither, b, a, both operands e5m2 (u8); the others are e4m3 (s8) */
   *const cuda_gemm_f8[4], *const cuda_gemm_f8_raw[4], *const cuda_gemm_i8[4];
 #ifdef __cplusplus

@@ -133,17 +133,18 @@ __device__ __forceinline__ void gemm_multiply(gemm_ring<shape> &ring, acc (&d)[B
   ring.release(previous);
 }
 
-/* The same for tf32 with m or n contiguous: while a stage is being multiplied, the next one is turned. */
+/* The same for tf32 with m or n contiguous: while a stage is being multiplied, the next one is turned; in registers only if there is room. */
 template <int BN, bool ta, bool tb, class shape>
 __device__ __forceinline__ void gemm_multiply_turned(gemm_ring<shape> &ring, float (&d)[BN / 2], int group, int count)
 {
+  constexpr bool ahead = shape::groups * BN < 2 * 128;
   uint32_t rows[16], next[16];
-  auto turn = [&](uint32_t (&a)[16]) {
+  auto turn = [&] {
     ring.wait();
     if (tb) turned_columns<BN, shape::groups * 128>(ring.b(), 1 + shape::groups);
-    if (ta) turned_rows(ring.a() + group * 8192, a);
   };
-  turn(rows);
+  turn();
+  if (ta) turned_rows(ring.a() + group * 8192, rows);
   int i = 0;
   do {
     const uint64_t a = mma_descriptor(ring.a() + group * 8192, 16, 1024, 128), b = mma_descriptor(ring.b(), 16, 1024, 128);
@@ -156,13 +157,19 @@ __device__ __forceinline__ void gemm_multiply_turned(gemm_ring<shape> &ring, flo
     wgmma_commit();
     const int stage = ring.stage;
     ring.next();
-    if (++i < count) turn(next);
+    if (++i < count) {
+      turn();
+      if (ta && ahead) turned_rows(ring.a() + group * 8192, next);
+    }
     wgmma_wait<0>();
     ring.release(stage);
+    if (ta && !ahead && i < count) turned_rows(ring.a() + group * 8192, rows);
+    if constexpr (ta && ahead) {
 #pragma unroll
-    for (int k = 0; k < 16; k++) {
-      asm volatile("" : "+r"(next[k]));                     /* not before the wait: the products read the registers */
-      rows[k] = next[k];
+      for (int k = 0; k < 16; k++) {
+        asm volatile("" : "+r"(next[k]));                   /* not before the wait: the products read the registers */
+        rows[k] = next[k];
+      }
     }
   } while (i < count);
 }
