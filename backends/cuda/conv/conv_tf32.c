@@ -300,7 +300,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   out->n_ops = st.chain.n_ops;
   out->variant = variant_names[best.variant];
   out->workspace = workspace;
-  const double rate = p.mode == FILTER && p.unfolds ? 2.2 : 1;            /* few columns of many sums, as measured */
+  /* as measured: few columns of many sums; windows over dy and the zeros between */
+  const double rate = p.mode == FILTER && p.unfolds ? 2.2 : p.spreads ? 1.15 : 1;
   out->estimate = best.ns * rate + (double)copy / 1700 + (double)packed / 2500 + (p.packs ? 2500 : 1500) + (p.mode == FILTER ? 1500 : 0);
   out->math = split ? QN_MATH_F32 : QN_MATH_TF32;
   out->numerics = (qn_numerics){ .accumulator = split ? QN_ACC_3XTF32 : QN_ACC_TF32 };

@@ -266,6 +266,7 @@ static qn_status prepare_chunks(const qn_request *r, state *st, int64_t bytes, q
     take(r, out, p->part, &own, times, flops * windows / 20000);
     if (!q->view) out->estimate += (double)chunks[i] * (2000 + (double)size * (double)qn_kit_bytes(q->dtype) / rate_of(q, u));
   }
+  if (!q->view && q->dtype == QN_F32) out->estimate *= 1.15;            /* products of windows just written took longer than others */
   /* rows of a result that is contiguous along columns, where it was not turned (describe_product), as measured */
   if (q->mode == CUDA_CONV_FORWARD && q->p.window == 1 && q->filters > 1 && q->dtype == QN_F32 && !q->view)
     out->estimate += (double)qn_elements(&r->value[q->y]) * (double)qn_kit_bytes(q->dtype) / 1200;

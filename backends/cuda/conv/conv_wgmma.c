@@ -255,7 +255,7 @@ static bool within_reach(const pixel_map *m, int spatial)
 
 /* ---- which tile --------------------------------------------------------------------------------- */
 
-enum { LAUNCH = 2500, JOIN = 2000, BANDWIDTH = 4300, JOIN_BANDWIDTH = 2500 };      /* ns; bytes per ns */
+enum { LAUNCH = 2500, JOIN = 1400, BANDWIDTH = 4300, JOIN_BANDWIDTH = 2500 };      /* ns; bytes per ns */
 
 /* Nanoseconds of `tiles` tiles with `steps` k steps each; -1: split clusters that do not fit the device at once. */
 static double cost(const figures *f, int64_t tiles, double steps, int splits, double bytes, int units)
