@@ -1,8 +1,6 @@
 /* norm_two_pass.cu -- layer_norm and rms_norm, forward, of groups of any length, layout and dtypes: a warp or a block reads a group twice,
  * the second time mostly from the caches.
  *
- *   y = (x - mean) rstd scale + shift               rms_norm: mean is 0
- *
  * Where elements have no vectors the loads are the limit, and few long groups do not fill the device: others are preferred. */
 #include "norm_sums.cuh"
 #include "kit/eight.cuh"
@@ -75,15 +73,15 @@ __global__ void __launch_bounds__(threads < 256 ? 256 : threads) read_twice(cons
     unit = FAR_UNIT;
   }
   const float rstd = 1 / sqrtf(m.squares / (float)a.length + a.eps * unit * unit);
-  float mean = m.mean / unit, factor = rstd * unit;
-  if (t == 0) a.put(MEAN, a.outer.place(row, MEAN), mean), a.put(RSTD, a.outer.place(row, RSTD), factor);
+  float mean[1] = { m.mean / unit }, factor[1] = { rstd * unit };
+  if (t == 0) a.put(MEAN, a.outer.place(row, MEAN), mean[0]), a.put(RSTD, a.outer.place(row, RSTD), factor[0]);
   unit = far_unit(mean, factor);          /* of x as it is: the unit of squares would cost small elements their digits */
 #pragma unroll 1
   for (int64_t at = t * V; at < a.length; at += threads * V) {
     const int j = (int)at, n = (int)min((int64_t)V, a.length - at);
     eight v = load_any(a, X, x, j, n);
 #pragma unroll
-    for (int i = 0; i < V; i++) v.v[i] = far_normalized(v.v[i], unit, mean, factor);
+    for (int i = 0; i < V; i++) v.v[i] = far_normalized(v.v[i], unit, mean[0], factor[0]);
     if (a.p[SCALE]) {
       const eight w = load_any(a, SCALE, scale, j, n);
 #pragma unroll
@@ -102,11 +100,9 @@ __global__ void __launch_bounds__(threads < 256 ? 256 : threads) read_twice(cons
   }
 }
 
-/* ---- prepare, run ---------------------------------------------------------------------------------------------------------- */
+/* ---- prepare, rows --------------------------------------------------------------------------------------------------------- */
 
-struct state : norm_plan {
-  two_passes a;
-};
+struct state : norm_plan { two_passes a; };
 
 /* A row's threads depend on its length alone, so its result does not depend on its neighbours. */
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -137,16 +133,5 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return cuda_keep(out, &s, sizeof s);
 }
 
-static qn_status run(const qn_prepared *p, const qn_launch *launch)
-{
-  const state *s = (const state *)p->state;
-  two_passes a = s->a;
-  s->point(&a, launch);
-  void *arguments[] = { &a };
-  return s->launch_with(arguments, a, launch, "norm_two_pass");
-}
-
-#define ROW(op) { "two_pass", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
-                  nullptr, nullptr, prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
+static const qn_engine row[] = { NORM_ROWS(state, "two_pass", QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, prepare) };
 CUDA_ENGINES(norm_two_pass) = { row, sizeof row / sizeof *row };
