@@ -10,10 +10,7 @@
 
 enum { SIZE = 3, THREADS = 128 };
 
-struct flat : pool {
-  int32_t      total;                     /* elements of x, and of y */
-  cuda_divisor by_width, by_height;
-};
+struct flat : pool { int32_t total; };    /* elements of x, and of y */
 
 /* Loads a vector of x; inside: it is known to lie within the tensor. Elements outside are 0. */
 template <int dtype> __device__ __forceinline__ uint4 fetch(const flat &p, int at, bool inside)
@@ -54,12 +51,8 @@ template <int dtype, int REST> struct around {
 
 template <int dtype> __device__ __forceinline__ void put(const flat &p, int at, const float (&out)[vector_per_16<dtype>])
 {
-  constexpr int E = vector_per_16<dtype>;
-  if (at + E <= p.total) {
-    *(uint4 *)vector_place<dtype>(p.y, at) = vector_close<dtype>(out, 0);
-    return;
-  }
-  for (int i = 0; i < p.total - at; i++) element_store(p.y, at + i, dtype, out[i]);
+  if (at + vector_per_16<dtype> <= p.total) vector_store_whole<dtype>(out, p.y, at);
+  else for (int i = 0; i < p.total - at; i++) element_store(p.y, at + i, dtype, out[i]);
 }
 
 template <int dtype, bool average, int REST> __global__ void __launch_bounds__(THREADS) pool_flat(const __grid_constant__ flat p)
@@ -71,7 +64,7 @@ template <int dtype, bool average, int REST> __global__ void __launch_bounds__(T
   if (at >= p.total) return;
   const around<dtype, REST> of(p, at);
   uint32_t x, y;
-  cuda_quotient(cuda_quotient(at, p.by_width, &x), p.by_height, &y);
+  cuda_quotient(cuda_quotient(at, p.by_extent[2], &x), p.by_extent[1], &y);
   float column[E + 2];
   bool first = x == 0, begins[E], ends[E];                /* is the element the first, the last of its row? */
   bool top = y > 0, bottom = (int)y + 1 < p.in[1];        /* is there a row above it, and below? */
@@ -99,7 +92,7 @@ template <int dtype, bool average, int REST> __global__ void __launch_bounds__(T
   if (average)
     pool_mend<dtype>(out, min((int)E, p.total - at), [&](int i) {
       uint32_t oy, ox;
-      const uint32_t plane = cuda_quotient(cuda_quotient(at + i, p.by_width, &ox), p.by_height, &oy);
+      const uint32_t plane = cuda_quotient(cuda_quotient(at + i, p.by_extent[2], &ox), p.by_extent[1], &oy);
       return pool_far_mean(p, (int64_t)plane * width * p.in[1], 0, (int)oy, (int)ox);
     });
   put<dtype>(p, at, out);
@@ -115,7 +108,7 @@ template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THRE
   if (at >= p.total) return;
   const around<dtype, REST> of(p, at);
   uint32_t x, y;
-  cuda_quotient(cuda_quotient(at, p.by_width, &x), p.by_height, &y);
+  cuda_quotient(cuda_quotient(at, p.by_extent[2], &x), p.by_extent[1], &y);
   const int next = width - (int)x, last = (int)y + (next < E);      /* next: the vector's element that begins the next row, if below E */
   float column[E + 2];
   if ((int)y > !even && last + 1 + !even < height) {        /* common case: all three rows of windows exist, with weight 1 */
@@ -163,9 +156,9 @@ template <int dtype> static pool_kernel kernel_of(const pool &p, bool gradient)
     return p.include_pad ? (pool_kernel)pool_flat_means<dtype, true, n()> : (pool_kernel)pool_flat_means<dtype, false, n()>;
   };
   if constexpr (dtype != QN_F32)
-    if (gradient && rest % 2 == 0) return pool_pick<2, 4, 6>(rest, means);
-  if (gradient) return pool_pick<1, 3, E - 3, E - 1>(rest, means);
-  return pool_pick<1, 3, E - 3, E - 1>(rest, [&](auto n) {
+    if (gradient && rest % 2 == 0) return cuda_pick<2, 4, 6>(rest, means);
+  if (gradient) return cuda_pick<1, 3, E - 3, E - 1>(rest, means);
+  return cuda_pick<1, 3, E - 3, E - 1>(rest, [&](auto n) {
     return p.average ? (pool_kernel)pool_flat<dtype, true, n()> : (pool_kernel)pool_flat<dtype, false, n()>;
   });
 }
@@ -184,7 +177,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (p.size[d] != SIZE || p.step[d] != 1 || p.dilation[d] != 1 || p.before[d] != 1 || p.after[d] != 1)
       return qn_refuse(out, "windows", "x", "3x3 with stride 1 and padding 1", "%d of dim %d", p.size[d], d);
   const int E = p.dtype == QN_F32 ? 4 : 8;
-  p.total = (int32_t)elements, p.by_width = p.by_extent[2], p.by_height = p.by_extent[1];
+  p.total = (int32_t)elements;
   if (s.of.indices >= 0) return qn_refuse(out, "no indices", "indices", "absent", "%s", "present");
   if (gradient && !p.include_pad && p.dtype == QN_F32)
     return qn_refuse(out, "means that count the padding, or 16 bits", "dx", "include_pad", "%s", "f32");

@@ -5,8 +5,6 @@
 
 /* ---- lp: powers, roots and scaling ----------------------------------------------------------------------------------------- */
 
-enum { LP_MOST = 64 };                    /* largest p: 2^p and sums of it stay finite in f32 */
-
 static __device__ __noinline__ float lp_power_of(float t, float p) { return powf(t, p); }
 
 /* t to the power p, t >= 0. */

@@ -3,7 +3,7 @@
 #include "pool.cuh"
 #include "kit/words.cuh"
 
-/* where maxima come from: u8 indices (tap number), i64 or i32 indices (offset in the plane), or x; MEANS, LP: the other gradients */
+/* how: where maxima come from: u8 indices (tap number), i64 or i32 indices (offset in the plane), or x; MEANS, LP: the other gradients */
 enum { BY_TAP, BY_PLACE, BY_X, MEANS, LP };
 
 struct strides { int32_t c, z, y, x; };   /* within an image */
@@ -18,11 +18,6 @@ struct gradient : pool {
 
 /* An offset below 2^31; -1: none. */
 template <class I> __device__ __forceinline__ int place_among(I index) { return index == (int)index ? (int)index : -1; }
-
-template <int dtype> __device__ __forceinline__ const void *image_of(const void *base, uint32_t n, int64_t stride)
-{
-  return (const char *)base + n * stride * (dtype == QN_F32 ? 4 : 2);
-}
 
 template <int dtype, int C> __device__ __forceinline__ void fetch(float (&v)[C], const void *base, int at)
 {
@@ -171,26 +166,22 @@ static inline bool within_image(strides *s, const int64_t *stride, const pool *p
   return reach < INT32_MAX;
 }
 
-/* Reads a gradient: its tensors, their dtype, the geometry. */
+/* Reads a gradient: its tensors, their dtype, the geometry. dy is input 0 of all, dx the only output. */
 template <class P> static inline qn_status gradient_read(pool_state<P> *s, const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];          /* dy is input 0 of all, dx the only output */
+  const qn_node *op = &r->op[0];
   gradient *p = &s->p;
-  pool_tensors *of = &s->of;
   const bool lp = op->op == QN_OP_POOL_LP_BACKWARD;
-  s->moved = pool_moved(r);
-  *of = { -1, -1, op->arg[0], op->arg[op->first[op->n_inputs]], -1 };
-  if (op->op == QN_OP_POOL_MAX_BACKWARD) of->indices = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
-  if (op->op == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD) of->indices = qn_role(op, QN_ROLE_POOL_ADAPTIVE_MAX_BACKWARD_INDICES);
-  if (op->op == QN_OP_POOL_MAX_BACKWARD && of->indices < 0) of->x = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X);
-  if (lp) of->x = qn_role(op, QN_ROLE_POOL_LP_BACKWARD_X), of->y = qn_role(op, QN_ROLE_POOL_LP_BACKWARD_Y);
-  const qn_value *dx = &r->value[of->dx], *dy = &r->value[of->dy], *x = of->x >= 0 ? &r->value[of->x] : dx;
-  qn_status status = pool_wants_floats(dx, "dx", out);
+  pool_tensors of = { -1, -1, op->arg[0], op->arg[op->first[op->n_inputs]], -1 };
+  if (op->op == QN_OP_POOL_MAX_BACKWARD) of.indices = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
+  if (op->op == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD) of.indices = qn_role(op, QN_ROLE_POOL_ADAPTIVE_MAX_BACKWARD_INDICES);
+  if (op->op == QN_OP_POOL_MAX_BACKWARD && of.indices < 0) of.x = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X);
+  if (lp) of.x = qn_role(op, QN_ROLE_POOL_LP_BACKWARD_X), of.y = qn_role(op, QN_ROLE_POOL_LP_BACKWARD_Y);
+  const qn_status status = pool_read(s, of, r, out);
   if (status) return status;
-  if (!pool_fill(p, op, x, dy)) return qn_refuse(out, "extents below 2^29", "dx", "", "%s", "more");
-  pool_strides(dx, p->dx_stride);
-  if (of->indices >= 0) p->index_dtype = r->value[of->indices].dtype;
-  if (of->indices >= 0 || lp) pool_strides(&r->value[lp ? of->y : of->indices], p->index_stride);
+  pool_strides(&r->value[of.dx], p->dx_stride);
+  if (of.indices >= 0 || lp) pool_strides(&r->value[lp ? of.y : of.indices], p->index_stride);
+  s->how = lp ? LP : p->average ? MEANS : of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
   if (!within_image(&p->of_x, p->x_stride, p, p->in) || !within_image(&p->of_dx, p->dx_stride, p, p->in) ||
       !within_image(&p->of_dy, p->y_stride, p, p->out) || !within_image(&p->of_index, p->index_stride, p, p->out))
     return qn_refuse(out, "images within 2^31 elements", "dx", "", "%s", "more");

@@ -14,10 +14,10 @@ enum {
 
 struct planes : pool {                    /* depth is folded away: in[0] is 1 */
   int64_t  total;                         /* elements of x */
-  uint32_t count, per_block;              /* planes: in all, of a block */
+  uint32_t per_block;                     /* planes of a block */
   int32_t  bands;                         /* bands of a plane, one block each; p.band: output rows of one */
   int32_t  lane_bits, part;               /* log2 of the lanes that share a row; part: byte offset of the row results in shared memory */
-  cuda_divisor by_bands, by_rows, by_strips;  /* rows: output rows of a plane */
+  cuda_divisor by_bands, by_strips;
   cuda_divisor by_across, by_down;        /* wide: groups of SWEEP along a row, along a column */
 };
 
@@ -131,7 +131,7 @@ __device__ __forceinline__ void other_windows(const planes &p, const stored<dtyp
   }
   __syncthreads();
   for (int unit = threadIdx.x; unit < n * rows * width; unit += THREADS) {
-    int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * width, k = cuda_quotient(q, p.by_rows), oy = o0 + q - k * rows;
+    int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * width, k = cuda_quotient(q, p.by_out[1]), oy = o0 + q - k * rows;
     int y0 = window_begin(p, 1, oy), down = window_size(p, 1, oy), across = window_size(p, 2, ox);
     found<1, mode> f;
     for (int r = 0; r < down; r++) {
@@ -248,9 +248,9 @@ static bool whole_window(const pool &p)
 }
 template <int dtype> static pool_kernel kernel_of(int mode, int window)
 {
-  return pool_pick<MAX, MAX_INDEX, AVERAGE>(mode, [&](auto m) {
+  return cuda_pick<MAX, MAX_INDEX, AVERAGE>(mode, [&](auto m) {
     constexpr int MODE = m(), most = MODE == MAX_INDEX ? 0 : WIDE, all = MODE == MAX_INDEX ? 0 : ALL;
-    return pool_pick<32, 31, 22, 0, most, all>(window, [](auto w) { return (pool_kernel)pool_planes<dtype, MODE, w()>; });
+    return cuda_pick<32, 31, 22, 0, most, all>(window, [](auto w) { return (pool_kernel)pool_planes<dtype, MODE, w()>; });
   });
 }
 
@@ -266,9 +266,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (p.in[d] + p.before[d] + p.after[d] > 1 << 14 || p.size[d] * p.dilation[d] > 1 << 14 || p.step[d] > 1 << 14)
       return qn_refuse(out, "extents below 2^14", "x", "", "%d", p.in[d]);
   p.total = qn_elements(&r->value[s.of.x]);
-  const int64_t count = p.total / ((int64_t)p.in[1] * p.in[2]);
-  if (count > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%lld", (long long)count);
-  p.count = (uint32_t)count;
+  const int64_t count = p.count;
 
   /* Choose planes a block, or output rows a band. result: bytes of row results for a row of x. */
   const bool whole = !index && whole_window(p);
@@ -295,8 +293,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.part = (int32_t)qn_round_up(p.per_block * lines * line + 32, 16);       /* 32: x may begin and end amid a vector */
   int64_t shared = p.part + p.per_block * lines * result;
   while (p.lane_bits < 5 && 16 << p.lane_bits <= p.size[2]) p.lane_bits++;
-  p.by_bands = cuda_divide_by(p.bands), p.by_rows = p.by_out[1];
-  p.by_strips = cuda_divide_by(qn_ceil_div(p.band, STRIP));
+  p.by_bands = cuda_divide_by(p.bands), p.by_strips = cuda_divide_by(qn_ceil_div(p.band, STRIP));
   p.by_across = cuda_divide_by(qn_ceil_div(p.out[2], (int64_t)SWEEP)), p.by_down = cuda_divide_by(qn_ceil_div(p.band, (int64_t)SWEEP));
   const double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
   s.shared = (uint32_t)shared;

@@ -254,7 +254,7 @@ template <int dtype, int mode, int V> static pool_kernel strips_of(const strips 
 {
   const int window = p.before[2] < 10 ? 10 * square_step(&p) + p.before[2] : 0;      /* rows may have other padding */
   constexpr bool norm = mode == SQUARES;
-  return pool_pick<321, 220, norm ? 220 : 320, norm ? 220 : 311>(window, [](auto w) {
+  return cuda_pick<321, 220, norm ? 220 : 320, norm ? 220 : 311>(window, [](auto w) {
     return (pool_kernel)pool_strips<dtype, mode, V, w() / 100, w() / 10 % 10, w() % 10>;
   });
 }
@@ -278,13 +278,13 @@ template <int dtype> static pool_kernel choose(strips *p, int mode, bool many)
   p->lanes = tiles || narrow ? p->size[2] / V : 0;
   while (1 << p->lane_bits < p->lanes) p->lane_bits++;
   p->each = many && tiles && p->lines == 1 ? SEVERAL : 1;
-  if (narrow) return pool_pick<AVERAGE, MAX>(mode, [](auto m) { return (pool_kernel)pool_tiles<dtype, m(), 2, 1>; });
+  if (narrow) return cuda_pick<AVERAGE, MAX>(mode, [](auto m) { return (pool_kernel)pool_tiles<dtype, m(), 2, 1>; });
   if (tiles)
-    return pool_pick<AVERAGE, MAX, MAX_INDEX>(mode, [&](auto m) {
+    return cuda_pick<AVERAGE, MAX, MAX_INDEX>(mode, [&](auto m) {
       return p->each > 1 ? (pool_kernel)pool_tiles<dtype, m(), wide, SEVERAL> : (pool_kernel)pool_tiles<dtype, m(), wide, 1>;
     });
-  if (V == wide) return pool_pick<AVERAGE, MAX, SQUARES>(mode, [&](auto m) { return strips_of<dtype, m(), wide>(*p); });
-  return pool_pick<AVERAGE, MAX>(mode, [&](auto m) { return strips_of<dtype, m(), 2>(*p); });
+  if (V == wide) return cuda_pick<AVERAGE, MAX, SQUARES>(mode, [&](auto m) { return strips_of<dtype, m(), wide>(*p); });
+  return cuda_pick<AVERAGE, MAX>(mode, [&](auto m) { return strips_of<dtype, m(), 2>(*p); });
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)

@@ -172,7 +172,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (dx->rank != 4) return qn_refuse(out, "two spatial dims", "dx", "2", "%d", dx->rank - 2);
   if (square_of(t) != 220 || t->in[1] != 2 * t->out[1] || t->in[2] != 2 * t->out[2])
     return qn_refuse(out, "windows of 2 by 2 that tile the plane", "dx", "2", "%d", t->size[2]);
-  if (s.of.y >= 0 && t->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", t->p);
   if (t->out[2] % WINDOWS) return qn_refuse(out, "windows by four along a row", "dy", "a multiple of 4", "%d", t->out[2]);
   if (!rows_fit(dy, WINDOWS) || !rows_fit(norm, WINDOWS) || (x && !rows_fit(x, 8)))
     return qn_refuse(out, "rows in steps of 16 bytes", x ? "x" : "dy", "nchw", "%s", "other strides");
@@ -184,7 +183,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_chain_follow(&st.chain, r, &dims);
   st.sums = closing_sum(r, &st.chain);
   const qn_value *to = &r->value[st.chain.out];
-  t->how = s.of.y >= 0 ? LP : t->average ? MEANS : x ? BY_X : BY_PLACE;
+  t->how = s.how;
   t->across = (uint32_t)(t->out[2] / WINDOWS);
   t->plane = t->across * (uint32_t)t->out[1];
   t->channel = t->plane * t->n;
