@@ -16,7 +16,7 @@
 #include "kit/divisor.h"
 #include "kit/larger.cuh"
 #include "kit/shared_memory.h"
-#include "kit/vector.cuh"
+#include "kit/words.cuh"
 
 /* ---- raw elements of a dtype known at compile time ---------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include "pool_gradient.cuh"
 
 struct bands : gradient {
-  int64_t  windows, places;               /* elements of dy, of dx */
+  int64_t  windows;                       /* elements of dy */
   uint32_t per_block;                     /* planes of a block */
   int32_t  bands, band;                   /* bands of a plane, one block each; rows of a band, a multiple of BAND_ROWS */
   int32_t  margin;                        /* padding before and behind the staged windows, so that cells at an edge may read out of range */
@@ -398,7 +398,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
     return p->average ? bands_of<dtype(), false>(window) : bands_of<dtype(), true>(window);
   });
-  p->windows = qn_elements(&r->value[s.of.dy]), p->places = qn_elements(&r->value[s.of.dx]);
+  p->windows = qn_elements(&r->value[s.of.dy]);
   p->pairs = p->in[2] % 2 == 0;
   for (int m = 0; window && m < p->size[1]; m++) p->weight[m] = (float)p->size[1] / (float)(p->size[1] - m);
   const int64_t shared = band_choose(p, !window, r->device->units);

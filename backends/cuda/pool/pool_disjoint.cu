@@ -5,7 +5,6 @@
  * Refused: maxima without indices; planes where words and windows do not align, but maxima by places and means in one dim or of an even
  * width; padding that matters, adaptive windows of unequal sizes. */
 #include "pool_gradient.cuh"
-#include "kit/words.cuh"
 
 enum { THREADS = 256, MOST_ROWS = 16 };   /* MOST_ROWS: stores a thread makes, or rows of them */
 

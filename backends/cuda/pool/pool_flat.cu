@@ -6,7 +6,6 @@
  * template parameter (REST, the width modulo a vector).
  * Refused: other windows, widths and layouts, indices, f32 gradients that do not count the padding. */
 #include "pool.cuh"
-#include "kit/words.cuh"
 
 enum { SIZE = 3, THREADS = 128 };
 

@@ -6,7 +6,6 @@
  * Refused: maxima without indices, images of more than 2^31 elements, lp powers above 64. */
 #include "pool_found.cuh"
 #include "pool_gradient.cuh"
-#include "kit/words.cuh"
 
 enum { THREADS = 128, ROWS = 4 };         /* ROWS: of dx, a thread */
 

@@ -1,7 +1,6 @@
 /* pool_gradient.cuh -- shared by the pooling gradient engines: their problem, and bit tricks for the places of maxima. */
 #pragma once
 #include "pool.cuh"
-#include "kit/words.cuh"
 
 /* how: where maxima come from: u8 indices (tap number), i64 or i32 indices (offset in the plane), or x; MEANS, LP: the other gradients */
 enum { BY_TAP, BY_PLACE, BY_X, MEANS, LP };

@@ -5,7 +5,6 @@
  * separably, or a plane that is one window by one thread.
  * Refused: windows over several planes, rows too wide for shared memory. */
 #include "pool_found.cuh"
-#include "kit/words.cuh"
 
 /* WHOLE: threads, and planes, of a block of whole_windows; WHOLE_MOST: bytes of a plane; WIDE, ALL: as a kernel's window */
 enum {

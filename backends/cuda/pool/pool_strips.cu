@@ -61,38 +61,29 @@ template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct str
     return c < 0 ? side[c + BEFORE] : c >= V ? side[c - V + BEFORE] : middle.v[c * bytes_of<dtype> / 4];
   }
   static __device__ __forceinline__ bool above(int c) { return dtype != QN_F32 && c >= 0 && c < V && c % 2; }
-  __device__ __forceinline__ float get(int c) const
+  /* Tap c of window o of the row, or of its windows 2 o and 2 o + 1. */
+  __device__ __forceinline__ join_type tap(int o, int c) const
   {
-    return seen<mode>(word_get<dtype>(word(c), above(c)));
+    const int a = o * (paired ? 2 : 1) * STEP - BEFORE + c, b = 2 * o + 1 < outputs ? a + STEP : a;
+    if constexpr (!paired) return seen<mode>(word_get<dtype>(word(a), above(a)));
+    else return __byte_perm(word(a), word(b), (above(a) ? 0x32 : 0x10) | (above(b) ? 0x7600 : 0x5400));
   }
-  __device__ __forceinline__ uint32_t pair(int a, int b) const
+  static __device__ __forceinline__ join_type both(join_type a, join_type b)
   {
-    return __byte_perm(word(a), word(b), (above(a) ? 0x32 : 0x10) | (above(b) ? 0x7600 : 0x5400));
+    if constexpr (paired) return larger_pair<dtype>(a, b);
+    else return taken<mode>(a, b);
   }
-
   /* The row's part of each window, or of two windows at once. */
-  __device__ __forceinline__ void join(float (&f)[found]) const
-  {
-#pragma unroll
-    for (int o = 0; o < outputs; o++) {
-      f[o] = get(o * STEP - BEFORE);
-#pragma unroll
-      for (int c = 1; c < SIZE; c++) f[o] = taken<mode>(f[o], get(o * STEP - BEFORE + c));
-    }
-  }
-  __device__ __forceinline__ void join(uint32_t (&f)[found]) const
+  __device__ __forceinline__ void join(join_type (&f)[found]) const
   {
 #pragma unroll
     for (int o = 0; o < found; o++) {
-      int a = 2 * o * STEP - BEFORE, b = 2 * o + 1 < outputs ? a + STEP : a;
-      f[o] = pair(a, b);
+      f[o] = tap(o, 0);
 #pragma unroll
-      for (int c = 1; c < SIZE; c++) f[o] = larger_pair<dtype>(f[o], pair(a + c, b + c));
+      for (int c = 1; c < SIZE; c++) f[o] = both(f[o], tap(o, c));
     }
   }
 };
-template <int dtype, int mode> __device__ __forceinline__ uint32_t both(uint32_t a, uint32_t b) { return larger_pair<dtype>(a, b); }
-template <int dtype, int mode> __device__ __forceinline__ float both(float a, float b) { return taken<mode>(a, b); }
 
 template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE>
 __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ strips p)
@@ -118,7 +109,7 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
     for (int r = 0; r < ROWS; r++)
       if (i >= r * STEP && i < r * STEP + SIZE)
 #pragma unroll
-        for (int n = 0; n < line::found; n++) f[r][n] = i == r * STEP ? g[n] : both<dtype, mode>(f[r][n], g[n]);
+        for (int n = 0; n < line::found; n++) f[r][n] = i == r * STEP ? g[n] : line::both(f[r][n], g[n]);
   }
   int left = 0, right = 0;                /* taps across, of the first and the last window; all between have SIZE */
   if (mode == AVERAGE && !p.even)

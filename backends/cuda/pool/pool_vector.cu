@@ -6,7 +6,6 @@
  * once, and large ones of stride 1 separably through shared memory.
  * Refused: lp powers above 64. */
 #include "pool_found.cuh"
-#include "kit/words.cuh"
 
 enum { THREADS = 128, BLOCK = 4096 };     /* BLOCK: taps of a sum */
 

@@ -6,7 +6,6 @@
  * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, 1-D windows of 3 with stride 2, or
  * (positions) 5x5 with stride 1. */
 #include "pool_gradient.cuh"
-#include "kit/words.cuh"
 
 struct walk : gradient {
   uint32_t warps;
