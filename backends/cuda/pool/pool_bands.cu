@@ -132,7 +132,7 @@ __device__ __forceinline__ void cells(const bands &p, const char *dy, const char
     for (int a = 0; a < BAND_ROWS; a++) {
       if (y0 + a >= rows) break;
       if (COLUMNS == 2 && p.pairs) {
-        pair_store<dtype>(dx, place + a * p.in[2], sum[a][0], sum[a][1]);
+        neighbours_store<dtype, 2>(dx, place + a * p.in[2], sum[a]);
       } else {
 #pragma unroll
         for (int b = 0; b < COLUMNS; b++)
@@ -316,7 +316,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
   char *to = (char *)p.dx + (((int64_t)plane * p.in[1] + top) * p.in[2] + left) * (dtype == QN_F32 ? 4 : 2);
   for (int row = top; row < end; row++, from += p.pitch, to += p.in[2] * (dtype == QN_F32 ? 4 : 2)) {
     if (p.pairs)
-      for (int x = 2 * (int)lane; x < right - left; x += 64) pair_store<dtype>(to, x, from[x], from[x + 1]);
+      for (int x = 2 * (int)lane; x < right - left; x += 64) neighbours_store<dtype, 2>(to, x, from + x);
     else
       for (int x = (int)lane; x < right - left; x += 32) edge_store<dtype>(to, x, from[x]);
   }

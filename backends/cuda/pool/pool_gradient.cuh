@@ -56,11 +56,13 @@ __device__ __forceinline__ void look_ahead(int begin, int end, L load, F step)
     }
 }
 
-/* Stores two neighbours that share an aligned word. */
-template <int dtype> __device__ __forceinline__ void pair_store(void *base, int at, float lo, float hi)
+/* Stores N neighbours in one aligned access. */
+template <int dtype, int N> __device__ __forceinline__ void neighbours_store(void *base, int at, const float *v)
 {
-  if (dtype == QN_F32) *(float2 *)((float *)base + at) = make_float2(lo, hi);
-  else *(uint32_t *)((uint16_t *)base + at) = dtype == QN_BF16 ? pack_bf16(lo, hi) : pack_f16(lo, hi);
+  words<N / per_word<dtype>> w;
+#pragma unroll
+  for (int i = 0; i < N / per_word<dtype>; i++) w.v[i] = word_of<dtype>(v + i * per_word<dtype>);
+  *(words<N / per_word<dtype>> *)((stored<dtype> *)base + at) = w;
 }
 
 /* The tap number that `place` has in the window whose first tap is `begin`, in a plane of that width; not below SIZE^2: none. */

@@ -54,15 +54,6 @@ __device__ __forceinline__ lane lane_of(const walk &p, int rows, uint32_t warp)
   return at;
 }
 
-/* ---- columns of a row ------------------------------------------------------------------------------------------- */
-
-template <int dtype> __device__ __forceinline__ void store(void *base, int at, const float *v)
-{
-  if (dtype == QN_F32) *(float4 *)((float *)base + at) = make_float4(v[0], v[1], v[2], v[3]);
-  else if (dtype == QN_BF16) *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3]));
-  else *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_f16(v[0], v[1]), pack_f16(v[2], v[3]));
-}
-
 /* RESIDENT: warps per SM that the registers of 5x5 windows allow; MOST_STAGED: bytes of a warp's planes at most, LEAST_STAGED: warps
  * an SM at least, where planes are staged */
 enum { RESIDENT = 24, MOST_STAGED = 26000, LEAST_STAGED = 8 };
@@ -141,7 +132,7 @@ __global__ void __launch_bounds__(THREADS, of::HIGH == 1 ? 16 : 0) pool_indexed(
         const float there = __shfl_up_sync(~0u, sum[r][BEFORE + C + i], 1);
         if (at.left) sum[r][BEFORE + i] += there;
       }
-      if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum[r] + BEFORE);
+      if (at.owns && y >= top && y < end) neighbours_store<dtype, C>(dx, y * width, sum[r] + BEFORE);
     }
 #pragma unroll
     for (int r = 0; r < HIGH; r++)
@@ -369,7 +360,7 @@ __global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid
       }
       if (!at.left) sum[1] += sum[0];
       if (at.right) sum[C] += right;
-      if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum + 1);
+      if (at.owns && y >= top && y < end) neighbours_store<dtype, C>(dx, y * width, sum + 1);
     }
   });
   if constexpr (staged) {
