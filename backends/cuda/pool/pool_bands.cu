@@ -62,16 +62,6 @@ __device__ __forceinline__ void taps_of_places(const bands &p, char *tap, uint32
 /* Columns of a cell. For f32 at stride 1 an odd number avoids bank conflicts; two f16 or bf16 share a word. */
 __host__ __device__ constexpr int band_columns(bool f32, int step) { return f32 && step == 1 ? 3 : 2; }
 
-/* if (a == b) sum += v, as a predicated add; compilers emit add and select. */
-__device__ __forceinline__ void add_where(float &sum, uint32_t a, uint32_t b, float v)
-{
-#ifdef __CUDA_ARCH__
-  asm("{ .reg .pred p; setp.eq.u32 p, %1, %2; @p add.f32 %0, %0, %3; }" : "+f"(sum) : "r"(a), "r"(b), "f"(v));
-#else
-  if (a == b) sum += v;
-#endif
-}
-
 /* What a block's rows of windows from o0 on add to its n planes' rows from `top` on. */
 template <int dtype, bool maxima, int SIZE, int STEP, int BEFORE>
 __device__ __forceinline__ void cells(const bands &p, const char *dy, const char *tap, char *dx, int in_dy, int in_tap, int in_dx, int n,

@@ -103,13 +103,13 @@ template <int dtype> __device__ __forceinline__ uint32_t order_of(uint32_t w)
   return dtype == QN_F32 ? b ^ ((uint32_t)((int32_t)b >> 31) | 0x80000000u) : b ^ ((b >> 15 & 0x10001u) * 0xffffu | 0x80008000u);
 }
 
-/* if (adds) sum += v, as a predicated add; compilers emit add and select. */
-__device__ __forceinline__ void add_if(float &sum, bool adds, float v)
+/* if (a == b) sum += v, as a predicated add; compilers emit add and select. */
+__device__ __forceinline__ void add_where(float &sum, uint32_t a, uint32_t b, float v)
 {
 #ifdef __CUDA_ARCH__
-  asm("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p add.f32 %0, %0, %2; }" : "+f"(sum) : "r"((uint32_t)adds), "f"(v));
+  asm("{ .reg .pred p; setp.eq.u32 p, %1, %2; @p add.f32 %0, %0, %3; }" : "+f"(sum) : "r"(a), "r"(b), "f"(v));
 #else
-  if (adds) sum += v;
+  if (a == b) sum += v;
 #endif
 }
 
@@ -136,12 +136,12 @@ __device__ __forceinline__ void add_to_first(float &a, float &b, float &c, uint3
 {
   const bool first = same<dtype, half>(x, largest), second = same<dtype, half>(y, largest);
   if (begun < 1) a = first ? v : 0;
-  else add_if(a, first, v);
+  else add_where(a, first, 1, v);
   const float rest = first ? 0 : v;
   if (begun < 2) b = second ? rest : 0;
-  else add_if(b, second, rest);
+  else add_where(b, second, 1, rest);
   if (begun < 3) c = second ? 0 : rest;
-  else add_if(c, !second, rest);
+  else add_where(c, second, 0, rest);
 }
 
 /* if (bits has `bit`) sum += v; written so that the compiler extracts many bits of a word into predicates at once. */
