@@ -121,3 +121,10 @@ template <int V, int mode> struct found {
     }
   }
 };
+
+/* Merges another maximum with its tap number, whose taps may precede ours: the first of equals, the first NaN; tap -1: none yet. */
+__device__ __forceinline__ void join_taps(float &v, int &tap, float a, int other)
+{
+  bool same = a == v || (a != a && v != v);
+  if (same ? (uint32_t)other < (uint32_t)tap : a > v || a != a) v = a, tap = other;
+}

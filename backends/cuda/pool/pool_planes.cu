@@ -20,14 +20,6 @@ struct planes : pool {                    /* depth is folded away: in[0] is 1 */
   cuda_divisor by_across, by_down;        /* wide: groups of SWEEP along a row, along a column */
 };
 
-/* Merges another partial reduction of one channel, whose taps may precede ours. */
-template <int mode> __device__ __forceinline__ void merge(found<1, mode> &f, float v, int tap)
-{
-  const bool same = f.v[0] == v || (f.v[0] != f.v[0] && v != v);
-  if (mode != MAX_INDEX) f.take(v, 0);
-  else if (tap >= 0 && (f.tap[0] < 0 || v > f.v[0] || (v != v && !same) || (same && tap < f.tap[0]))) f.v[0] = v, f.tap[0] = tap;
-}
-
 /* The mean of the plane's window, from its sum's share. */
 template <int dtype> __device__ __forceinline__ float mended(const planes &p, uint32_t plane, int oy, int ox, float mean)
 {
@@ -123,7 +115,11 @@ __device__ __forceinline__ void other_windows(const planes &p, const stored<dtyp
     }
 #pragma unroll 1
     for (; c < end; c += lanes, from += next) f.take(edge_load<dtype>(from, 0), c);
-    for (int o = lanes / 2; o; o /= 2) merge(f, __shfl_xor_sync(~0u, f.v[0], o), mode == MAX_INDEX ? __shfl_xor_sync(~0u, f.tap[0], o) : 0);
+    for (int o = lanes / 2; o; o /= 2) {
+      const float v = __shfl_xor_sync(~0u, f.v[0], o);
+      if (mode == MAX_INDEX) join_taps(f.v[0], f.tap[0], v, __shfl_xor_sync(~0u, f.tap[0], o));
+      else f.take(v, 0);
+    }
     if (!here || lane) continue;
     part[unit] = f.v[0];
     if (mode == MAX_INDEX) taps[unit] = f.tap[0];

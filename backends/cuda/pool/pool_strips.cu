@@ -161,13 +161,6 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
 
 /* Windows that tile the plane; they may be deep, and a thread has several of those that are one row. */
 
-/* Merges another maximum with its tap number: the first of equals, the first NaN. */
-__device__ __forceinline__ void join_taps(float &v, int &tap, float a, int other)
-{
-  bool same = a == v || (a != a && v != v);
-  if (same ? other < tap : a > v || a != a) v = a, tap = other;
-}
-
 /* TILES: windows a thread handles, THREADS apart; more than one only for one-row windows. The slices of a deep window are in[1]
  * rows apart. */
 template <int dtype, int mode, int V, int TILES> __global__ void __launch_bounds__(THREADS) pool_tiles(const __grid_constant__ strips p)
