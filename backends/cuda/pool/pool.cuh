@@ -316,18 +316,18 @@ template <class P> struct pool_state {
   int      how;                           /* of a gradient (pool_gradient.cuh) */
   uint32_t blocks, threads, shared;
   double   moved;                         /* bytes of the op's tensors */
+
+  /* What else than these the argument takes from a launch; a state has its own where there is something. */
+  void bind(P *, const qn_launch *) const {}
 };
 
-static inline void pool_bind(pool *p, const pool_tensors &of, const qn_launch *launch)
+template <class P, class S> static qn_status pool_run(const qn_prepared *prepared, const qn_launch *launch)
 {
+  const S *s = (const S *)prepared->state;
   const auto pointer = [&](int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; };
-  p->x = pointer(of.x), p->y = pointer(of.y), p->dy = pointer(of.dy), p->dx = pointer(of.dx), p->indices = pointer(of.indices);
-}
-template <class P> static qn_status pool_run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const pool_state<P> *s = (const pool_state<P> *)prepared->state;
   P p = s->p;
-  pool_bind(&p, s->of, launch);
+  p.x = pointer(s->of.x), p.y = pointer(s->of.y), p.dy = pointer(s->of.dy), p.dx = pointer(s->of.dx), p.indices = pointer(s->of.indices);
+  s->bind(&p, launch);
   void *arguments[] = { &p };
   return cuda_check(cudaLaunchKernel(s->kernel, s->blocks, s->threads, arguments, s->shared, (cudaStream_t)launch->stream),
                     prepared->engine->name);
@@ -347,12 +347,11 @@ template <class P> static inline qn_status pool_keep(pool_state<P> *s, double th
   return cuda_keep(out, s, sizeof *s);
 }
 
-template <class P>
-static constexpr qn_engine pool_row(const char *name, uint32_t op, qn_status (*prepare)(const qn_request *, qn_prepared *),
-                                    qn_status (*run)(const qn_prepared *, const qn_launch *) = pool_run<P>)
+template <class P, class S = pool_state<P>>
+static constexpr qn_engine pool_row(const char *name, uint32_t op, qn_status (*prepare)(const qn_request *, qn_prepared *))
 {
   return { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare,
-           pool_build<P>, run, cuda_release };
+           pool_build<P>, pool_run<P, S>, cuda_release };
 }
 
 /* The rows of an engine for the forward ops, for their gradients, but lp. */
