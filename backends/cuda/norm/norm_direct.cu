@@ -161,24 +161,18 @@ static void walk(problem *a, uint64_t mask)
   for (int d = 0; d < a->t[X].rank; d++) *(mask >> d & 1 ? &a->n : &a->groups) *= a->t[X].dim[d];
 }
 
-static problem problem_of(const kept *k, const qn_launch *launch)
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
+  const kept *k = (const kept *)p->state;
   const qn_norm *attr = (const qn_norm *)k->attr;
   const norm_roles roles = norm_roles_of(k->op);
+  const bool backward = roles.of[DY] >= 0;
   problem a = {};
   for (int t = 0; t < TENSORS; t++) a.t[t] = roles.of[t] < 0 ? tensor{} : direct_tensor(k, launch, (uint32_t)roles.of[t], 0);
   a.eps = attr->eps;
   a.momentum = attr->momentum;
   a.centred = k->op != QN_OP_RMS_NORM && k->op != QN_OP_RMS_NORM_BACKWARD;
   walk(&a, attr->mask);
-  return a;
-}
-
-static qn_status run(const qn_prepared *p, const qn_launch *launch)
-{
-  const kept *k = (const kept *)p->state;
-  problem a = problem_of(k, launch);
-  const bool backward = norm_roles_of(k->op).of[DY] >= 0;
   cudaStream_t stream = (cudaStream_t)launch->stream;
   if (backward) norm_backward_direct<<<direct_blocks(a.groups, 1), THREADS, 0, stream>>>(a);
   else norm_direct<<<direct_blocks(a.groups, 1), THREADS, 0, stream>>>(a);

@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(threads < 256 ? 256 : threads) read_twice(cons
   __shared__ float4 of_warp[threads / 32];
   const int t = threadIdx.x % threads, row = blockIdx.x * together + threadIdx.x / threads;
   if (row >= a.rows) return;              /* whole warps leave, and whole blocks where a row takes a block */
-  const int64_t x = a.outer.place(row, X), y = a.outer.place(row, Y), scale = a.outer.place(row, SCALE), shift = a.outer.place(row, SHIFT);
+  const int64_t x = a.outer.place(row, X), y = a.outer.place(row, Y), of[] = { a.outer.place(row, SCALE), a.outer.place(row, SHIFT) };
   moments m;
   float unit = 1;                         /* of x; less than 1 where squares overflow otherwise */
 #pragma unroll 1
@@ -82,15 +82,12 @@ __global__ void __launch_bounds__(threads < 256 ? 256 : threads) read_twice(cons
     eight v = load_any(a, X, x, j, n);
 #pragma unroll
     for (int i = 0; i < V; i++) v.v[i] = far_normalized(v.v[i], unit, mean[0], factor[0]);
-    if (a.p[SCALE]) {
-      const eight w = load_any(a, SCALE, scale, j, n);
 #pragma unroll
-      for (int i = 0; i < V; i++) v.v[i] *= w.v[i];
-    }
-    if (a.p[SHIFT]) {
-      const eight w = load_any(a, SHIFT, shift, j, n);
+    for (int k = SCALE; k <= SHIFT; k++) {
+      if (!a.p[k]) continue;
+      const eight w = load_any(a, k, of[k - SCALE], j, n);
 #pragma unroll
-      for (int i = 0; i < V; i++) v.v[i] += w.v[i];
+      for (int i = 0; i < V; i++) v.v[i] = k == SCALE ? v.v[i] * w.v[i] : v.v[i] + w.v[i];
     }
     if (a.run[Y]) eight_store(v, a.p[Y], a.dtype[Y], y + j, n);
     else
