@@ -5,6 +5,7 @@
  * taken here: what changes single scores (bias, mask, blocks, slopes, softcap, dropout), paged tensors, scales. */
 #include "attention_wgmma.h"
 #include "engines.h"
+#include "kit/map.h"
 
 enum { Q, K, V, N_MAPS };
 typedef struct state {
@@ -187,14 +188,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 qn_status cuda_attention_map(const cuda_driver *driver, CUtensorMap *map, const qn_value *v, int rows)
 {
-  const cuuint32_t box[4] = { 64, (cuuint32_t)rows, 1, 1 }, one[4] = { 1, 1, 1, 1 };
-  cuuint64_t extent[4] = { (cuuint64_t)v->dim[3], (cuuint64_t)v->dim[2], (cuuint64_t)v->dim[1], (cuuint64_t)v->dim[0] }, pitch[3];
-  for (int i = 0; i < 3; i++) pitch[i] = v->dim[2 - i] > 1 ? (cuuint64_t)v->stride[2 - i] * 2 : (cuuint64_t)qn_round_up(v->dim[3] * 2, 16);
-  /* any aligned address; run writes the real one */
-  return driver->tensor_map_tiled(map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 4, (void *)0x10000, extent, pitch, box, one,
-                                  CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
-             ? QN_OK : cuda_host->error(QN_INTERNAL, "cuda: attention: the driver refused a tensor map");
+  const cuuint32_t box[4] = { 64, (cuuint32_t)rows, 1, 1 };
+  const int64_t dim[4] = { v->dim[3], v->dim[2], v->dim[1], v->dim[0] }, stride[3] = { v->stride[2], v->stride[1], v->stride[0] };
+  return cuda_map_tiled(driver, map, CU_TENSOR_MAP_DATA_TYPE_UINT16, 2, dim, stride, box, CU_TENSOR_MAP_SWIZZLE_128B,
+                        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, "cuda: attention: the driver refused a tensor map");
 }
 
 static qn_status build(const qn_request *r, qn_prepared *out)

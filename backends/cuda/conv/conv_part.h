@@ -2,7 +2,7 @@
  * delegation. The engine changes attr and the views between the two calls. */
 #ifndef QN_CUDA_CONV_PART_H
 #define QN_CUDA_CONV_PART_H
-#include "cuda_backend.h"
+#include "kit/part.h"
 
 enum { CUDA_CONV_ROLES = 4 };
 
@@ -26,14 +26,10 @@ static inline void cuda_conv_part_begin(const qn_request *r, cuda_conv_part *p)
     p->first[role] = p->n;
     if (op->first[role] == op->first[role + 1]) continue;
     const int i = p->n++;
-    const bool written = role >= op->n_inputs;
     p->arg[i] = i, p->at[i] = op->arg[op->first[role]], p->role[i] = (int32_t)role;
     qn_value *v = &p->value[i];
     *v = r->value[p->at[i]];
-    v->flags = written ? QN_VALUE_ESCAPE : 0;
-    v->producer = written ? 0 : -1;
-    v->last_user = written ? -1 : 0;
-    v->over = -1;
+    cuda_part_value(v, role >= op->n_inputs);
   }
   p->first[op->n_roles] = p->n;
   p->node = *op;

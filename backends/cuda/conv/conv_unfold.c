@@ -12,6 +12,7 @@
 #include "conv_layout.h"
 #include "conv_windows.h"
 #include "engines.h"
+#include "kit/part.h"
 
 enum { CHUNK = 32 << 20, GOOD_TILE = 128 };
 
@@ -47,23 +48,13 @@ static void release(qn_prepared *p)
   cuda_release(p);
 }
 
-static void alone(qn_value *v, bool written)
-{
-  v->flags = written ? QN_VALUE_ESCAPE : 0;
-  v->producer = written ? 0 : -1;
-  v->last_user = written ? -1 : 0;
-  v->over = -1;
-}
-
 /* The copy of v to workspace with the strides that `to` has. */
 static qn_status prepare_copy(const qn_request *r, copy *c, const qn_value *v, const qn_value *to)
 {
   static const int32_t one_each[] = { 0, 1, 2 };
   qn_value pair[] = { *v, *to };
-  alone(&pair[0], false), alone(&pair[1], true);
-  qn_node node = { .op = QN_OP_COPY, .family = QN_FAMILY_TRANSFORM, .n_roles = 2, .n_inputs = 1, .first = one_each, .arg = one_each };
-  qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &node, .n_ops = 1, .n_values = 2, .value = pair };
-  return r->host->part_prepare(r, &part, NULL, &c->part);
+  const qn_node node = { .op = QN_OP_COPY, .family = QN_FAMILY_TRANSFORM, .n_roles = 2, .n_inputs = 1, .first = one_each, .arg = one_each };
+  return cuda_part_prepare(r, &node, pair, &c->part);
 }
 
 static qn_value matrix(uint32_t dtype, uint32_t align, int64_t b0, int64_t s0, int64_t b1, int64_t s1, int64_t rows, int64_t row,
@@ -153,7 +144,7 @@ static void describe_product(const qn_request *r, state *st, product *p, int64_t
     }
     region->at[region->n_values++] = q->bias;
   }
-  for (uint32_t i = 0; i < region->n_values; i++) alone(&value[i], i == 2);
+  for (uint32_t i = 0; i < region->n_values; i++) cuda_part_value(&value[i], i == 2);
   const cuda_follow_view view = { batch, g, sum, f, windows, yv->rank, { q->u.out[0], q->u.out[1], q->u.out[2] }, q->outer, merged,
                                   images < q->images, rows < q->u.out[q->outer] };
   if (forward) cuda_follow_add(region, r, &view, q->y, 2, q->bias, most);

@@ -8,7 +8,7 @@
  * squeeze-and-excitation blocks and of classifiers are such: too few to fill tiles, most of whose time would be the start and the end. */
 #include "engines.h"
 #include "kit/sm80.cuh"
-#include "matmul_early.h"
+#include "kit/early.cuh"
 #include "matmul_problem.h"
 #include "program/steps.cuh"
 

@@ -7,7 +7,7 @@
  * that a line stays as misaligned as in memory, and its reader shifts it. A short k is in flight all at once. */
 #include <climits>
 #include "engines.h"
-#include "matmul_early.h"
+#include "kit/early.cuh"
 #include "matmul_problem.h"
 #include "matmul_tiled.cuh"
 

@@ -16,6 +16,7 @@
 #include "matmul_problem.h"
 #include "matmul_wgmma.h"
 #include "matmul_wgmma_tiles.h"
+#include "kit/map.h"
 #include "kit/pack.h"
 
 /* ---- variants --------------------------------------------------------------------------------- */
@@ -421,17 +422,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 static qn_status encode(const cuda_driver *driver, CUtensorMap *map, CUtensorMapDataType type, int esize, const int64_t dim[4],
                         const int64_t stride[3], const cuuint32_t box[4], int span)
 {
-  cuuint64_t extent[4], pitch[3];
-  cuuint32_t one[4] = { 1, 1, 1, 1 };
-  for (int d = 0; d < 4; d++) extent[d] = (cuuint64_t)dim[d];
-  for (int d = 0; d < 3; d++) pitch[d] = dim[d + 1] > 1 ? (cuuint64_t)(stride[d] * esize) : (cuuint64_t)qn_round_up(dim[0] * esize, 16);
   CUtensorMapSwizzle swizzle = span == 128 ? CU_TENSOR_MAP_SWIZZLE_128B
                              : span == 64  ? CU_TENSOR_MAP_SWIZZLE_64B
                                            : CU_TENSOR_MAP_SWIZZLE_32B;
-  /* any aligned address; run writes the real one */
-  CUresult e = driver->tensor_map_tiled(map, type, 4, (void *)0x10000, extent, pitch, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                                        CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return e == CUDA_SUCCESS ? QN_OK : cuda_host->error(QN_INTERNAL, "cuda: matmul_wgmma: the driver refused a tensor map");
+  return cuda_map_tiled(driver, map, type, esize, dim, stride, box, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                        "cuda: matmul_wgmma: the driver refused a tensor map");
 }
 
 /* `lines` lines of `inner` elements, `stride` apart, in boxes of box_bytes x box_lines. With row classes a box holds every
@@ -521,7 +516,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   }
   g.kept = (float *)((char *)launch->workspace + st->kept);
   cuda_chain_bind(&g.steps, &st->chain, launch->ptr);
-  return cuda_gemm_launch(&g, &st->kernel, st->grid, st->cluster, launch->stream, "matmul_wgmma");
+  return cuda_gemm_launch(&g, &st->kernel, st->grid, st->cluster, launch->stream, "cuda: matmul_wgmma: the driver refused a tensor map");
 }
 
 #define ROW(name_, names, more) \

@@ -1,10 +1,6 @@
 /* norm_bands.cu -- layer_norm, rms_norm and batch_norm, and their gradients, f16, bf16 and f32, sm_80 and up, of groups that
  * have a run of elements in each of many lines: each element is read once and written once.
  *
- *   with h = (x - mean) rstd, g = dy scale:
- *   y = act(h scale + shift)
- *   dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy         rms_norm: mean and mean g are 0
- *
  * Group and instance norm, channels last: a line is a pixel. Batch norm, channels first: a line is an image, a run a channel's
  * plane. An item is a band: the runs of some neighbouring groups, in whole 16-byte words, in all lines of those groups, kept in shared
  * memory between measuring and writing. A thread copies (cp.async) and later reads the same words, all at the same place of their lines,
@@ -79,32 +75,6 @@ template <bool stream, int unroll, class F> __device__ __forceinline__ void over
 #pragma unroll unroll
   for (int k = c * size; k < end; k++) f(k);
 }
-
-/* Shared memory behind the words. Parameters are kept by entry: of each group (stream, two items in turn), or of each element of a line. */
-struct block_memory {
-  float4 *given;                          /* [1 or 2, entries]; forward: scale, shift; gradient: mean, rstd, scale */
-  float4 *received;                       /* [parts, groups]: moments, or sums of dy and dy h; of g and g h if `spread` */
-  float2 *known;                          /* forward, of each group: mean, rstd; gradient, of each entry: means of g and g h */
-  float2 *partial;                        /* [sources, lanes, folds]: mean, squares; gradient: [.., folds or E]: sums of dy and dy h */
-  float  *count;                          /* [sources], of lines */
-  int     entries, partial_each;
-
-  __host__ __device__ block_memory(const bands &a, bool stream, bool gradient, int E)
-    : entries(stream ? a.groups : a.lanes * E), partial_each(gradient && !stream ? E : a.folds) {}
-  __device__ block_memory(const bands &a, void *behind, bool stream, bool gradient, int threads, int E)
-    : block_memory(a, stream, gradient, E)
-  {
-    given = (float4 *)behind, received = given + (stream ? 2 : 1) * entries;
-    known = (float2 *)(received + (stream ? 0 : a.parts * a.groups)), partial = known + (gradient ? entries : a.groups);
-    count = (float *)(partial + a.sources(threads) * a.lanes * partial_each);
-  }
-  static int64_t bytes(const bands &a, bool stream, bool gradient, int threads, int E)
-  {
-    const block_memory b(a, stream, gradient, E);
-    return 16 * (int64_t)(stream ? 2 * b.entries : b.entries + a.parts * a.groups) + 8 * (int64_t)(gradient ? b.entries : a.groups) +
-           a.sources(threads) * (8 * (int64_t)a.lanes * b.partial_each + 4);
-  }
-};
 
 /* ---- forward ---------------------------------------------------------------------------------------------------------- */
 
@@ -379,7 +349,7 @@ __global__ void __launch_bounds__(THREADS, one && !stream ? 2 : 1) norm_bands_gr
   }
 }
 
-/* ---- prepare, build, run ---------------------------------------------------------------------------------------------------- */
+/* ---- prepare, rows ---------------------------------------------------------------------------------------------------------- */
 
 /* least, wide: the fewest bytes of a line, tried from `wide` down; resident: blocks on an SM; parts: most blocks of an item. In order of
  * preference. bands: small blocks hide one another's latency best, where lines are wide enough and no cluster is needed; clusters of more
@@ -396,27 +366,13 @@ static const form stream_any[] = { { 512, 128, 256, 4, 1 }, { 512, 128, 512, 2, 
 
 template <size_t n> static const form *choose(bands_state *s, const qn_device *device, bool stream, const form (&forms)[n])
 {
-  const bool gradient = s->of.backward;
-  for (const form *f = forms + (stream && (gradient || s->a.folds > 1) ? 2 : 0); f < forms + n; f++)
+  for (const form *f = forms + (stream && (s->of.backward || s->a.folds > 1) ? 2 : 0); f < forms + n; f++)
     for (int64_t least = f->wide; least >= f->least; least /= 2)
       for (int64_t parts = 1; parts <= (cuda_has_clusters(device) ? f->parts : 1); parts += parts < 4 ? 1 : 2) {
         const int64_t groups = bands_groups(s, least);
-        if ((!stream || groups <= f->threads) && bands_cut(s, device, groups, parts, f->threads, f->resident, [&](const bands &a) {
-              return block_memory::bytes(a, stream, gradient, (int)f->threads, (int)(16 / s->of.bytes));
-            }))
-          return f;
+        if ((!stream || groups <= f->threads) && bands_cut(s, device, groups, parts, f->threads, f->resident, stream)) return f;
       }
   return nullptr;
-}
-
-template <int whole, bool stream> static const void *kernel_of(bool backward, bool one)
-{
-  return one ? backward ? (const void *)norm_bands_gradient<whole, true, stream> : (const void *)norm_bands<whole, true, stream>
-             : backward ? (const void *)norm_bands_gradient<whole, false, stream> : (const void *)norm_bands<whole, false, stream>;
-}
-template <bool stream> static const void *kernel_of(const norm_problem &p, bool one)
-{
-  return norm_of_dtype(p.dtype[X], kernel_of<QN_F32, stream>, kernel_of<QN_BF16, stream>, kernel_of<QN_F16, stream>)(p.backward, one);
 }
 
 template <bool stream> static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -434,7 +390,11 @@ template <bool stream> static qn_status prepare(const qn_request *r, qn_prepared
   if (!f) return qn_refuse(out, "a band must fit into the shared memory of a block, or of a cluster's", "x", "", "%d lines", a.lines);
   const int64_t sides = a.items.by[0].by; /* bands of a line */
   if (a.each) s.sum_items(s.items / sides, sides, a.parts, a.groups * a.run, out);
-  s.kernel = kernel_of<stream>(p, a.folds == 1);
+  s.kernel = cuda_by_dtype(p.dtype[X], [&](auto d) {
+    return cuda_pick<false, true>(a.folds == 1, [&](auto one) {
+      return p.backward ? (const void *)norm_bands_gradient<d(), one(), stream> : (const void *)norm_bands<d(), one(), stream>;
+    });
+  });
   a.count = (int32_t)s.items;
   for (int t = X; t <= Y; t++) a.step[t] = a.rows * a.line_step[t] * p.bytes;
   const int64_t places = r->device->units * f->resident;
@@ -451,26 +411,12 @@ template <bool stream> static qn_status prepare(const qn_request *r, qn_prepared
   return cuda_keep(out, &s, sizeof s);
 }
 
-static qn_status run(const qn_prepared *p, const qn_launch *launch)
-{
-  const bands_state *s = (const bands_state *)p->state;
-  bands a = s->a;
-  s->point(&a, launch);
-  a.sums = s->sums_in(launch);
-  void *arguments[] = { &a };
-  return s->launch_with(arguments, a, launch, "norm_bands");
-}
-
-#define ROW(name, stream, op, traits) { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, \
-                                        prepare<stream>, norm_build, run, cuda_release }
 static const qn_engine row[] = {
-  ROW("stream", true, QN_OP_BATCH_NORM, 0),
-  ROW("stream", true, QN_OP_BATCH_NORM_BACKWARD, 0),
-  ROW("bands", false, QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT),
-  ROW("bands", false, QN_OP_LAYER_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
-  ROW("bands", false, QN_OP_RMS_NORM, QN_TRAIT_BATCH_INVARIANT),
-  ROW("bands", false, QN_OP_RMS_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
-  ROW("bands", false, QN_OP_BATCH_NORM, 0),
-  ROW("bands", false, QN_OP_BATCH_NORM_BACKWARD, 0),
+  norm_row<bands_state>("stream", QN_OP_BATCH_NORM, 0, prepare<true>),
+  norm_row<bands_state>("stream", QN_OP_BATCH_NORM_BACKWARD, 0, prepare<true>),
+  NORM_ROWS(bands_state, "bands", QN_TRAIT_BATCH_INVARIANT, prepare<false>),
+  NORM_BACKWARD_ROWS(bands_state, "bands", QN_TRAIT_BATCH_INVARIANT, prepare<false>),
+  norm_row<bands_state>("bands", QN_OP_BATCH_NORM, 0, prepare<false>),
+  norm_row<bands_state>("bands", QN_OP_BATCH_NORM_BACKWARD, 0, prepare<false>),
 };
 CUDA_ENGINES(norm_bands) = { row, sizeof row / sizeof *row };

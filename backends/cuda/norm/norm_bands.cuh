@@ -1,5 +1,5 @@
 /* norm_bands.cuh -- part of norm_bands.cu: bands, that is the runs of some neighbouring groups, in whole
- * 16-byte words, in all lines of those groups; a thread's part of one; its moments; and how a request is cut into bands. */
+ * 16-byte words, in all lines of those groups; a thread's part of one; its moments; a block's memory; how a request is cut into bands. */
 #pragma once
 #include "norm_follow.cuh"
 #include "norm_sums.cuh"
@@ -130,11 +130,39 @@ template <int E> __device__ __forceinline__ moments gather(const bands &a, const
   });
 }
 
+/* Shared memory behind the words. Parameters are kept by entry: of each group (stream, two items in turn), or of each element of a line. */
+struct block_memory {
+  float4 *given;                          /* [1 or 2, entries]; forward: scale, shift; gradient: mean, rstd, scale */
+  float4 *received;                       /* [parts, groups]: moments, or sums of dy and dy h; of g and g h if `spread` */
+  float2 *known;                          /* forward, of each group: mean, rstd; gradient, of each entry: means of g and g h */
+  float2 *partial;                        /* [sources, lanes, folds]: mean, squares; gradient: [.., folds or E]: sums of dy and dy h */
+  float  *count;                          /* [sources], of lines */
+  int     entries, partial_each;
+
+  __host__ __device__ block_memory(const bands &a, bool stream, bool gradient, int E)
+    : entries(stream ? a.groups : a.lanes * E), partial_each(gradient && !stream ? E : a.folds) {}
+  __device__ block_memory(const bands &a, void *behind, bool stream, bool gradient, int threads, int E)
+    : block_memory(a, stream, gradient, E)
+  {
+    given = (float4 *)behind, received = given + (stream ? 2 : 1) * entries;
+    known = (float2 *)(received + (stream ? 0 : a.parts * a.groups)), partial = known + (gradient ? entries : a.groups);
+    count = (float *)(partial + a.sources(threads) * a.lanes * partial_each);
+  }
+  static int64_t bytes(const bands &a, bool stream, bool gradient, int threads, int E)
+  {
+    const block_memory b(a, stream, gradient, E);
+    return 16 * (int64_t)(stream ? 2 * b.entries : b.entries + a.parts * a.groups) + 8 * (int64_t)(gradient ? b.entries : a.groups) +
+           a.sources(threads) * (8 * (int64_t)a.lanes * b.partial_each + 4);
+  }
+};
+
 /* ---- host ------------------------------------------------------------------------------------------------------------- */
 
 struct bands_state : norm_plan {
   bands    a;
   int64_t  items;
+
+  void bind(bands *to, const qn_launch *launch) const { to->sums = sums_in(launch); }
 };
 
 /* Reads the op, its tensors and their layout: lines consist of contiguous runs, one per group; the last outer dim numbers them. */
@@ -185,10 +213,10 @@ static int64_t bands_groups(const bands_state *s, int64_t least)
   return groups * run % E ? 0 : groups;
 }
 
-/* Makes items of `groups` groups each, on `parts` blocks of `threads` threads, which use `shared` bytes and words times the words of a
- * block's share; false: a line has more words than threads, a block would have no lines, or an SM no room for `resident` blocks. */
-template <class F>
-static bool bands_cut(bands_state *s, const qn_device *device, int64_t groups, int64_t parts, uint32_t threads, int64_t resident, F shared)
+/* Makes items of `groups` groups each, on `parts` blocks of `threads` threads; false: a line has more words than threads, a block would
+ * have no lines, or an SM no room for `resident` blocks. */
+static bool bands_cut(bands_state *s, const qn_device *device, int64_t groups, int64_t parts, uint32_t threads, int64_t resident,
+                      bool stream)
 {
   bands &a = s->a;
   const int64_t words = groups * a.run * s->of.bytes / 16, share = qn_ceil_div(a.lines, parts);
@@ -200,7 +228,8 @@ static bool bands_cut(bands_state *s, const qn_device *device, int64_t groups, i
   norm_number(s->of.outer, groups, &a.items);
   s->items = s->of.groups / groups;
   s->threads = threads;
-  const int64_t bytes = share * words * (s->of.backward ? 32 : 16) + shared(a);
+  const int64_t bytes = share * words * (s->of.backward ? 32 : 16) +
+                        block_memory::bytes(a, stream, s->of.backward, (int)threads, (int)(16 / s->of.bytes));
   s->shared = (uint32_t)bytes;
   return bytes <= qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - 16;
 }

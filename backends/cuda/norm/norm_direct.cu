@@ -161,34 +161,22 @@ static void walk(problem *a, uint64_t mask)
   for (int d = 0; d < a->t[X].rank; d++) *(mask >> d & 1 ? &a->n : &a->groups) *= a->t[X].dim[d];
 }
 
-static problem problem_of(const kept *k, const qn_launch *launch)
+static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
+  const kept *k = (const kept *)p->state;
   const qn_norm *attr = (const qn_norm *)k->attr;
   const norm_roles roles = norm_roles_of(k->op);
+  const bool backward = roles.of[DY] >= 0;
   problem a = {};
   for (int t = 0; t < TENSORS; t++) a.t[t] = roles.of[t] < 0 ? tensor{} : direct_tensor(k, launch, (uint32_t)roles.of[t], 0);
   a.eps = attr->eps;
   a.momentum = attr->momentum;
   a.centred = k->op != QN_OP_RMS_NORM && k->op != QN_OP_RMS_NORM_BACKWARD;
   walk(&a, attr->mask);
-  return a;
-}
-
-static qn_status forward(const qn_prepared *p, const qn_launch *launch)
-{
-  const kept *k = (const kept *)p->state;
-  problem a = problem_of(k, launch);
-  norm_direct<<<direct_blocks(a.groups, 1), THREADS, 0, (cudaStream_t)launch->stream>>>(a);
-  return direct_launched("norm_direct");
-}
-
-static qn_status backward(const qn_prepared *p, const qn_launch *launch)
-{
-  const kept *k = (const kept *)p->state;
-  problem a = problem_of(k, launch);
   cudaStream_t stream = (cudaStream_t)launch->stream;
-  norm_backward_direct<<<direct_blocks(a.groups, 1), THREADS, 0, stream>>>(a);
-  for (int products = 0; products < 2; products++) {
+  if (backward) norm_backward_direct<<<direct_blocks(a.groups, 1), THREADS, 0, stream>>>(a);
+  else norm_direct<<<direct_blocks(a.groups, 1), THREADS, 0, stream>>>(a);
+  for (int products = 0; backward && products < 2; products++) {
     a.t[Y] = a.t[products ? DSCALE : DSHIFT];
     if (!a.t[Y].p) continue;
     uint64_t mask = 0;
@@ -196,16 +184,13 @@ static qn_status backward(const qn_prepared *p, const qn_launch *launch)
     walk(&a, mask);
     norm_parameter_direct<<<direct_blocks(a.groups, 1), THREADS, 0, stream>>>(a, products);
   }
-  return direct_launched("norm_backward_direct");
+  return direct_launched("norm_direct");
 }
 
 static const qn_engine row[] = {
-  DIRECT_ROW(QN_OP_LAYER_NORM, forward),
-  DIRECT_ROW(QN_OP_LAYER_NORM_BACKWARD, backward),
-  DIRECT_ROW(QN_OP_RMS_NORM, forward),
-  DIRECT_ROW(QN_OP_RMS_NORM_BACKWARD, backward),
-  DIRECT_ROW(QN_OP_BATCH_NORM, forward),
-  DIRECT_ROW(QN_OP_BATCH_NORM_BACKWARD, backward),
-  DIRECT_ROW(QN_OP_BATCH_NORM_INFERENCE, forward),
+  DIRECT_ROW(QN_OP_LAYER_NORM, run), DIRECT_ROW(QN_OP_LAYER_NORM_BACKWARD, run),
+  DIRECT_ROW(QN_OP_RMS_NORM, run),   DIRECT_ROW(QN_OP_RMS_NORM_BACKWARD, run),
+  DIRECT_ROW(QN_OP_BATCH_NORM, run), DIRECT_ROW(QN_OP_BATCH_NORM_BACKWARD, run),
+  DIRECT_ROW(QN_OP_BATCH_NORM_INFERENCE, run),
 };
 CUDA_ENGINES(norm_direct) = { row, sizeof row / sizeof *row };

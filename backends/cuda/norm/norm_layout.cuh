@@ -1,9 +1,14 @@
 /* norm_layout.cuh -- what the normalizations share: tensors numbered alike, the arguments of every kernel, an op read (roles, dtypes, the
  * nests of the dims within a group and of the others), the layouts that kernels are made for, the offset of a group in each tensor, and
- * parameters in registers. */
+ * parameters in registers.
+ *
+ *   with h = (x - mean) rstd, g = dy scale, over groups of elements that share mean and rstd = 1 / sqrt(var + eps):
+ *   y = h scale + shift                              and what an engine fuses behind it
+ *   dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy         rms_norm: mean and mean g are 0 */
 #pragma once
 #include "cuda_backend.h"
 #include "engines.h"
+#include "kit/dispatch.cuh"
 #include "kit/divisor.h"
 #include "kit/element.cuh"
 #include "kit/shared_memory.h"
@@ -95,16 +100,6 @@ static inline qn_status norm_open(const qn_request *r, int32_t major, norm_probl
 
 /* ---- layouts: each returns the rule that is broken, or NULL ------------------------------------------------------------------------ */
 
-/* Are the groups of x, y and dy contiguous? */
-static inline bool norm_contiguous(const norm_problem *p)
-{
-  int64_t step = 1;
-  bool run = true;
-  for (int d = p->in.rank - 1; d >= 0; step *= p->in.dim[d--])
-    for (int t = X; t <= DY; t++) run &= p->number[t] < 0 || p->in.stride[t][d] == step;
-  return run;
-}
-
 /* x, y and dy of one dtype, in whole vectors of E elements, aligned to 16 bytes, from group to group (and, `lines`, line to line). */
 static inline bool norm_whole(const qn_request *r, const norm_problem *p, int64_t E, int from, bool lines)
 {
@@ -186,8 +181,12 @@ static inline bool norm_lone_rows(const qn_request *r, const norm_problem *p)
 static inline const char *norm_channels(const norm_problem *p, int64_t least, int64_t *repeat)
 {
   const int last = p->in.rank - 1;
+  bool contiguous = last <= 1;
+  int64_t step = 1;
   *repeat = 0;
-  if (last > 1 || !norm_contiguous(p)) return "groups are contiguous";
+  for (int d = last; d >= 0; step *= p->in.dim[d--])
+    for (int t = X; t <= DY; t++) contiguous &= p->number[t] < 0 || p->in.stride[t][d] == step;
+  if (!contiguous) return "groups are contiguous";
   for (int t = SCALE; t < PARAMETERS_END; t++) {
     if (p->number[t] < 0) continue;
     const int64_t from = last < 0 ? 0 : p->in.stride[t][0], to = last < 0 ? 0 : p->in.stride[t][last];
@@ -272,10 +271,4 @@ template <int N> __device__ __forceinline__ void parameter_stay(uint4 (&w)[N])
 {
 #pragma unroll
   for (int k = 0; k < N; k++) asm volatile("" : "+r"(w[k].x), "+r"(w[k].y), "+r"(w[k].z), "+r"(w[k].w));
-}
-
-/* The kernel for x's dtype. */
-template <class K> static inline K norm_of_dtype(uint32_t dtype, K f32, K bf16, K f16)
-{
-  return dtype == QN_F32 ? f32 : dtype == QN_BF16 ? bf16 : f16;
 }

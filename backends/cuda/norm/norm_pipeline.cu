@@ -1,10 +1,6 @@
 /* norm_pipeline.cu -- layer_norm and rms_norm, their gradients, and batch_norm, f16, bf16 and f32, on sm_90, of groups that have a
  * run of elements in each of many lines (group and instance norm, channels last): each element is read once and written once.
  *
- *   with h = (x - mean) rstd, g = dy scale:
- *   y = act(h scale + shift)
- *   dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy         rms_norm: mean and mean g are 0
- *
  * An item is a band, as in norm_bands: some neighbouring groups, in whole 16-byte words, of all lines of an image. It belongs
  * to a team of persistent blocks, one per SM, each with the same share of every item. Shared memory is a pipeline of the shares
  * of a few items, and warps are specialised: one loads by TMA, eight measure, one publishes the block's statistics to the team
@@ -32,7 +28,7 @@ template <int unroll, class F> __device__ __forceinline__ void as_they_come(cons
   int at = threadIdx.x;
   for (int k = 0; k < b.a.segments; k++) {
     const int end = min(b.mine, (k + 1) * b.a.segment);
-    barrier_wait(now.full(b, k), now.phase);
+    barrier_wait(now.at(b.n.full, b.a.segments, k), now.phase);
 #pragma unroll unroll
     for (; at < end; at += WORKERS) f(at);
   }
@@ -112,7 +108,7 @@ template <int whole, int N> __device__ __forceinline__ void measure_sums(const b
   for (turn now; now.i < b.turns; now.next(a.slots)) {
     const uint4 *x = now.words(b), *dy = x + b.held;
     float v[E], d[E], mean[N], rstd[N], s1[E] = {}, s2[E] = {};
-    barrier_wait(now.full(b, 0), now.phase);
+    barrier_wait(now.at(b.n.full, b.a.segments, 0), now.phase);
     read_groups<N, E>(b, b.n.given[now.slot], mean, rstd, lane);
     as_they_come<2>(b, now, [&](int at) {
       vector_open<whole>(v, 0, x[at]);
@@ -139,7 +135,7 @@ template <int whole, int N> __device__ __forceinline__ void measure_moments(cons
   for (turn now; now.i < b.turns; now.next(a.slots)) {
     const uint4 *x = now.words(b);
     float from[N] = {}, s1[N] = {}, s2[N] = {};
-    barrier_wait(now.full(b, 0), now.phase);
+    barrier_wait(now.at(b.n.full, b.a.segments, 0), now.phase);
     if (a.centred)                        /* elements of a word or lines of the warp */
       take_from<whole>(from, true, lane, [&](int k) {
         return of_source && t % 32 < a.lanes ? x[t + min(k, of_source - 1) * WORKERS] : make_uint4(0, 0, 0, 0);
@@ -168,7 +164,7 @@ __device__ __forceinline__ void write_words(const block &b, const turn &now, cha
   int at = threadIdx.x - WORKERS;
   for (int k = 0; k < b.a.segments; k++) {
     const int end = min(b.mine, (k + 1) * b.a.segment);
-    barrier_wait(now.full(b, k), now.phase);
+    barrier_wait(now.at(b.n.full, b.a.segments, k), now.phase);
     for (; at < end; at += at_once * WORKERS, y += at_once * step) {
       uint4 q[at_once][tensors];
 #pragma unroll
@@ -183,16 +179,8 @@ __device__ __forceinline__ void write_words(const block &b, const turn &now, cha
     const int beyond = at < end ? 0 : (at - end) / WORKERS;      /* steps past the segment's end: words of the next one */
     at -= beyond * WORKERS, y -= beyond * step;
     __syncwarp();
-    if (threadIdx.x % 32 == 0) barrier_arrive(now.empty(b, k));
+    if (threadIdx.x % 32 == 0) barrier_arrive(now.at(b.n.empty, b.a.segments, k));
   }
-}
-/* The address in y of thread t's first word of an item. */
-__device__ __forceinline__ char *place(const block &b, const turn &now, int t, int E)
-{
-  const pipeline &a = b.a;
-  const int64_t line = b.image(now.i) * a.image_step + (b.team.rank * a.share + t / a.lanes) * a.line_step;
-  const int64_t at = line + (b.band(now.i) * a.lanes + t % a.lanes) * E;
-  return (char *)a.p[Y] + at * (16 / E);
 }
 
 /* Loads a parameter's elements for a thread's word of the item; only once if all items are of one band. */
@@ -207,56 +195,42 @@ __device__ __forceinline__ void parameters(const block &b, const turn &now, floa
     for (int e = 0; e < E; e++) v[e] = none;
 }
 
-template <int whole, int N> __device__ __forceinline__ void write_gradients(const block &b)
+template <int whole, int N, bool gradient> __device__ __forceinline__ void write(const block &b)
 {
-  constexpr int E = vector_per_16<whole>, SPAN = E / N;
+  constexpr int E = vector_per_16<whole>, SPAN = E / N, tensors = gradient ? 2 : 1;
   const pipeline &a = b.a;
   const int t = threadIdx.x - WORKERS, lane = t % a.lanes;
   const int64_t step = WORKERS / a.lanes * a.line_step * (16 / E);
-  float scale[E];
-#pragma unroll 1
-  for (turn now; now.i < b.turns; now.next(a.slots)) {
-    float v[E], d[E], mean[N], rstd[N], less[N], along[N];
-    parameters<SCALE>(b, now, scale, 1, lane);
-#pragma unroll
-    for (int e = 0; e < E; e++) scale[e] = finite_or_nan(scale[e]);
-    barrier_wait(now.full(b, 0), now.phase);
-    read_groups<N, E>(b, b.n.given[now.slot], mean, rstd, lane);
-    barrier_wait(now.at(b.n.ready), now.phase);
-    read_groups<N, E>(b, b.n.known[now.slot], less, along, lane);
-    write_words<N == 1 ? 4 : 2, 2>(b, now, place(b, now, t, E), step, [&](const uint4 (&q)[2]) {
-      vector_open<whole>(v, 0, q[0]);
-      vector_open<whole>(d, 0, q[1]);
-#pragma unroll
-      for (int e = 0; e < E; e++) {
-        const float h = (v[e] - mean[e / SPAN]) * rstd[e / SPAN];
-        v[e] = rstd[e / SPAN] * (d[e] * scale[e] - less[e / SPAN] - h * along[e / SPAN]);
-      }
-      return vector_close<whole>(v, 0);
-    });
-  }
-}
-
-template <int whole, int N> __device__ __forceinline__ void write(const block &b)
-{
-  constexpr int E = vector_per_16<whole>, SPAN = E / N;
-  const pipeline &a = b.a;
-  const int t = threadIdx.x - WORKERS, lane = t % a.lanes;
-  const int64_t step = WORKERS / a.lanes * a.line_step * (16 / E);
-  with_activation(a.act, [&](auto op) {
+  with_activation(gradient ? norm_activation{} : a.act, [&](auto op) {
     float scale[E], shift[E];
 #pragma unroll 1
     for (turn now; now.i < b.turns; now.next(a.slots)) {
-      float v[E], mean[N], rstd[N];
+      float v[E], d[E], mean[N], rstd[N], less[N], along[N], unit = 1;
       parameters<SCALE>(b, now, scale, 1, lane);
-      parameters<SHIFT>(b, now, shift, 0, lane);
-      barrier_wait(now.at(b.n.ready), now.phase);
-      read_groups<N, E>(b, b.n.known[now.slot], mean, rstd, lane);
-      const float unit = far_unit(mean, rstd);
-      write_words<4, 1>(b, now, place(b, now, t, E), step, [&](const uint4 (&q)[1]) {
-        vector_open<whole>(v, 0, q[0]);
+      if constexpr (gradient) {
 #pragma unroll
-        for (int e = 0; e < E; e++) v[e] = fmaf(far_normalized(v[e], unit, mean[e / SPAN], rstd[e / SPAN]), scale[e], shift[e]);
+        for (int e = 0; e < E; e++) scale[e] = finite_or_nan(scale[e]);
+        barrier_wait(now.at(b.n.full, b.a.segments, 0), now.phase);
+        read_groups<N, E>(b, b.n.given[now.slot], mean, rstd, lane);
+        barrier_wait(now.at(b.n.ready), now.phase);
+        read_groups<N, E>(b, b.n.known[now.slot], less, along, lane);
+      } else {
+        parameters<SHIFT>(b, now, shift, 0, lane);
+        barrier_wait(now.at(b.n.ready), now.phase);
+        read_groups<N, E>(b, b.n.known[now.slot], mean, rstd, lane);
+        unit = far_unit(mean, rstd);
+      }
+      const int64_t line = b.image(now.i) * a.image_step + (b.team.rank * a.share + t / a.lanes) * a.line_step;
+      char *const y = (char *)a.p[Y] + (line + (b.band(now.i) * a.lanes + lane) * E) * (16 / E);   /* the thread's first word */
+      write_words<gradient && N != 1 ? 2 : 4, tensors>(b, now, y, step, [&](const uint4 (&q)[tensors]) {
+        vector_open<whole>(v, 0, q[0]);
+        if (gradient) vector_open<whole>(d, 0, q[tensors - 1]);
+#pragma unroll
+        for (int e = 0; e < E; e++) {
+          const int g = e / SPAN;
+          v[e] = gradient ? rstd[g] * (d[e] * scale[e] - less[g] - (v[e] - mean[g]) * rstd[g] * along[g])
+                          : fmaf(far_normalized(v[e], unit, mean[g], rstd[g]), scale[e], shift[e]);
+        }
         activate<whole != QN_F32, decltype(op)::value>(a.act.beta, v);
         return vector_close<whole>(v, 0);
       });
@@ -294,10 +268,8 @@ norm_pipeline(const __grid_constant__ pipeline a, const __grid_constant__ CUtens
   if (warp < WARPS) {
     if (gradient) measure_sums<whole, N>(b);
     else measure_moments<whole, N>(b);
-  } else if (warp < 2 * WARPS) {
-    if (gradient) write_gradients<whole, N>(b);
-    else write<whole, N>(b);
-  } else if (warp == 2 * WARPS) fetch<whole, gradient>(b, &xs, &dys);
+  } else if (warp < 2 * WARPS) write<whole, N, gradient>(b);
+  else if (warp == 2 * WARPS) fetch<whole, gradient>(b, &xs, &dys);
   else if (warp == 2 * WARPS + 1) {
     if (gradient) publish_sums<whole>(b);
     else publish_moments<whole, N>(b);
@@ -386,11 +358,6 @@ static bool choose(state *s, const qn_device *device, int64_t E, bool batch)
   return false;
 }
 
-template <int whole, bool gradient> static const void *kernel_of(int run)
-{
-  constexpr int E = vector_per_16<whole>;
-  return run >= E ? (const void *)norm_pipeline<whole, 1, gradient> : (const void *)norm_pipeline<whole, E, gradient>;
-}
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   state s = {};
@@ -407,8 +374,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.sum_items(a.steady ? a.team.teams / a.bands : s.images, a.bands, a.team.parts, a.groups * a.run, out);
   out->counters = (uint64_t)cuda_team_counters(&a.team);
   s.blocks = (uint32_t)(a.team.teams * a.team.parts), s.cluster = a.team.parts > 1 ? CUDA_TOGETHER : 1, s.threads = THREADS;
-  s.kernel = p.backward ? norm_of_dtype(p.dtype[X], kernel_of<QN_F32, true>, kernel_of<QN_BF16, true>, kernel_of<QN_F16, true>)(a.run)
-                        : norm_of_dtype(p.dtype[X], kernel_of<QN_F32, false>, kernel_of<QN_BF16, false>, kernel_of<QN_F16, false>)(a.run);
+  s.kernel = cuda_by_dtype(p.dtype[X], [&](auto d) {
+    return cuda_pick<1, vector_per_16<d()>>(a.run >= E ? 1 : E, [&](auto n) {
+      return p.backward ? (const void *)norm_pipeline<d(), n(), true> : (const void *)norm_pipeline<d(), n(), false>;
+    });
+  });
   /* bytes of a block per item, its rate in bytes per ns, ns per item */
   const double share = (double)a.lines * a.lanes * (p.backward ? 48 : 32) / a.team.parts, rate = 3500 / (double)r->device->units,
                turn = 250;
@@ -423,20 +393,15 @@ static qn_status build(const qn_request *, qn_prepared *p)
   state *s = (state *)p->state;
   const pipeline &a = s->a;
   const bool words = a.dtype[X] == QN_F32;
-  const cuuint64_t size = words ? 4 : 2, extent[4] = { (cuuint64_t)s->channels, (cuuint64_t)a.lines, (cuuint64_t)s->images, 1 };
-  const cuuint64_t lines = (cuuint64_t)a.x_step[0] * size,
-                   images = s->images > 1 ? (cuuint64_t)a.x_step[1] * size : lines * (cuuint64_t)a.lines;
-  const cuuint64_t pitch[3] = { lines, images, images };
-  const cuuint32_t box[4] = { (cuuint32_t)a.lanes * 16 / (cuuint32_t)size, (cuuint32_t)a.box, 1, 1 }, one[4] = { 1, 1, 1, 1 };
+  const int64_t extent[4] = { s->channels, a.lines, s->images, 1 }, step[3] = { a.x_step[0], a.x_step[1], 0 };
+  const cuuint32_t box[4] = { (cuuint32_t)a.lanes * (words ? 4 : 8), (cuuint32_t)a.box, 1, 1 };
   qn_status status = cuda_driver_get(&s->driver);
-  if (status) return status;
-  /* any aligned address: run replaces it */
-  if (s->driver->tensor_map_tiled(&s->x_map, words ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, 4,
-                                  (void *)0x10000, extent, pitch, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                  CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))
-    return cuda_host->error(QN_INTERNAL, "cuda: norm_pipeline: the driver refused a tensor map");
+  if (!status)
+    status = cuda_map_tiled(s->driver, &s->x_map, words ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, words ? 4 : 2,
+                            extent, step, box, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                            "cuda: norm_pipeline: the driver refused a tensor map");
   s->dy_map = s->x_map;
-  return cuda_allow_shared(s->kernel);
+  return status ? status : cuda_allow_shared(s->kernel);
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -450,16 +415,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   a.team.published = launch->counters;
   a.sums = s->sums_in(launch);
   void *arguments[] = { &a, &x, &dy };
-  return s->launch_with(arguments, a, launch, "norm_pipeline");
+  return s->launch_with(arguments, a, launch, p->engine->name);
 }
 
-#define ROW(op, traits) { "pipeline", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, \
-                          prepare, build, run, cuda_release }
-static const qn_engine row[] = {
-  ROW(QN_OP_LAYER_NORM, QN_TRAIT_BATCH_INVARIANT),
-  ROW(QN_OP_LAYER_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
-  ROW(QN_OP_RMS_NORM, QN_TRAIT_BATCH_INVARIANT),
-  ROW(QN_OP_RMS_NORM_BACKWARD, QN_TRAIT_BATCH_INVARIANT),
-  ROW(QN_OP_BATCH_NORM, 0),
-};
+static const qn_engine row[] = { NORM_ROWS(state, "pipeline", QN_TRAIT_BATCH_INVARIANT, prepare, run, build),
+                                 NORM_BACKWARD_ROWS(state, "pipeline", QN_TRAIT_BATCH_INVARIANT, prepare, run, build),
+                                 norm_row<state>("pipeline", QN_OP_BATCH_NORM, 0, prepare, run, build) };
 CUDA_ENGINES(norm_pipeline) = { row, sizeof row / sizeof *row };

@@ -3,6 +3,7 @@
 #pragma once
 #include "norm_follow.cuh"
 #include "norm_sums.cuh"
+#include "kit/map.h"
 #include "kit/team.cuh"
 
 /* WORKERS threads measure and as many write; one warp loads, one publishes, RECEIVERS warps receive */
@@ -62,14 +63,7 @@ struct turn {
   __device__ __forceinline__ turn() : i(0), slot(0), phase(0) {}
   __device__ __forceinline__ void next(int slots) { i++; if (++slot == slots) slot = 0, phase ^= 1; }
   __device__ __forceinline__ uint32_t at(uint64_t *bars) const { return shared_address(bars + slot); }
-  __device__ __forceinline__ uint32_t full(const block &b, int segment) const
-  {
-    return shared_address(b.n.full + slot * b.a.segments + segment);
-  }
-  __device__ __forceinline__ uint32_t empty(const block &b, int segment) const
-  {
-    return shared_address(b.n.empty + slot * b.a.segments + segment);
-  }
+  __device__ __forceinline__ uint32_t at(uint64_t *bars, int segments, int k) const { return shared_address(bars + slot * segments + k); }
   /* The words that a part publishes of the item; part == parts: the totals. The team has two buffers per slot. */
   __device__ __forceinline__ ulonglong2 *of_part(const block &b, int part) const
   {
@@ -87,13 +81,13 @@ template <int whole, bool gradient> __device__ __forceinline__ void fetch(const 
   const int lane = threadIdx.x % 32, of_box = a.box * a.lanes;
   for (turn now; now.i < b.turns; now.next(a.slots)) {
     if (gradient) {
-      barrier_wait(now.empty(b, 0), now.phase ^ 1);
+      barrier_wait(now.at(b.n.empty, b.a.segments, 0), now.phase ^ 1);
       for (int g = lane; g < a.groups; g += 32) {
         float2 *to = b.n.given[now.slot] + g;
         if (a.centred) copy_async<4>(shared_address(&to->x), (const float *)a.p[MEAN] + b.of_means(MEAN, now.i, g), 4);
         copy_async<4>(shared_address(&to->y), (const float *)a.p[RSTD] + b.of_means(RSTD, now.i, g), 4);
       }
-      barrier_arrive_copied(now.full(b, 0));
+      barrier_arrive_copied(now.at(b.n.full, b.a.segments, 0));
     }
     if (lane == 0) {
       const int image = b.image(now.i), channel = b.band(now.i) * a.lanes * vector_per_16<whole>;
@@ -101,11 +95,11 @@ template <int whole, bool gradient> __device__ __forceinline__ void fetch(const 
       for (int at = 0; at < b.held; at += of_box) {
         const int line = b.team.rank * a.share + at / a.lanes, segment = at / a.segment;
         if (at == segment * a.segment) {
-          barrier_wait(now.empty(b, segment), now.phase ^ 1);
-          barrier_expect(now.full(b, segment), min(a.segment, b.held - at) * 16 * b.tensors);
+          barrier_wait(now.at(b.n.empty, b.a.segments, segment), now.phase ^ 1);
+          barrier_expect(now.at(b.n.full, b.a.segments, segment), min(a.segment, b.held - at) * 16 * b.tensors);
         }
-        tma_load(shared_address(x + at), xs, channel, line, image, 0, now.full(b, segment));
-        if (gradient) tma_load(shared_address(x + b.held + at), dys, channel, line, image, 0, now.full(b, segment));
+        tma_load(shared_address(x + at), xs, channel, line, image, 0, now.at(b.n.full, b.a.segments, segment));
+        if (gradient) tma_load(shared_address(x + b.held + at), dys, channel, line, image, 0, now.at(b.n.full, b.a.segments, segment));
       }
     }
     __syncwarp();

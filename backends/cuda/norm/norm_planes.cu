@@ -1,10 +1,6 @@
 /* norm_planes.cu -- layer_norm and rms_norm over contiguous groups with parameters per channel (group and instance norm, channels first),
  * and their gradients, f16, bf16 and f32, sm_80 and up: groups are held in shared memory, so each element is read once and written once.
  *
- *   with h = (x - mean) rstd, g = dy scale:
- *   y = act(h scale + shift)
- *   dx = rstd (g - mean g - h mean(g h)), dscale = sum dy h, dshift = sum dy         rms_norm: mean and mean g are 0
- *
  * Forward, a block handles one group, or several small ones; the other resident blocks hide the latency. A gradient's group belongs to a
  * block, a cluster, or a team of co-resident blocks (team.cuh): its sums of g and g h are its channels' sums of dy and dy h, weighted by
  * their scales; those are also added up over the groups (norm_sums.cuh). Copies are by cp.async.
@@ -67,16 +63,16 @@ template <int whole, int pieces> __global__ void __launch_bounds__(THREADS, 2) n
     all = lanes_join_all(32, a.width / 32, [&](int w) { return moments::unpack(of_warp[first + w]); });
   }
   const norm_statistics of = statistics_of(a, whole, all, a.outer.place(group, X), 1, 0, a.length, 32);
-  float mean = of.mean, rstd = of.rstd;
-  if (t == 0 && there) a.put(MEAN, a.outer.place(group, MEAN), mean), a.put(RSTD, a.outer.place(group, RSTD), rstd);
+  if (t == 0 && there) a.put(MEAN, a.outer.place(group, MEAN), of.mean), a.put(RSTD, a.outer.place(group, RSTD), of.rstd);
 
+  float mean[1] = { of.mean }, rstd[1] = { of.rstd };
   const float unit = far_unit(mean, rstd);
   uint4 *y = (uint4 *)vector_place<whole>(a.p[Y], a.outer.place(group, Y));
 #pragma unroll 2
   for (int k = t; k < words; k += a.width) {
     vector_open<whole>(v, 0, held[k]);
 #pragma unroll
-    for (int e = 0; e < E; e++) v[e] = far_normalized(v[e], unit, mean, rstd);
+    for (int e = 0; e < E; e++) v[e] = far_normalized(v[e], unit, mean[0], rstd[0]);
     if constexpr (pieces) {
 #pragma unroll
       for (int i = 0; i < pieces; i++) {
@@ -97,10 +93,9 @@ template <int whole, int pieces> __global__ void __launch_bounds__(THREADS, 2) n
 
 /* ---- the gradient ------------------------------------------------------------------------------------------------------------------ */
 
-struct plane_gradients {
-  planes   a;
-  int32_t  share;                         /* words of a block's share of a group */
+struct plane_gradients : planes {
   cuda_team team;                         /* the blocks that share a group */
+  int32_t  share;                         /* words of a block's share of a group */
   int32_t  unit, pieces;                  /* lanes that sum a channel together; such units a channel */
   float2  *sums;                          /* partial sums of dy and dy h: [groups, parts, channels of a group]; NULL: not wanted */
 };
@@ -125,7 +120,7 @@ __device__ __forceinline__ float2 sum_channel(const plane_gradients &g, const he
                                               int lane, float mean, float rstd)
 {
   constexpr int E = vector_per_16<whole>;
-  const int first = c * g.a.repeat, end = first + g.a.repeat, stop = min(to, (end + E - 1) / E);
+  const int first = c * g.repeat, end = first + g.repeat, stop = min(to, (end + E - 1) / E);
   float2 s = make_float2(0, 0);
 #pragma unroll 2
   for (int k = max(first / E, from) + piece * g.unit + lane; k < stop; k += g.pieces * g.unit) {
@@ -149,7 +144,7 @@ template <int whole> __global__ void __launch_bounds__(THREADS, 2) norm_planes_g
 {
   constexpr int E = vector_per_16<whole>, AT_ONCE = 2;
   extern __shared__ uint4 shared[];
-  const planes &a = g.a;
+  const planes &a = g;
   const team_member team(g.team, (ulonglong2 *)shared);
   uint4 *const slots = shared + cuda_team_shared(&g.team) / 16;
   const held_words held = { shared_address(slots), g.share };
@@ -229,25 +224,19 @@ template <int whole> __global__ void __launch_bounds__(THREADS, 2) norm_planes_g
   team.leave();
 }
 
-/* ---- prepare, run ------------------------------------------------------------------------------------------------------------- */
+/* ---- prepare, rows ------------------------------------------------------------------------------------------------------------ */
 
 struct state : norm_plan {
-  plane_gradients g;
+  plane_gradients a;
   int64_t  sides;                         /* groups with different channels */
-};
 
-template <int whole> static const void *forward_kernel(int repeat)
-{
-  constexpr int E = vector_per_16<whole>;
-  return repeat % E == 0       ? (const void *)norm_planes<whole, 1>
-       : repeat % (E / 2) == 0 ? (const void *)norm_planes<whole, 2>
-                               : (const void *)norm_planes<whole, 0>;
-}
+  void bind(plane_gradients *to, const qn_launch *launch) const { to->team.published = launch->counters, to->sums = sums_in(launch); }
+};
 
 /* Forward: false: two blocks do not fit into an SM. */
 static bool place_groups(const qn_device *device, state *s)
 {
-  planes &a = s->g.a;
+  planes &a = s->a;
   a.width = 32;
   while (a.width < THREADS && a.words > WORDS * a.width) a.width *= 2;
   a.together = a.width < LEAST ? LEAST / a.width : 1;
@@ -260,19 +249,18 @@ static bool place_groups(const qn_device *device, state *s)
 /* A gradient's groups in `parts`; true if an SM has room for `resident` blocks, each with one part. */
 static bool fits(const qn_device *device, state *s, int64_t resident, int64_t parts, bool cluster)
 {
-  plane_gradients &g = s->g;
-  planes &a = g.a;
-  g.share = (int32_t)qn_round_up(qn_ceil_div(a.words, parts), parts > 1 ? 32 : 1);      /* multiples of cache lines */
+  plane_gradients &g = s->a;
+  g.share = (int32_t)qn_round_up(qn_ceil_div(g.words, parts), parts > 1 ? 32 : 1);      /* multiples of cache lines */
   g.team = {};
-  g.team.parts = (int32_t)qn_ceil_div(a.words, g.share), g.team.each = 1, g.team.turns = 2, g.team.cluster = cluster;
+  g.team.parts = (int32_t)qn_ceil_div(g.words, g.share), g.team.each = 1, g.team.turns = 2, g.team.cluster = cluster;
   int threads = 32;
   while (threads < THREADS && g.share > 8 * threads) threads *= 2;
-  const int64_t words = qn_ceil_div(a.repeat, 16 / s->of.bytes);        /* of a channel */
+  const int64_t words = qn_ceil_div(g.repeat, 16 / s->of.bytes);        /* of a channel */
   for (g.unit = 1; g.unit < 32 && g.unit * 2 <= words;) g.unit *= 2;
-  g.pieces = (int32_t)qn_max_i64(1, qn_min_i64(threads / g.unit / a.channels, qn_ceil_div(words, g.unit)));
-  const int64_t bytes = cuda_team_shared(&g.team) + 8 * (a.channels * (int64_t)(g.pieces + 1) + g.team.parts) + (int64_t)32 * g.share;
+  g.pieces = (int32_t)qn_max_i64(1, qn_min_i64(threads / g.unit / g.channels, qn_ceil_div(words, g.unit)));
+  const int64_t bytes = cuda_team_shared(&g.team) + 8 * (g.channels * (int64_t)(g.pieces + 1) + g.team.parts) + (int64_t)32 * g.share;
   const bool stay = parts > 1 && !cluster;                  /* blocks that exchange through global memory must be resident, and persist */
-  g.team.teams = (int32_t)(stay ? qn_min_i64(a.groups, device->units * resident / g.team.parts) : a.groups);
+  g.team.teams = (int32_t)(stay ? qn_min_i64(g.groups, device->units * resident / g.team.parts) : g.groups);
   s->threads = (uint32_t)threads, s->blocks = (uint32_t)(g.team.teams * g.team.parts), s->shared = (uint32_t)bytes;
   s->cluster = g.team.parts == 1 ? 1 : cluster ? (uint32_t)g.team.parts : (uint32_t)CUDA_TOGETHER;
   return bytes <= qn_min_i64((int64_t)device->shared_per_unit / resident - 1024, (int64_t)device->shared_per_block) - 16 &&
@@ -295,13 +283,13 @@ static bool share_out(const qn_device *device, state *s)
 static const char *read_sides(const norm_problem &p, state *s)
 {
   int given = 0, varying = 0;
-  const norm_items &outer = s->g.a.outer;
+  const norm_items &outer = s->a.outer;
   for (int t = SCALE; t < PARAMETERS_END; t++) {
     if (p.number[t] < 0) continue;
     given++;
     varying += outer.rank > 0 && outer.stride[t][0] != 0;
     for (int d = 0; d < outer.rank; d++)
-      if (outer.stride[t][d] != 0 && (d > 0 || outer.stride[t][d] != s->g.a.channels))
+      if (outer.stride[t][d] != 0 && (d > 0 || outer.stride[t][d] != s->a.channels))
         return "a gradient's parameters lie like a group's channels, one group's after another's";
   }
   s->sides = varying ? outer.by[0].by : 1;
@@ -311,7 +299,7 @@ static const char *read_sides(const norm_problem &p, state *s)
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   state s = {};
-  planes &a = s.g.a;
+  plane_gradients &a = s.a;
   norm_problem &p = s.of;
   const qn_status status = norm_open(r, 8, &p, &a, out);
   if (status) return status;
@@ -330,29 +318,18 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!(p.backward ? share_out(r->device, &s) : place_groups(r->device, &s)))
     return qn_refuse(out, "a gradient's group fits into the device's shared memory, two groups into a multiprocessor's", "x", "",
                      "%lld elements", (long long)p.length);
-  const uint32_t dtype = p.dtype[X];
-  if (p.backward)
-    s.kernel = norm_of_dtype(dtype, (const void *)norm_planes_gradient<QN_F32>, (const void *)norm_planes_gradient<QN_BF16>,
-                             (const void *)norm_planes_gradient<QN_F16>);
-  else s.kernel = norm_of_dtype(dtype, forward_kernel<QN_F32>, forward_kernel<QN_BF16>, forward_kernel<QN_F16>)(a.repeat);
-  if (p.backward) out->counters = (uint64_t)cuda_team_counters(&s.g.team);
-  if (p.backward) s.sum_items(p.groups / s.sides, s.sides, s.g.team.parts, a.channels, out);
+  s.kernel = cuda_by_dtype(p.dtype[X], [&](auto d) {
+    return p.backward              ? (const void *)norm_planes_gradient<d()>
+           : a.repeat % E == 0     ? (const void *)norm_planes<d(), 1>
+           : a.repeat * 2 % E == 0 ? (const void *)norm_planes<d(), 2>
+                                   : (const void *)norm_planes<d(), 0>;
+  });
+  if (p.backward) out->counters = (uint64_t)cuda_team_counters(&a.team);
+  if (p.backward) s.sum_items(p.groups / s.sides, s.sides, a.team.parts, a.channels, out);
   out->estimate = p.backward ? 5000 + p.moved / 3700 : 3000 + p.moved / 4000;
   return cuda_keep(out, &s, sizeof s);
 }
 
-static qn_status run(const qn_prepared *p, const qn_launch *launch)
-{
-  const state *s = (const state *)p->state;
-  plane_gradients g = s->g;
-  s->point(&g.a, launch);
-  g.team.published = launch->counters;
-  g.sums = s->sums_in(launch);
-  void *arguments[] = { s->of.backward ? (void *)&g : (void *)&g.a };
-  return s->launch_with(arguments, g.a, launch, "norm_planes");
-}
-
-#define ROW(op) { "planes", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
-                  nullptr, nullptr, prepare, norm_build, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM), ROW(QN_OP_LAYER_NORM_BACKWARD), ROW(QN_OP_RMS_NORM_BACKWARD) };
+static const qn_engine row[] = { NORM_ROWS(state, "planes", QN_TRAIT_BATCH_INVARIANT, prepare),
+                                 NORM_BACKWARD_ROWS(state, "planes", QN_TRAIT_BATCH_INVARIANT, prepare) };
 CUDA_ENGINES(norm_planes) = { row, sizeof row / sizeof *row };

@@ -88,8 +88,9 @@ __device__ __forceinline__ void work(const rings &a, mailbox &n, const team_memb
     }
     if (i < 0) continue;
     barrier_wait(turn_barrier(n.known, i), turn_parity(i));
-    float2 s = n.statistic[i % TURNS];
-    const float unit = centred ? far_unit(s.x, s.y) : 1;
+    const float2 s = n.statistic[i % TURNS];
+    float mean[1] = { s.x }, rstd[1] = { s.y };
+    const float unit = centred ? far_unit(mean, rstd) : 1;
     uint4 *to = y + i * y_step;
     parameter_stay(scale);
     if (centred) parameter_stay(shift);
@@ -101,7 +102,7 @@ __device__ __forceinline__ void work(const rings &a, mailbox &n, const team_memb
       vector_open<dtype>(w, 0, scale[k]);
       if (centred) vector_open<dtype>(u, 0, shift[k]);
 #pragma unroll
-      for (int e = 0; e < E; e++) v[e] = centred ? fmaf(far_normalized(v[e], unit, s.x, s.y), w[e], u[e]) : v[e] * s.y * w[e];
+      for (int e = 0; e < E; e++) v[e] = centred ? fmaf(far_normalized(v[e], unit, mean[0], rstd[0]), w[e], u[e]) : v[e] * s.y * w[e];
       to[k * WORKERS] = vector_close<dtype>(v, 0);
     }
     fetch(i + STAGES, to_write);
@@ -181,14 +182,14 @@ template <int dtype, bool centred> __global__ void __launch_bounds__(THREADS, 1)
   team.leave();
 }
 
-/* ---- prepare, run ---------------------------------------------------------------------------------------------------- */
+/* ---- prepare, rows --------------------------------------------------------------------------------------------------- */
 
-struct state : norm_plan { rings a; };
-enum { SHARED = STAGES * SLICE * 16 };
+struct state : norm_plan {
+  rings a;
 
-#define KERNELS(centred) \
-  { (const void *)norm_ring<QN_F32, centred>, (const void *)norm_ring<QN_BF16, centred>, (const void *)norm_ring<QN_F16, centred> }
-static const void *const kernels[2][3] = { KERNELS(false), KERNELS(true) };
+  void bind(rings *to, const qn_launch *launch) const { to->team.published = launch->counters; }
+};
+enum { SHARED = STAGES * SLICE * 16 };    /* 192 KB of the 227 that a block has on 9.0 */
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -205,8 +206,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (slices < 2 || slices > qn_min_i64(r->device->units, MAX_PARTS) || p.groups > INT32_MAX / 2)
     return qn_refuse(out, "rows longer than a block's slice, no longer than all of the device's, fewer than 2^30", "x",
                      "more than 32 KB, up to that for each multiprocessor", "%lld elements", (long long)p.length);
-  if (SHARED + 8192 > (int64_t)r->device->shared_per_block)
-    return qn_refuse(out, "shared memory of a block", "", "200 KB", "%lld bytes", (long long)r->device->shared_per_block);
 
   a.rows = (int32_t)p.groups, a.words = (int32_t)words;
   a.share = (int32_t)qn_round_up(qn_ceil_div(words, slices), 8);            /* multiples of a 128-byte cache line */
@@ -215,23 +214,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a.receivers = a.team.parts <= 64 ? 1 : RECEIVERS;
   a.team.each = 1, a.team.turns = 2 * TURNS;
   s.blocks = (uint32_t)(a.team.teams * a.team.parts), s.cluster = CUDA_TOGETHER, s.threads = THREADS, s.shared = SHARED;
-  s.kernel = kernels[p.centred][norm_of_dtype(p.dtype[X], 0, 1, 2)];
+  s.kernel = cuda_by_dtype(p.dtype[X], [&](auto d) {
+    return p.centred ? (const void *)norm_ring<d(), true> : (const void *)norm_ring<d(), false>;
+  });
   out->counters = (uint64_t)cuda_team_counters(&a.team);
   out->estimate = 9000 + p.moved / 4130;
   return cuda_keep(out, &s, sizeof s);
 }
 
-static qn_status run(const qn_prepared *p, const qn_launch *launch)
-{
-  const state *s = (const state *)p->state;
-  rings a = s->a;
-  s->point(&a, launch);
-  a.team.published = launch->counters;
-  void *arguments[] = { &a };
-  return s->launch_with(arguments, a, launch, "norm_ring");
-}
-
-#define ROW(op) { "ring", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT, \
-                  nullptr, nullptr, prepare, norm_build, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
+static const qn_engine row[] = { NORM_ROWS(state, "ring", QN_TRAIT_BATCH_INVARIANT, prepare) };
 CUDA_ENGINES(norm_ring) = { row, sizeof row / sizeof *row };

@@ -1,14 +1,11 @@
 /* norm_rows.cu -- layer_norm and rms_norm, and their gradients, by contiguous rows, f16, bf16 and f32, that the registers of a warp, a
  * block or (gradients on sm_90) a cluster hold: each element is read once and written once.
  *
- *   y = (x - mean) rstd scale + shift + second       rms_norm: mean is 0
- *   with h = (x - mean) rstd, g = dy scale:  dx = rstd (g - mean g - h mean(g h))        rms_norm: without mean g
- *   dscale = sum dy h, dshift = sum dy:      per block in registers, then added up over the blocks (norm_sums.cuh)
- *
  * Forward, a second tensor may be added, to x (the sum is also written if it has other users) or to y. Beside memory bandwidth the limit is
  * instructions per element, so nothing general is done for rows at one step in whole 16-byte words, with parameters of x's dtype or (WIDE)
  * of f32. Other rows (ODD) are loaded in smaller units, their parameters by element. Gradients have persistent blocks, one per SM, so that
- * a thread has the same columns of all its rows; of rows that are too long for that (TWICE) the elements are read again, from the caches.
+ * a thread has the same columns of all its rows, whose dscale and dshift it sums in registers; then they are added up over the blocks
+ * (norm_sums.cuh). Of rows that are too long for that (TWICE) the elements are read again, from the caches.
  * Refused: rows that are longer, or not contiguous; parameters that vary from row to row; forward, tensors of several dtypes. */
 #include <quern/program.h>
 #include "norm_follow.cuh"
@@ -59,23 +56,21 @@ template <int E> __device__ __forceinline__ void odd_parameter(float (&w)[E], co
 struct rows : norm_args {
   int64_t  step[TENSORS];
   int32_t  rows, words, length;           /* words: of a row, 16 bytes each */
+
+  /* The row in tensor t: its offset; its first word. dtype: 0 if not known */
+  __device__ __forceinline__ int64_t place(int row, int t) const { return row * step[t]; }
+  template <int> __device__ __forceinline__ uint4 *begin(int row, int t) const { return (uint4 *)p[t] + row * step[t]; }
 };
 template <class A> struct odd : A {
   norm_items outer;
   int32_t  unit;
-};
 
-/* The row in tensor t: its offset (in elements); its first word. */
-template <class A> __device__ __forceinline__ int64_t row_place(const A &a, int row, int t) { return row * a.step[t]; }
-template <class A> __device__ __forceinline__ int64_t row_place(const odd<A> &a, int row, int t) { return a.outer.place(row, t); }
-template <int dtype, class A> __device__ __forceinline__ uint4 *row_words(const A &a, int row, int t)
-{
-  return (uint4 *)a.p[t] + row_place(a, row, t);
-}
-template <int dtype, class A> __device__ __forceinline__ uint4 *row_words(const odd<A> &a, int row, int t)
-{
-  return (uint4 *)((char *)a.p[t] + row_place(a, row, t) * ((dtype ? dtype : a.dtype[t]) == QN_F32 ? 4 : 2));
-}
+  __device__ __forceinline__ int64_t place(int row, int t) const { return outer.place(row, t); }
+  template <int of> __device__ __forceinline__ uint4 *begin(int row, int t) const
+  {
+    return (uint4 *)((char *)this->p[t] + place(row, t) * ((of ? of : this->dtype[t]) == QN_F32 ? 4 : 2));
+  }
+};
 
 /* ---- forward ------------------------------------------------------------------------------------------------------------------ */
 
@@ -134,7 +129,7 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
   const uint4 *const scales = (const uint4 *)a.p[SCALE], *const shifts = (const uint4 *)a.p[SHIFT];
   const auto bytes = [&](int k) { return (left - k * threads * E) * (16 / E); };            /* of word k, or more */
   uint4 x[K], u[K], scale[K], shift[K];
-  const uint4 *const from = row_words<dtype>(a, row, X) + t;
+  const uint4 *const from = a.template begin<dtype>(row, X) + t;
 #pragma unroll
   for (int k = 0; k < K; k++) {
     x[k] = make_uint4(0, 0, 0, 0);
@@ -195,22 +190,22 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
     if (threads > 32) __syncthreads();    /* of_warp has been read */
   }
   /* x is as it was: in the unit of squares its small elements would have lost their digits */
-  float mean = m.mean * (unit < 1 ? 1 / FAR_UNIT : 1), rstd = 1 / sqrtf(m.squares * a.inverse + a.eps * unit * unit) * unit;
-  if (t == 0) a.put(MEAN, row_place(a, row, MEAN), mean), a.put(RSTD, row_place(a, row, RSTD), rstd);
+  float mean[1] = { m.mean * (unit < 1 ? 1 / FAR_UNIT : 1) }, rstd[1] = { 1 / sqrtf(m.squares * a.inverse + a.eps * unit * unit) * unit };
+  if (t == 0) a.put(MEAN, a.place(row, MEAN), mean[0]), a.put(RSTD, a.place(row, RSTD), rstd[0]);
   unit = dtype != QN_F16 ? far_unit(mean, rstd) : 1;
   const auto parameter = [&](float (&w)[E], int p, const uint4 &loaded, int k) {
     if constexpr (kind == WIDE) vector_load_whole<QN_F32>(w, a.p[p], (t + k * threads) * E);
     else if constexpr (kind == ODD) odd_parameter(w, a, p, (t + k * threads) * E, min(E, left - k * threads * E));
     else vector_open<dtype>(w, 0, early ? loaded : ((const uint4 *)a.p[p])[t + k * threads]);
   };
-  uint4 *const to = row_words<dtype>(a, row, Y) + t;
+  uint4 *const to = a.template begin<dtype>(row, Y) + t;
 #pragma unroll
   for (int k = 0; k < K; k++) {
     if (k * threads >= mine) break;
     float v[E], w[E];
     vector_open<dtype>(v, 0, x[k]);
 #pragma unroll
-    for (int e = 0; e < E; e++) v[e] = dtype != QN_F16 ? far_normalized(v[e], unit, mean, rstd) : (v[e] - mean) * rstd;
+    for (int e = 0; e < E; e++) v[e] = dtype != QN_F16 ? far_normalized(v[e], unit, mean[0], rstd[0]) : (v[e] - mean[0]) * rstd[0];
     if (scales) {
       parameter(w, SCALE, scale[k], k);
 #pragma unroll
@@ -235,6 +230,12 @@ __global__ void __launch_bounds__(block_of<threads>, 1024 / block_of<threads>) i
 struct forward_state : norm_plan {
   odd<rows_forward> a;
   int32_t  second, sum;                   /* value numbers of the request; -1: absent */
+
+  void bind(rows_forward *to, const qn_launch *launch) const
+  {
+    if (second >= 0) to->second = launch->ptr[second];
+    if (sum >= 0) to->sum = launch->ptr[sum];
+  }
 };
 
 /* Fuses an addition behind y, or in front of x; returns which. */
@@ -266,8 +267,9 @@ static int read_second(const qn_request *r, forward_state *s, qn_prepared *out)
   { (const void *)in_registers<32, 1, dtype, kind>,  (const void *)in_registers<32, K, dtype, kind>, \
     (const void *)in_registers<128, K, dtype, kind>, (const void *)in_registers<256, K, dtype, kind>, \
     (const void *)in_registers<512, K, dtype, kind>, (const void *)in_registers<1024, K, dtype, kind> }
-#define KINDS(dtype) { KERNELS(dtype, ALONE), KERNELS(dtype, BEFORE), KERNELS(dtype, BEHIND), KERNELS(dtype, WIDE), KERNELS(dtype, ODD) }
-static const void *const forward_kernels[3][5][6] = { KINDS(QN_F32), KINDS(QN_BF16), KINDS(QN_F16) };
+template <int dtype> static const void *const forward_kernels[5][6] = {
+  KERNELS(dtype, ALONE), KERNELS(dtype, BEFORE), KERNELS(dtype, BEHIND), KERNELS(dtype, WIDE), KERNELS(dtype, ODD)
+};
 
 /* What both directions read; *kind: ALONE, WIDE or ODD. */
 template <class A> static qn_status read_rows(const qn_request *r, norm_plan *s, odd<A> *a, int *kind, qn_prepared *out)
@@ -305,24 +307,13 @@ static qn_status prepare_forward(const qn_request *r, qn_prepared *out)
   static const int threads[6] = { 32, 32, 128, 256, 512, 1024 };
   int size = s.a.words > 32;
   while (size && s.a.words > threads[size] * K) size++;
-  s.kernel = forward_kernels[norm_of_dtype(p.dtype[X], 0, 1, 2)][kind][size];
+  s.kernel = cuda_by_dtype(p.dtype[X], [&](auto d) { return forward_kernels<d()>[kind][size]; });
   s.threads = (uint32_t)(threads[size] < 128 ? 128 : threads[size]);
   s.blocks = (uint32_t)qn_ceil_div(p.groups, s.threads / (uint32_t)threads[size]);
   /* A block of 1024 threads is alone on its SM: nothing is loaded while it reduces. */
   const double rate = (threads[size] < 1024 ? 4200 : 2800) / (kind != ODD ? 1 : s.a.unit >= 8 ? 2 : s.a.unit == 4 ? 3 : 5);
   out->estimate = 2000 + p.moved * (kind == BEFORE || kind == BEHIND ? 1.5 : 1) / rate;
   return cuda_keep(out, &s, sizeof s);
-}
-
-static qn_status run_forward(const qn_prepared *p, const qn_launch *launch)
-{
-  const forward_state *s = (const forward_state *)p->state;
-  odd<rows_forward> a = s->a;
-  s->point(&a, launch);
-  if (s->second >= 0) a.second = launch->ptr[s->second];
-  if (s->sum >= 0) a.sum = launch->ptr[s->sum];
-  void *arguments[] = { &a };
-  return s->launch_with(arguments, a, launch, "norm_rows");
 }
 
 /* ---- the gradient ------------------------------------------------------------------------------------------------------------- */
@@ -422,7 +413,7 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
 #endif
   const int first = rank * threads * K, mine = a.words - first - t, step = a.jobs * groups;
   int row = job * groups + group, coming = row, turn = 0;
-  const auto begins = [&](int row, int of) { return row_words<dtype>(a, row, of) + (dtype ? first + t : 0); };
+  const auto begins = [&](int row, int of) { return a.template begin<dtype>(row, of) + (dtype ? first + t : 0); };
   const uint4 *x = begins(row, X), *dy = begins(row, DY);
   uint4 *dx = begins(row, Y), scale[K];
   float dscale[K][E] = {}, dshift[K][E] = {};
@@ -445,8 +436,8 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
     if constexpr (odd_rows) x = begins(row, X), dy = begins(row, DY);
 #pragma unroll
     for (int k = 0; k < HELD && !twice; k++) load(next, k);
-    next.mean = centred ? a.statistic(MEAN, row_place(a, row, MEAN)) : 0;
-    next.rstd = a.statistic(RSTD, row_place(a, row, RSTD));
+    next.mean = centred ? a.statistic(MEAN, a.place(row, MEAN)) : 0;
+    next.rstd = a.statistic(RSTD, a.place(row, RSTD));
     if (!odd_rows) x += a.hop[X], dy += a.hop[DY];
   };
   const auto load_next = [&] {
@@ -525,20 +516,27 @@ __global__ void __launch_bounds__(BLOCK, 1) gradient(const __grid_constant__ bac
   if (centred && a.part[1]) write_part<threads>(a.part[1] + job * a.part_step, dshift, stage, first, a.words);
 }
 
-struct gradient_state : norm_plan { odd<rows_back> a; column_parts parts; };
+struct gradient_state : norm_plan {
+  odd<rows_back> a;
 
-#define OF(threads, dtype, centred, cluster, kind) (const void *)gradient<threads, dtype, centred, cluster, kind>
-#define GRADIENTS(dtype, centred, kind) \
-  { OF(32, dtype, centred, false, kind),  OF(64, dtype, centred, false, kind),  OF(128, dtype, centred, false, kind), \
-    OF(256, dtype, centred, false, kind), OF(512, dtype, centred, false, kind), OF(512, dtype, centred, true, kind) }
-#define DTYPE(dtype, kind) { GRADIENTS(dtype, false, kind), GRADIENTS(dtype, true, kind) }
-#define ODD_GRADIENTS(dtype, centred) \
-  { OF(32, dtype, centred, false, ODD),    OF(128, dtype, centred, false, ODD), OF(512, dtype, centred, false, ODD), \
-    OF(512, dtype, centred, false, TWICE), OF(512, dtype, centred, true, TWICE) }
-#define ODD_DTYPE(dtype) { ODD_GRADIENTS(dtype, false), ODD_GRADIENTS(dtype, true) }
-static const void *const gradients[5][2][6] = { DTYPE(QN_F32, ALONE), DTYPE(QN_BF16, ALONE), DTYPE(QN_F16, ALONE), DTYPE(QN_BF16, WIDE),
-                                                DTYPE(QN_F16, WIDE) };
-static const void *const odd_gradients[4][2][5] = { ODD_DTYPE(QN_F32), ODD_DTYPE(QN_BF16), ODD_DTYPE(QN_F16), ODD_DTYPE(0) };
+  void bind(rows_back *to, const qn_launch *launch) const
+  {
+    for (int i = 0, n = 0; i < 2; i++)
+      if (to->p[DSCALE + i]) to->part[i] = (float *)launch->workspace + n++ * columns.pitch;
+  }
+};
+
+/* The kernel that has the k-th number of threads to a row; ODD has every other one, TWICE the last. */
+template <int kind, int k> constexpr int threads_of = kind == TWICE ? BLOCK : kind != ODD ? 32 << k : k < 2 ? 32 << 2 * k : BLOCK;
+template <int dtype, int kind> static const void *gradient_of(int threads, bool centred, bool cluster)
+{
+  return cuda_pick<false, true>(centred, [&](auto c) {
+    if constexpr (kind != ODD) if (cluster) return (const void *)gradient<BLOCK, dtype, c(), true, kind>;
+    return cuda_pick<threads_of<kind, 0>, threads_of<kind, 1>, threads_of<kind, 2>, threads_of<kind, 3>, BLOCK>(threads, [](auto n) {
+      return (const void *)gradient<n(), dtype, decltype(c)::value, false, kind>;
+    });
+  });
+}
 
 static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
 {
@@ -556,16 +554,17 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
   if (p.length > share * a.parts || (a.parts > 1 && !clusters))
     return qn_refuse(out, "a row must fit into the registers of a block, on Hopper of a cluster", "x", "", "%lld", (long long)p.length);
   if (p.groups > INT32_MAX / MAX_PARTS) return qn_refuse(out, "fewer than 2^28 rows", "x", "", "%lld", (long long)p.groups);
-  /* the fewest threads to a row of those that there are kernels for */
-  int threads = kind == TWICE ? BLOCK : 32, size = kind == TWICE ? 3 : 0;
-  for (; threads < BLOCK && p.length > threads * EACH; threads *= kind == ODD ? 4 : 2) size++;
-  size += a.parts > 1;
-  const int dtype = a.unit ? norm_of_dtype(p.dtype[X], 0, 1, 2) : 3;
-  s.kernel = kind >= ODD ? odd_gradients[dtype][p.centred][size] : gradients[dtype + (kind == WIDE ? 2 : 0)][p.centred][size];
+  int threads = kind == TWICE ? BLOCK : 32;        /* the fewest to a row of those that there are kernels for */
+  while (threads < BLOCK && p.length > threads * EACH) threads *= kind == ODD ? 4 : 2;
+  const auto choose = [&](auto d, auto k) { return gradient_of<d(), k()>(threads, p.centred, a.parts > 1); };
+  if (!a.unit) s.kernel = cuda_pick<ODD, TWICE>(kind, [&](auto k) { return choose(std::integral_constant<int, 0>(), k); });
+  else s.kernel = cuda_by_dtype(p.dtype[X], [&](auto d) {
+    return cuda_pick<ALONE, d() == QN_F32 ? ALONE : WIDE, ODD, TWICE>(kind, [&](auto k) { return choose(d, k); });
+  });
   a.jobs = (int32_t)qn_min_i64(qn_ceil_div(p.groups, BLOCK / threads), qn_max_i64(1, r->device->units / a.parts));
   s.blocks = (uint32_t)(a.jobs * a.parts), s.cluster = (uint32_t)a.parts, s.threads = BLOCK;
   for (int t = X; t <= DY; t++) a.hop[t] = (int64_t)a.jobs * (BLOCK / threads) * a.step[t];
-  column_parts &sums = s.parts;
+  column_parts &sums = s.columns;
   for (int t = DSCALE; t <= DSHIFT; t++)
     if (p.number[t] >= 0) sums.dtype[sums.n++] = p.dtype[t];
   sums.jobs = a.jobs, sums.length = p.length, sums.pitch = a.words * (a.unit ? 16 / p.bytes : 4), sums.early = r->device->arch_major >= 9;
@@ -574,27 +573,7 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
   return cuda_keep(out, &s, sizeof s);
 }
 
-static qn_status run_gradient(const qn_prepared *p, const qn_launch *launch)
-{
-  const gradient_state *s = (const gradient_state *)p->state;
-  odd<rows_back> a = s->a;
-  column_parts sums = s->parts;
-  s->point(&a, launch);
-  sums.part = (float *)launch->workspace;
-  for (int i = 0, n = 0; i < 2; i++)
-    if (a.p[DSCALE + i]) a.part[i] = (float *)launch->workspace + n * sums.pitch, sums.to[n++] = a.p[DSCALE + i];
-  void *arguments[] = { &a };
-  const qn_status status = s->launch_with(arguments, a, launch, "norm_rows");
-  return status ? status : column_parts_add(sums, (cudaStream_t)launch->stream);
-}
-
 /* The gradients' sums depend on how many blocks the device holds, so they are not portable. */
-#define ROW(op, traits, prepare, run) { "rows", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | traits, \
-                                        nullptr, nullptr, prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = {
-  ROW(QN_OP_LAYER_NORM, QN_TRAIT_PORTABLE, prepare_forward, run_forward),
-  ROW(QN_OP_RMS_NORM, QN_TRAIT_PORTABLE, prepare_forward, run_forward),
-  ROW(QN_OP_LAYER_NORM_BACKWARD, 0, prepare_gradient, run_gradient),
-  ROW(QN_OP_RMS_NORM_BACKWARD, 0, prepare_gradient, run_gradient),
-};
+static const qn_engine row[] = { NORM_ROWS(forward_state, "rows", QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, prepare_forward),
+                                 NORM_BACKWARD_ROWS(gradient_state, "rows", QN_TRAIT_BATCH_INVARIANT, prepare_gradient) };
 CUDA_ENGINES(norm_rows) = { row, sizeof row / sizeof *row };

@@ -259,33 +259,16 @@ __global__ void __launch_bounds__(THREADS, resident(false, what, whole)) apply_p
 typedef void (*split_kernel)(split);
 struct state : norm_plan { split s; norm_follower after; split_kernel measure, combine, apply; unsigned applied, combined; };
 
-template <int whole> static split_kernel measure_kernel(bool columns, bool backward)
-{
-  return columns ? backward ? measure_columns<true, whole> : measure_columns<false, whole>
-                 : backward ? measure_planes<true, whole> : measure_planes<false, whole>;
-}
-template <int what, int whole> static split_kernel apply_kernel(bool columns)
-{
-  if constexpr (what != VARIED) if (columns) return apply_columns<what, whole>;
-  return apply_planes<what, whole>;
-}
-/* dtype: of whole packets; 0: others, which have no tails. */
-template <int what> static split_kernel apply_of_dtype(uint32_t dtype, bool columns)
-{
-  if constexpr (what != FOLLOWED) if (!dtype) return apply_kernel<what, 0>(columns);
-  return norm_of_dtype(dtype, apply_kernel<what, QN_F32>, apply_kernel<what, QN_BF16>, apply_kernel<what, QN_F16>)(columns);
-}
-static void choose_kernels(state *st, bool whole, bool tailed, bool given, bool varied)
+/* whole: the dtype of whole packets; 0: others, which have no tails. */
+template <int whole> static void choose_kernels(state *st, int kind)
 {
   const split &s = st->s;
-  const uint32_t dtype = whole ? s.dtype[X] : 0;
-  st->measure = (!whole ? measure_kernel<0> : norm_of_dtype(dtype, measure_kernel<QN_F32>, measure_kernel<QN_BF16>, measure_kernel<QN_F16>))
-                  (s.columns, s.backward);
-  st->apply = (varied && !s.columns ? apply_of_dtype<VARIED>
-               : given && !tailed   ? apply_of_dtype<GIVEN>
-               : s.backward         ? apply_of_dtype<BACKWARD>
-               : tailed             ? apply_of_dtype<FOLLOWED>
-                                    : apply_of_dtype<FORWARD>)(dtype, s.columns);
+  st->measure = s.columns ? s.backward ? measure_columns<true, whole> : measure_columns<false, whole>
+                          : s.backward ? measure_planes<true, whole> : measure_planes<false, whole>;
+  st->apply = cuda_pick<VARIED, GIVEN, BACKWARD, whole ? FOLLOWED : FORWARD, FORWARD>(kind, [&](auto what) -> split_kernel {
+    if constexpr (what() != VARIED) if (s.columns) return apply_columns<what(), whole>;
+    return apply_planes<what(), whole>;
+  });
 }
 
 static const char *const variants[] = { "1", "2", "4", nullptr };      /* inference: batches a thread */
@@ -388,7 +371,9 @@ template <bool own> static qn_status prepare(const qn_request *r, qn_prepared *o
   const bool whole = (columns ? line : s.line) % V == 0 && norm_whole(r, &p, V, columns, lined);
   const bool tailed = norm_follower_read(&st.after, r, p.number[Y], whole && !s.backward, &s.tail, out);
   p.number[Y] = st.after.chain.out;
-  choose_kernels(&st, whole, tailed, given, own);
+  const int kind = own && !columns ? VARIED : given && !tailed ? GIVEN : p.backward ? BACKWARD : tailed ? FOLLOWED : FORWARD;
+  if (!whole) choose_kernels<0>(&st, kind);
+  else cuda_by_dtype(p.dtype[X], [&](auto d) { choose_kernels<d()>(&st, kind); });
   st.combine = !runs ? combine : s.backward ? combine_runs<true> : combine_runs<false>;
   st.combined = (unsigned)(runs ? p.groups : qn_ceil_div(s.groups, TOGETHER));
   s.side = (uint32_t)side, s.across = (uint32_t)across, s.chunks = 1, s.chunk = s.pieces;
@@ -440,14 +425,13 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
 }
 
 /* split's chunks depend on the number of groups, so its results are not batch invariant. */
-#define ROW(name, op, own, traits) { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, \
-                                     nullptr, nullptr, prepare<own>, nullptr, run, cuda_release }
 static const qn_engine row[] = {
-  ROW("split", QN_OP_BATCH_NORM, false, 0), ROW("split", QN_OP_BATCH_NORM_BACKWARD, false, 0),
-  ROW("split", QN_OP_LAYER_NORM, false, 0), ROW("split", QN_OP_LAYER_NORM_BACKWARD, false, 0),
-  ROW("split", QN_OP_RMS_NORM, false, 0),   ROW("split", QN_OP_RMS_NORM_BACKWARD, false, 0),
-  ROW("chunks", QN_OP_LAYER_NORM, true, QN_TRAIT_BATCH_INVARIANT), ROW("chunks", QN_OP_LAYER_NORM_BACKWARD, true, QN_TRAIT_BATCH_INVARIANT),
-  ROW("chunks", QN_OP_RMS_NORM, true, QN_TRAIT_BATCH_INVARIANT),   ROW("chunks", QN_OP_RMS_NORM_BACKWARD, true, QN_TRAIT_BATCH_INVARIANT),
+  norm_row<state>("split", QN_OP_BATCH_NORM, 0, prepare<false>, run),
+  norm_row<state>("split", QN_OP_BATCH_NORM_BACKWARD, 0, prepare<false>, run),
+  NORM_ROWS(state, "split", 0, prepare<false>, run),
+  NORM_BACKWARD_ROWS(state, "split", 0, prepare<false>, run),
+  NORM_ROWS(state, "chunks", QN_TRAIT_BATCH_INVARIANT, prepare<true>, run),
+  NORM_BACKWARD_ROWS(state, "chunks", QN_TRAIT_BATCH_INVARIANT, prepare<true>, run),
   { "inference", QN_OP_BATCH_NORM_INFERENCE, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC,
     variants, nullptr, prepare<false>, nullptr, run, cuda_release },
 };

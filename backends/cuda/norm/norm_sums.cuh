@@ -3,6 +3,7 @@
  * overflow; dscale and dshift over blocks or items, by a second launch; and the launch of a kernel, with that behind it. */
 #pragma once
 #include "norm_layout.cuh"
+#include "kit/early.cuh"
 #include "kit/sm90.cuh"
 #include "kit/sums.cuh"
 
@@ -123,13 +124,6 @@ template <int n> __device__ __forceinline__ float far_unit(float (&mean)[n], flo
   for (int i = 0; i < n; i++) mean[i] *= -unit, rstd[i] *= unit < 1 ? 2.f : 1.f;
   return unit;
 }
-__device__ __forceinline__ float far_unit(float &mean, float &rstd)
-{
-  float m[1] = { mean }, r[1] = { rstd };
-  const float unit = far_unit(m, r);
-  mean = m[0], rstd = r[0];
-  return unit;
-}
 __device__ __forceinline__ float far_normalized(float x, float unit, float mean, float rstd) { return fmaf(x, unit, mean) * rstd; }
 
 struct norm_statistics { float mean, rstd, unbiased; };   /* unbiased: the variance with n - 1 for n */
@@ -216,15 +210,13 @@ __global__ static void __launch_bounds__(1024) add_parts(const __grid_constant__
   element_store(a.to[which], j - which * a.pitch, dtype3(a.dtype[which]), sum);
 }
 
-static inline qn_status column_parts_add(const column_parts &a, cudaStream_t stream)
+static inline qn_status column_parts_add(column_parts a, const norm_args &of, const qn_launch *launch)
 {
-  if (!a.n) return QN_OK;
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  const cudaLaunchConfig_t config = { dim3((unsigned)qn_ceil_div(a.n * a.pitch, 32)), dim3(1024), 0, stream, &early, a.early };
-  void *arguments[] = { (void *)&a };
-  return cuda_check(cudaLaunchKernelExC(&config, (const void *)add_parts, arguments), "add_parts");
+  a.part = (const float *)launch->workspace;
+  for (int t = DSCALE, n = 0; t <= DSHIFT; t++)
+    if (of.p[t]) a.to[n++] = of.p[t];
+  const uint32_t blocks = (uint32_t)qn_ceil_div(a.n * a.pitch, 32);
+  return cuda_launch_early((const void *)add_parts, a.early, blocks, 1024, 0, &a, launch, "add_parts");
 }
 
 /* ---- and over items ---------------------------------------------------------------------------------------------------------------- */
@@ -273,14 +265,15 @@ static inline qn_status item_sums_add(const item_sums &a, const qn_launch *launc
   return cuda_check(cudaGetLastError(), "add_items");
 }
 
-/* ---- an engine's launch ------------------------------------------------------------------------------------------------------------ */
+/* ---- an engine's launch, its rows -------------------------------------------------------------------------------------------------- */
 
-/* What every engine's state begins with. */
+/* What every engine's state begins with. `a` follows: the kernel's arguments, a norm_args or derived from it. */
 struct norm_plan {
   norm_problem of;
   const void *kernel;
   uint32_t blocks, cluster, threads, shared;      /* cluster: blocks of one, or CUDA_TOGETHER; shared: bytes of a block */
   item_sums sums;                         /* no channels: none */
+  column_parts columns;                   /* n 0: none */
 
   void point(norm_args *a, const qn_launch *launch) const
   {
@@ -294,13 +287,41 @@ struct norm_plan {
     out->workspace = (uint64_t)(copies * sides * parts * channels) * sizeof(float2);
   }
   float2 *sums_in(const qn_launch *launch) const { return sums.channels ? (float2 *)launch->workspace : nullptr; }
+  /* What else than tensors the arguments take from a launch; a state has its own where there is something. */
+  void bind(norm_args *, const qn_launch *) const {}
   qn_status launch_with(void **arguments, const norm_args &a, const qn_launch *launch, const char *name) const
   {
     const qn_status status = cuda_launch_clusters(kernel, blocks, cluster, threads, shared, arguments, launch, name);
+    if (!status && columns.n) return column_parts_add(columns, a, launch);
     if (status || !sums.channels) return status;
     item_sums last = sums;
     last.sums = sums_in(launch), last.dscale = a.p[DSCALE], last.dshift = a.p[DSHIFT];
     return item_sums_add(last, launch);
   }
 };
-static inline qn_status norm_build(const qn_request *, qn_prepared *p) { return cuda_allow_shared(((const norm_plan *)p->state)->kernel); }
+static inline qn_status norm_build(const qn_request *, qn_prepared *p)
+{
+  const norm_plan *s = (const norm_plan *)p->state;
+  return s->shared ? cuda_allow_shared(s->kernel) : QN_OK;
+}
+template <class S> static qn_status norm_run(const qn_prepared *p, const qn_launch *launch)
+{
+  const S *s = (const S *)p->state;
+  auto a = s->a;
+  s->point(&a, launch);
+  s->bind(&a, launch);
+  void *arguments[] = { &a };
+  return s->launch_with(arguments, a, launch, p->engine->name);
+}
+
+template <class S>
+static constexpr qn_engine norm_row(const char *name, uint32_t op, uint64_t traits, qn_status (*prepare)(const qn_request *, qn_prepared *),
+                                    qn_status (*run)(const qn_prepared *, const qn_launch *) = norm_run<S>,
+                                    qn_status (*build)(const qn_request *, qn_prepared *) = norm_build)
+{
+  return { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | traits, nullptr, nullptr, prepare, build, run, cuda_release };
+}
+/* The rows for layer_norm and rms_norm, for their gradients; S: the state; then what follows the op. */
+#define NORM_ROWS(S, name, ...) norm_row<S>(name, QN_OP_LAYER_NORM, __VA_ARGS__), norm_row<S>(name, QN_OP_RMS_NORM, __VA_ARGS__)
+#define NORM_BACKWARD_ROWS(S, name, ...) \
+  norm_row<S>(name, QN_OP_LAYER_NORM_BACKWARD, __VA_ARGS__), norm_row<S>(name, QN_OP_RMS_NORM_BACKWARD, __VA_ARGS__)

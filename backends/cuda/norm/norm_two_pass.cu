@@ -1,8 +1,6 @@
 /* norm_two_pass.cu -- layer_norm and rms_norm, forward, of groups of any length, layout and dtypes: a warp or a block reads a group twice,
  * the second time mostly from the caches.
  *
- *   y = (x - mean) rstd scale + shift               rms_norm: mean is 0
- *
  * Where elements have no vectors the loads are the limit, and few long groups do not fill the device: others are preferred. */
 #include "norm_sums.cuh"
 #include "kit/eight.cuh"
@@ -50,7 +48,7 @@ __global__ void __launch_bounds__(threads < 256 ? 256 : threads) read_twice(cons
   __shared__ float4 of_warp[threads / 32];
   const int t = threadIdx.x % threads, row = blockIdx.x * together + threadIdx.x / threads;
   if (row >= a.rows) return;              /* whole warps leave, and whole blocks where a row takes a block */
-  const int64_t x = a.outer.place(row, X), y = a.outer.place(row, Y), scale = a.outer.place(row, SCALE), shift = a.outer.place(row, SHIFT);
+  const int64_t x = a.outer.place(row, X), y = a.outer.place(row, Y), of[] = { a.outer.place(row, SCALE), a.outer.place(row, SHIFT) };
   moments m;
   float unit = 1;                         /* of x; less than 1 where squares overflow otherwise */
 #pragma unroll 1
@@ -75,24 +73,21 @@ __global__ void __launch_bounds__(threads < 256 ? 256 : threads) read_twice(cons
     unit = FAR_UNIT;
   }
   const float rstd = 1 / sqrtf(m.squares / (float)a.length + a.eps * unit * unit);
-  float mean = m.mean / unit, factor = rstd * unit;
-  if (t == 0) a.put(MEAN, a.outer.place(row, MEAN), mean), a.put(RSTD, a.outer.place(row, RSTD), factor);
+  float mean[1] = { m.mean / unit }, factor[1] = { rstd * unit };
+  if (t == 0) a.put(MEAN, a.outer.place(row, MEAN), mean[0]), a.put(RSTD, a.outer.place(row, RSTD), factor[0]);
   unit = far_unit(mean, factor);          /* of x as it is: the unit of squares would cost small elements their digits */
 #pragma unroll 1
   for (int64_t at = t * V; at < a.length; at += threads * V) {
     const int j = (int)at, n = (int)min((int64_t)V, a.length - at);
     eight v = load_any(a, X, x, j, n);
 #pragma unroll
-    for (int i = 0; i < V; i++) v.v[i] = far_normalized(v.v[i], unit, mean, factor);
-    if (a.p[SCALE]) {
-      const eight w = load_any(a, SCALE, scale, j, n);
+    for (int i = 0; i < V; i++) v.v[i] = far_normalized(v.v[i], unit, mean[0], factor[0]);
 #pragma unroll
-      for (int i = 0; i < V; i++) v.v[i] *= w.v[i];
-    }
-    if (a.p[SHIFT]) {
-      const eight w = load_any(a, SHIFT, shift, j, n);
+    for (int k = SCALE; k <= SHIFT; k++) {
+      if (!a.p[k]) continue;
+      const eight w = load_any(a, k, of[k - SCALE], j, n);
 #pragma unroll
-      for (int i = 0; i < V; i++) v.v[i] += w.v[i];
+      for (int i = 0; i < V; i++) v.v[i] = k == SCALE ? v.v[i] * w.v[i] : v.v[i] + w.v[i];
     }
     if (a.run[Y]) eight_store(v, a.p[Y], a.dtype[Y], y + j, n);
     else
@@ -102,11 +97,9 @@ __global__ void __launch_bounds__(threads < 256 ? 256 : threads) read_twice(cons
   }
 }
 
-/* ---- prepare, run ---------------------------------------------------------------------------------------------------------- */
+/* ---- prepare, rows --------------------------------------------------------------------------------------------------------- */
 
-struct state : norm_plan {
-  two_passes a;
-};
+struct state : norm_plan { two_passes a; };
 
 /* A row's threads depend on its length alone, so its result does not depend on its neighbours. */
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -137,16 +130,5 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return cuda_keep(out, &s, sizeof s);
 }
 
-static qn_status run(const qn_prepared *p, const qn_launch *launch)
-{
-  const state *s = (const state *)p->state;
-  two_passes a = s->a;
-  s->point(&a, launch);
-  void *arguments[] = { &a };
-  return s->launch_with(arguments, a, launch, "norm_two_pass");
-}
-
-#define ROW(op) { "two_pass", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, \
-                  nullptr, nullptr, prepare, nullptr, run, cuda_release }
-static const qn_engine row[] = { ROW(QN_OP_LAYER_NORM), ROW(QN_OP_RMS_NORM) };
+static const qn_engine row[] = { NORM_ROWS(state, "two_pass", QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, prepare) };
 CUDA_ENGINES(norm_two_pass) = { row, sizeof row / sizeof *row };

@@ -16,7 +16,7 @@
 #include "kit/divisor.h"
 #include "kit/larger.cuh"
 #include "kit/shared_memory.h"
-#include "kit/vector.cuh"
+#include "kit/words.cuh"
 
 /* ---- raw elements of a dtype known at compile time ---------------------------------------------------------------- */
 
@@ -85,6 +85,7 @@ struct pool {
   uint32_t n, c, units, groups, splits;   /* groups: of V channels; units: of work, each done by `splits` threads */
   int32_t  band;                          /* outputs of one column that form one unit */
   int32_t  in[3], out[3], size[3], step[3], dilation[3], before[3], after[3];
+  uint32_t count;                         /* planes; set by pool_wants_flat() */
   int64_t  x_stride[5], y_stride[5], dx_stride[5], index_stride[5];       /* N, C, spatial */
   cuda_divisor by_cell[4], by_step[3], by_out[3], by_extent[3];         /* cells: the grid of units, innermost first; extents: of x */
 };
@@ -307,33 +308,26 @@ static inline bool sweep_takes(const pool &p)
 struct pool_tensors { int32_t x, y, dy, dx, indices; };     /* value numbers of the request; -1: none */
 typedef const void *pool_kernel;
 
-/* f(n), a kernel, for the first of the constants N that `value` is; n() is that constant. nullptr: it is none of them. */
-template <int... N, class F> static inline pool_kernel pool_pick(int64_t value, F f)
-{
-  pool_kernel kernel = nullptr;
-  (void)((value == N && (kernel = f(std::integral_constant<int, N>()))) || ...);
-  return kernel;
-}
-
 /* P: a kernel's argument, a pool or derived from it. */
 template <class P> struct pool_state {
   P        p;
   pool_tensors of;
   pool_kernel kernel;
+  int      how;                           /* of a gradient (pool_gradient.cuh) */
   uint32_t blocks, threads, shared;
   double   moved;                         /* bytes of the op's tensors */
+
+  /* What else than these the argument takes from a launch; a state has its own where there is something. */
+  void bind(P *, const qn_launch *) const {}
 };
 
-static inline void pool_bind(pool *p, const pool_tensors &of, const qn_launch *launch)
+template <class P, class S> static qn_status pool_run(const qn_prepared *prepared, const qn_launch *launch)
 {
+  const S *s = (const S *)prepared->state;
   const auto pointer = [&](int32_t number) { return number < 0 ? nullptr : launch->ptr[number]; };
-  p->x = pointer(of.x), p->y = pointer(of.y), p->dy = pointer(of.dy), p->dx = pointer(of.dx), p->indices = pointer(of.indices);
-}
-template <class P> static qn_status pool_run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const pool_state<P> *s = (const pool_state<P> *)prepared->state;
   P p = s->p;
-  pool_bind(&p, s->of, launch);
+  p.x = pointer(s->of.x), p.y = pointer(s->of.y), p.dy = pointer(s->of.dy), p.dx = pointer(s->of.dx), p.indices = pointer(s->of.indices);
+  s->bind(&p, launch);
   void *arguments[] = { &p };
   return cuda_check(cudaLaunchKernel(s->kernel, s->blocks, s->threads, arguments, s->shared, (cudaStream_t)launch->stream),
                     prepared->engine->name);
@@ -353,20 +347,24 @@ template <class P> static inline qn_status pool_keep(pool_state<P> *s, double th
   return cuda_keep(out, s, sizeof *s);
 }
 
-template <class P>
-static constexpr qn_engine pool_row(const char *name, uint32_t op, qn_status (*prepare)(const qn_request *, qn_prepared *),
-                                    qn_status (*run)(const qn_prepared *, const qn_launch *) = pool_run<P>)
+template <class P, class S = pool_state<P>>
+static constexpr qn_engine pool_row(const char *name, uint32_t op, qn_status (*prepare)(const qn_request *, qn_prepared *))
 {
   return { name, op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr, prepare,
-           pool_build<P>, run, cuda_release };
+           pool_build<P>, pool_run<P, S>, cuda_release };
 }
 
-/* The rows of an engine for the forward ops but lp. */
+/* The rows of an engine for the forward ops, for their gradients, but lp. */
 #define POOL_ROWS(P, name, prepare)                                                                  \
   pool_row<P>(name, QN_OP_POOL_MAX, prepare), pool_row<P>(name, QN_OP_POOL_AVERAGE, prepare),        \
     pool_row<P>(name, QN_OP_POOL_ADAPTIVE_MAX, prepare), pool_row<P>(name, QN_OP_POOL_ADAPTIVE_AVERAGE, prepare)
+#define POOL_BACKWARD_ROWS(P, name, prepare)                                                                   \
+  pool_row<P>(name, QN_OP_POOL_MAX_BACKWARD, prepare), pool_row<P>(name, QN_OP_POOL_AVERAGE_BACKWARD, prepare), \
+    pool_row<P>(name, QN_OP_POOL_ADAPTIVE_MAX_BACKWARD, prepare), pool_row<P>(name, QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD, prepare)
 
 /* ---- host: geometry ---------------------------------------------------------------------------------------- */
+
+enum { LP_MOST = 64 };                    /* largest p: 2^p and sums of it stay finite in f32 */
 
 static inline void pool_strides(const qn_value *v, int64_t *stride)
 {
@@ -379,22 +377,6 @@ static inline bool pool_steps(const int64_t *stride, int v)
   for (int d = 0; d < 5; d++)
     if (d != 1 && stride[d] % v) return false;
   return true;
-}
-
-static inline double pool_moved(const qn_request *r)
-{
-  const qn_node *op = &r->op[0];
-  double bytes = 0;
-  for (int i = 0; i < op->first[op->n_roles]; i++)
-    bytes += (double)qn_elements(&r->value[op->arg[i]]) * (double)qn_kit_bytes(r->value[op->arg[i]].dtype);
-  return bytes;
-}
-
-/* The core has already checked that all float operands of an op share one dtype. */
-static inline qn_status pool_wants_floats(const qn_value *v, const char *name, qn_prepared *out)
-{
-  if (v->dtype == QN_F32 || v->dtype == QN_F16 || v->dtype == QN_BF16) return QN_OK;
-  return qn_refuse(out, "dtypes", name, "f16, bf16 or f32", "%s", qn_kit_name(v->dtype));
 }
 
 static inline bool pool_is_adaptive(uint32_t op)
@@ -465,20 +447,30 @@ static inline bool pool_fill(pool *p, const qn_node *op, const qn_value *x, cons
   return (double)p->in[0] * p->in[1] * p->in[2] <= INT32_MAX;
 }
 
-/* Reads a forward op, all of which have the same roles: its tensors, their dtype, the geometry. */
+/* Reads an op that has these tensors: its dtype, of which the core has checked that all float operands share it, and the geometry. */
+template <class P> static inline qn_status pool_read(pool_state<P> *s, const pool_tensors &of, const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  const char *const name = of.dx < 0 ? "x" : "dx";
+  const qn_value *x = &r->value[of.x < 0 ? of.dx : of.x], *y = &r->value[of.dx < 0 ? of.y : of.dy];
+  s->of = of;
+  for (int i = 0; i < op->first[op->n_roles]; i++)
+    s->moved += (double)qn_elements(&r->value[op->arg[i]]) * (double)qn_kit_bytes(r->value[op->arg[i]].dtype);
+  if (x->dtype != QN_F32 && x->dtype != QN_F16 && x->dtype != QN_BF16)
+    return qn_refuse(out, "dtypes", name, "f16, bf16 or f32", "%s", qn_kit_name(x->dtype));
+  if (!pool_fill(&s->p, op, x, y)) return qn_refuse(out, "extents below 2^29, planes below 2^31", name, "", "%s", "more");
+  if (of.indices >= 0) s->p.index_dtype = r->value[of.indices].dtype;
+  if ((op->op == QN_OP_POOL_LP || op->op == QN_OP_POOL_LP_BACKWARD) && s->p.p > LP_MOST)
+    return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", s->p.p);
+  return QN_OK;
+}
+/* The same of a forward op, all of which have the same roles. */
 template <class P> static inline qn_status pool_read(pool_state<P> *s, const qn_request *r, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
-  s->moved = pool_moved(r);
   const bool maxima = op->op == QN_OP_POOL_MAX || op->op == QN_OP_POOL_ADAPTIVE_MAX;
-  s->of = { qn_role(op, QN_ROLE_POOL_MAX_X), qn_role(op, QN_ROLE_POOL_MAX_Y), -1, -1, maxima ? qn_role(op, QN_ROLE_POOL_MAX_INDICES) : -1 };
-  const qn_value *x = &r->value[s->of.x];
-  const qn_status status = pool_wants_floats(x, "x", out);
-  if (status != QN_OK) return status;
-  if (!pool_fill(&s->p, op, x, &r->value[s->of.y]))
-    return qn_refuse(out, "extents below 2^29, planes below 2^31", "x", "", "%s", "more");
-  if (s->of.indices >= 0) s->p.index_dtype = r->value[s->of.indices].dtype;
-  return QN_OK;
+  return pool_read(s, { qn_role(op, QN_ROLE_POOL_MAX_X), qn_role(op, QN_ROLE_POOL_MAX_Y), -1, -1,
+                        maxima ? qn_role(op, QN_ROLE_POOL_MAX_INDICES) : -1 }, r, out);
 }
 
 /* Size and step of square windows as two digits, e.g. 32, with any padding; 0: not square, dilated, or too large. */
@@ -514,12 +506,17 @@ static inline bool pool_fold(pool *p, bool places)
   return true;
 }
 
-/* The same, and windows within a plane. by_extent[0] still divides by a channel's planes, through which indices count. */
+/* Packed planes, and windows within one; counts the planes. by_extent[0] still divides by a channel's, through which indices count. */
 static inline qn_status pool_wants_flat(pool *p, const qn_request *r, const pool_tensors &of, int aligned, bool places, qn_prepared *out)
 {
+  const char *const name = of.dx < 0 ? "x" : "dx";
   const qn_status status = pool_wants_planes(r, of, aligned, out);
-  if (status || pool_fold(p, places)) return status;
-  return qn_refuse(out, "windows within a plane", of.dx < 0 ? "x" : "dx", "depth 1", "depth %d", p->size[0]);
+  if (status) return status;
+  if (!pool_fold(p, places)) return qn_refuse(out, "windows within a plane", name, "depth 1", "depth %d", p->size[0]);
+  const int64_t planes = qn_elements(&r->value[of.x < 0 ? of.dx : of.x]) / ((int64_t)p->in[1] * p->in[2]);
+  if (planes > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", name, "", "%lld", (long long)planes);
+  p->count = (uint32_t)planes;
+  return QN_OK;
 }
 
 /* Channels per vector (V): 16 bytes of them if every layout allows it, else 1. *whole: the dtype if vectorised, else 0. */

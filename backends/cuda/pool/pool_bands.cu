@@ -9,13 +9,13 @@
 #include "pool_gradient.cuh"
 
 struct bands : gradient {
-  int64_t  windows, places;               /* elements of dy, of dx */
-  uint32_t count, per_block;              /* planes: in all, of a block */
+  int64_t  windows;                       /* elements of dy */
+  uint32_t per_block;                     /* planes of a block */
   int32_t  bands, band;                   /* bands of a plane, one block each; rows of a band, a multiple of BAND_ROWS */
   int32_t  margin;                        /* padding before and behind the staged windows, so that cells at an edge may read out of range */
   int32_t  pairs;                         /* two columns of dx share an aligned word */
   int32_t  at_part, at_dx;                /* byte offsets of these parts of shared memory; part: maxima's taps, or other windows' sums */
-  cuda_divisor by_bands, by_down, by_across, by_width, by_rows, by_depth;
+  cuda_divisor by_bands, by_down, by_across;
   float    weight[16];                    /* [m] is SIZE / taps for a window with m taps missing along a dim (exact in f32); 0: no tap */
 };
 
@@ -51,8 +51,8 @@ __device__ __forceinline__ void taps_of_places(const bands &p, char *tap, uint32
       uint32_t z, ox, c;
       const int line = cuda_quotient(i, p.by_out[2], &ox), k = n > 1 ? cuda_quotient(line, p.by_out[1]) : 0,
                 oy = n > 1 ? line - k * p.out[1] : o0 + line;
-      cuda_quotient(plane + k, p.by_depth, &z);
-      const uint32_t r = cuda_quotient((uint32_t)max(place[b], 0), p.by_width, &c) - (z * p.in[1] + oy * p.step[1] - p.before[1]);
+      cuda_quotient(plane + k, p.by_extent[0], &z);
+      const uint32_t r = cuda_quotient((uint32_t)max(place[b], 0), p.by_extent[2], &c) - (z * p.in[1] + oy * p.step[1] - p.before[1]);
       c -= ox * p.step[2] - p.before[2];
       tap[i] = (char)(place[b] >= 0 && r < (uint32_t)p.size[1] && c < (uint32_t)p.size[2] ? r * p.size[2] + c : 255);
     }
@@ -61,16 +61,6 @@ __device__ __forceinline__ void taps_of_places(const bands &p, char *tap, uint32
 
 /* Columns of a cell. For f32 at stride 1 an odd number avoids bank conflicts; two f16 or bf16 share a word. */
 __host__ __device__ constexpr int band_columns(bool f32, int step) { return f32 && step == 1 ? 3 : 2; }
-
-/* if (a == b) sum += v, as a predicated add; compilers emit add and select. */
-__device__ __forceinline__ void add_where(float &sum, uint32_t a, uint32_t b, float v)
-{
-#ifdef __CUDA_ARCH__
-  asm("{ .reg .pred p; setp.eq.u32 p, %1, %2; @p add.f32 %0, %0, %3; }" : "+f"(sum) : "r"(a), "r"(b), "f"(v));
-#else
-  if (a == b) sum += v;
-#endif
-}
 
 /* What a block's rows of windows from o0 on add to its n planes' rows from `top` on. */
 template <int dtype, bool maxima, int SIZE, int STEP, int BEFORE>
@@ -132,7 +122,7 @@ __device__ __forceinline__ void cells(const bands &p, const char *dy, const char
     for (int a = 0; a < BAND_ROWS; a++) {
       if (y0 + a >= rows) break;
       if (COLUMNS == 2 && p.pairs) {
-        pair_store<dtype>(dx, place + a * p.in[2], sum[a][0], sum[a][1]);
+        neighbours_store<dtype, 2>(dx, place + a * p.in[2], sum[a]);
       } else {
 #pragma unroll
         for (int b = 0; b < COLUMNS; b++)
@@ -148,7 +138,7 @@ __device__ __forceinline__ void place_by_place(const bands &p, char *dx, int in_
 {
   for (int i = threadIdx.x; i < n * rows * p.in[2]; i += BAND_THREADS) {
     uint32_t x, y;
-    const int row = (int)cuda_quotient(i, p.by_width, &x), k = n > 1 ? (int)cuda_quotient(row, p.by_rows, &y) : 0;
+    const int row = (int)cuda_quotient(i, p.by_extent[2], &x), k = n > 1 ? (int)cuda_quotient(row, p.by_extent[1], &y) : 0;
     edge_store<dtype>(dx, in_dx + i, sum(k, n > 1 ? (int)y : top + row, (int)x));
   }
 }
@@ -186,7 +176,7 @@ __device__ __forceinline__ void any_means(const bands &p, const char *dy, char *
   __syncthreads();
   for (int i = threadIdx.x; i < lines * width; i += BAND_THREADS) {
     uint32_t x;
-    const int line = (int)cuda_quotient(i, p.by_width, &x);
+    const int line = (int)cuda_quotient(i, p.by_extent[2], &x);
     const range over = windows_over(p, 2, (int)x, (int)x + 1);
     float sum = 0;
     for (int o = over.begin; o < over.end; o++) sum = fmaf(edge_load<dtype>(dy, in_dy + line * wide + o), across[o] * down[line], sum);
@@ -263,7 +253,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
   if (warp >= p.warps) return;
   uint32_t band, tile, z;
   const uint32_t plane = cuda_quotient(cuda_quotient(warp, p.by_tiles, &tile), p.by_bands, &band);
-  cuda_quotient(plane, p.by_depth, &z);
+  cuda_quotient(plane, p.by_extent[0], &z);
   const int top = (int)band * p.band, end = min(top + p.band, p.in[1]), left = (int)tile * p.tile, right = min(left + p.tile, p.in[2]);
   const range over_y = windows_over(p, 1, top, end), over_x = windows_over(p, 2, left, right);
   const int y_base = min(over_y.begin * p.step[1] - p.before[1], top), x_base = min(over_x.begin * p.step[2] - p.before[2], left);
@@ -299,7 +289,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
       if (how == BY_TAP) {
         r = cuda_quotient((uint32_t)max(place[b], 0), p.by_size[2], &c);
       } else {
-        r = cuda_quotient((uint32_t)max(place[b], 0), p.by_width, &c);
+        r = cuda_quotient((uint32_t)max(place[b], 0), p.by_extent[2], &c);
         r -= z * p.in[1] + y[b], c -= x[b];
       }
       const uint32_t mine = place[b] >= 0 && r < (uint32_t)p.size[1] && c < (uint32_t)p.size[2] ? turn : ~0u;
@@ -316,7 +306,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(WARPS * 32) pool
   char *to = (char *)p.dx + (((int64_t)plane * p.in[1] + top) * p.in[2] + left) * (dtype == QN_F32 ? 4 : 2);
   for (int row = top; row < end; row++, from += p.pitch, to += p.in[2] * (dtype == QN_F32 ? 4 : 2)) {
     if (p.pairs)
-      for (int x = 2 * (int)lane; x < right - left; x += 64) pair_store<dtype>(to, x, from[x], from[x + 1]);
+      for (int x = 2 * (int)lane; x < right - left; x += 64) neighbours_store<dtype, 2>(to, x, from + x);
     else
       for (int x = (int)lane; x < right - left; x += 32) edge_store<dtype>(to, x, from[x]);
   }
@@ -372,7 +362,6 @@ template <class P> static qn_status read_planes(pool_state<P> *s, const qn_reque
   qn_status status = gradient_read(s, r, out);
   if (!status) status = pool_wants_flat(p, r, s->of, aligned, false, out);
   if (status) return status;
-  p->by_width = p->by_extent[2], p->by_rows = p->by_extent[1], p->by_depth = p->by_extent[0];
   for (int d = 1; d < 3; d++)
     if (p->size[d] > 1 && p->dilation[d] != 1) return qn_refuse(out, "dilation 1", "dx", "1", "%d", p->dilation[d]);
   if (!p->average && s->of.indices < 0) return qn_refuse(out, "maxima by indices", "indices", "present", "%s", "absent");
@@ -383,7 +372,7 @@ template <class P> static qn_status read_planes(pool_state<P> *s, const qn_reque
 /* window: of cells, as square_of(); 0: any */
 template <int dtype, bool maxima> static pool_kernel bands_of(int window)
 {
-  return pool_pick<321, 320, 311, 220, maxima ? 512 : 0, 0>(window, [](auto w) { return (pool_kernel)pool_bands<dtype, maxima, w()>; });
+  return cuda_pick<321, 320, 311, 220, maxima ? 512 : 0, 0>(window, [](auto w) { return (pool_kernel)pool_bands<dtype, maxima, w()>; });
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -399,8 +388,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
     return p->average ? bands_of<dtype(), false>(window) : bands_of<dtype(), true>(window);
   });
-  p->windows = qn_elements(&r->value[s.of.dy]), p->places = qn_elements(&r->value[s.of.dx]);
-  p->count = (uint32_t)(p->places / ((int64_t)p->in[1] * p->in[2]));
+  p->windows = qn_elements(&r->value[s.of.dy]);
   p->pairs = p->in[2] % 2 == 0;
   for (int m = 0; window && m < p->size[1]; m++) p->weight[m] = (float)p->size[1] / (float)(p->size[1] - m);
   const int64_t shared = band_choose(p, !window, r->device->units);
@@ -422,12 +410,10 @@ static qn_status prepare_scatter(const qn_request *r, qn_prepared *out)
   for (int d = 1; d < 3; d++)
     if (p->step[d] > p->size[d] || p->size[d] > 32)
       return qn_refuse(out, "windows of at most 32, without gaps", "dx", "3", "%d", p->size[d]);
-  const bool taps = p->index_dtype == QN_U8;
   s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
-    return taps ? (pool_kernel)pool_scatter<dtype(), BY_TAP> : (pool_kernel)pool_scatter<dtype(), BY_PLACE>;
+    return s.how == BY_TAP ? (pool_kernel)pool_scatter<dtype(), BY_TAP> : (pool_kernel)pool_scatter<dtype(), BY_PLACE>;
   });
-  const qn_value *dx = &r->value[s.of.dx];
-  const int64_t count = qn_elements(dx) / ((int64_t)p->in[1] * p->in[2]);
+  const int64_t count = p->count;
 
   /* choose the tile: whole rows first, as many as shared memory holds */
   const int64_t beyond = 2 * (p->size[2] - 1), most = MEMORY / 4;
@@ -445,16 +431,13 @@ static qn_status prepare_scatter(const qn_request *r, qn_prepared *out)
   if ((double)count * p->bands * p->tiles > INT32_MAX / 32) return qn_refuse(out, "fewer than 2^26 warps", "dx", "", "%s", "more");
   p->warps = (uint32_t)(count * p->bands * p->tiles);
   p->by_bands = cuda_divide_by(p->bands), p->by_tiles = cuda_divide_by(p->tiles);
-  p->pairs = p->in[2] % 2 == 0 && p->tile % 2 == 0 && dx->align >= 8;
+  p->pairs = p->in[2] % 2 == 0 && p->tile % 2 == 0 && r->value[s.of.dx].align >= 8;
   s.shared = (uint32_t)shared;
   /* A band of rows walks the windows of size - 1 rows more; still before gather (300), which is left what scatter refuses. */
   const double rate = p->bands == 1 ? 800 : qn_max_i64(310, 800 * p->band / (p->band + p->size[1] - 1));
   return pool_keep(&s, 32 * (int64_t)p->warps, 32 * WARPS, rate, out);
 }
 
-static const qn_engine row[] = { pool_row<bands>("bands", QN_OP_POOL_MAX_BACKWARD, prepare),
-                                 pool_row<pieces>("scatter", QN_OP_POOL_MAX_BACKWARD, prepare_scatter),
-                                 pool_row<bands>("bands", QN_OP_POOL_AVERAGE_BACKWARD, prepare),
-                                 pool_row<bands>("bands", QN_OP_POOL_ADAPTIVE_MAX_BACKWARD, prepare),
-                                 pool_row<bands>("bands", QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD, prepare) };
+static const qn_engine row[] = { POOL_BACKWARD_ROWS(bands, "bands", prepare),
+                                 pool_row<pieces>("scatter", QN_OP_POOL_MAX_BACKWARD, prepare_scatter) };
 CUDA_ENGINES(pool_bands) = { row, sizeof row / sizeof *row };

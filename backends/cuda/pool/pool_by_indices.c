@@ -8,6 +8,7 @@
  * where the limit of workspace (QUERN_WORKSPACE_LIMIT) has no room for y and the indices. */
 #include "cuda_backend.h"
 #include "engines.h"
+#include "kit/part.h"
 
 typedef struct state {
   qn_part *part[2];                       /* x -> y, indices; dy, indices -> dx */
@@ -41,15 +42,9 @@ static const qn_prepared *delegate(const qn_request *r, uint32_t op, uint32_t n_
                                    qn_value *value, qn_part **part)
 {
   static const int32_t arg[] = { 0, 1, 2 };
-  for (int i = 0; i < 3; i++) {
-    const bool written = i >= first[n_inputs];
-    value[i].flags = written ? QN_VALUE_ESCAPE : 0;
-    value[i].producer = written ? 0 : -1, value[i].last_user = written ? -1 : 0, value[i].over = -1;
-  }
   qn_node node = r->op[0];
   node.op = op, node.n_roles = n_roles, node.n_inputs = n_inputs, node.first = first, node.arg = arg;
-  const qn_request of = { .struct_size = sizeof of, .instance = r->instance, .op = &node, .n_ops = 1, .n_values = 3, .value = value };
-  const qn_prepared *answer = r->host->part_prepare(r, &of, NULL, part) ? NULL : r->host->part_answer(*part);
+  const qn_prepared *answer = cuda_part_prepare(r, &node, value, part) ? NULL : r->host->part_answer(*part);
   return answer && answer->class_ == QN_CLASS_TUNED ? answer : NULL;
 }
 

@@ -5,7 +5,6 @@
  * Refused: maxima without indices; planes where words and windows do not align, but maxima by places and means in one dim or of an even
  * width; padding that matters, adaptive windows of unequal sizes. */
 #include "pool_gradient.cuh"
-#include "kit/words.cuh"
 
 enum { THREADS = 256, MOST_ROWS = 16 };   /* MOST_ROWS: stores a thread makes, or rows of them */
 
@@ -136,7 +135,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_di
             oz = (int)cuda_quotient(z, p.by_step[0], &r0), x = ox * p.size[2];
   float dy[V];
   int chosen[V];                          /* as numbers from the thread's first place on */
-  vector_load_whole<dtype>(dy, image_of<dtype>(p.dy, n, p.y_stride[0]), c + oz * p.of_dy.z + oy * p.of_dy.y + ox * p.of_dy.x);
+  vector_load_whole<dtype>(dy, vector_place<dtype>(p.dy, n * p.y_stride[0]), c + oz * p.of_dy.z + oy * p.of_dy.y + ox * p.of_dy.x);
   if constexpr (how != MEANS) {
     alignas(16) int64_t index[V];
     indices_load(index, p, n, c + oz * p.of_index.z + oy * p.of_index.y + ox * p.of_index.x);
@@ -144,7 +143,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_di
 #pragma unroll
     for (int i = 0; i < V; i++) chosen[i] = place_among(index[i]) - first;
   }
-  void *const to = (void *)image_of<dtype>(p.dx, n, p.dx_stride[0]);
+  void *const to = (void *)vector_place<dtype>(p.dx, n * p.dx_stride[0]);
   const int row = how == BY_TAP ? p.size[2] : p.in[2];
 #pragma unroll 2
   for (int r = 0; r < p.band; r++)
@@ -161,26 +160,7 @@ template <int dtype, int how> __global__ void __launch_bounds__(THREADS) pool_di
 
 template <int dtype, class index> static pool_kernel windows_of(int64_t k)
 {
-  return pool_pick<1, 2, vector_per_16<dtype> / 2>(k, [](auto n) { return (pool_kernel)pool_disjoint_windows<dtype, index, n()>; });
-}
-/* index: of maxima; 0: means */
-template <int dtype> static pool_kernel windows_of(uint32_t index, int64_t k)
-{
-  return !index            ? windows_of<dtype, void>(k)
-         : index == QN_U8  ? windows_of<dtype, uint8_t>(k)
-         : index == QN_I32 ? windows_of<dtype, int32_t>(k)
-                           : windows_of<dtype, int64_t>(k);
-}
-template <int dtype> static pool_kernel words_of(bool max, bool flat)
-{
-  if (max) return flat ? (pool_kernel)pool_disjoint_words<dtype, true, true> : (pool_kernel)pool_disjoint_words<dtype, true, false>;
-  return flat ? (pool_kernel)pool_disjoint_words<dtype, false, true> : (pool_kernel)pool_disjoint_words<dtype, false, false>;
-}
-template <int dtype> static pool_kernel channels_of(bool max, uint32_t index)
-{
-  return !max             ? (pool_kernel)pool_disjoint_channels<dtype, MEANS>
-         : index == QN_U8 ? (pool_kernel)pool_disjoint_channels<dtype, BY_TAP>
-                          : (pool_kernel)pool_disjoint_channels<dtype, BY_PLACE>;
+  return cuda_pick<1, 2, vector_per_16<dtype> / 2>(k, [](auto n) { return (pool_kernel)pool_disjoint_windows<dtype, index, n()>; });
 }
 /* How wide the windows of dim d are, if they tile it or one covers it all, and multiplies *share by each place's weight; 0: neither. */
 static int64_t step_of(const pool *p, int d, double *share)
@@ -231,7 +211,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     p->band = wide[1] * wide[2] <= MOST_ROWS ? (int32_t)wide[1] : 1;
     const int64_t cells[4] = { p->c / v, p->out[2], p->in[1] / p->band, p->in[0] };
     for (int d = 0; d < 3; d++) p->size[d] = (int32_t)wide[d], p->by_step[d] = cuda_divide_by(wide[d]);
-    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return channels_of<dtype()>(max, p->index_dtype); });
+    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) {
+      return cuda_pick<MEANS, BY_TAP, BY_PLACE>(s.how, [](auto how) {
+        return (pool_kernel)pool_disjoint_channels<decltype(dtype)::value, how()>;
+      });
+    });
     return pool_keep(&s, pool_units(p, cells), THREADS, 2500, out);
   }
   for (int i = 0; i < 3; i++) p->by_wide[i] = cuda_divide_by(i < dims ? step[dims - 1 - i] : 1);         /* columns, rows, the rest */
@@ -249,19 +233,25 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (k && (max ? at->dtype == QN_U8 || p->by_plane.by % v == 0 : rows <= MOST_ROWS)) {
     p->by_units = cuda_divide_by(p->by_in[0].by / v), p->by_rows = cuda_divide_by(dims > 2 ? (int64_t)p->rows : (int64_t)1 << 31);
     p->words = (uint32_t)(elements / v / rows);
-    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return windows_of<dtype()>(max ? at->dtype : 0, k); });
+    s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) {
+      return !max                  ? windows_of<dtype(), void>(k)
+             : at->dtype == QN_U8  ? windows_of<dtype(), uint8_t>(k)
+             : at->dtype == QN_I32 ? windows_of<dtype(), int32_t>(k)
+                                   : windows_of<dtype(), int64_t>(k);
+    });
     return pool_keep(&s, p->words, THREADS, 2400, out);
   }
   const bool flat = dims <= 1;
   if (max ? at->dtype == QN_U8 || (!flat && in[dims - 1] < v) : !flat && (in[dims - 1] < v || in[dims - 1] % 2 || w % 2))
     return qn_refuse(out, "windows that align with words, or maxima by places, or of means one dim or an even width", "dx", "2", "%lld",
                      (long long)w);
-  s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) { return words_of<dtype()>(max, flat); });
+  s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) {
+    return cuda_pick<0, 1, 2, 3>(2 * max + flat, [](auto n) {
+      return (pool_kernel)pool_disjoint_words<decltype(dtype)::value, n() / 2, n() % 2>;
+    });
+  });
   return pool_keep(&s, p->words, THREADS, max ? 2200 : 2400, out);
 }
 
-static const qn_engine row[] = { pool_row<disjoint>("disjoint", QN_OP_POOL_MAX_BACKWARD, prepare),
-                                 pool_row<disjoint>("disjoint", QN_OP_POOL_AVERAGE_BACKWARD, prepare),
-                                 pool_row<disjoint>("disjoint", QN_OP_POOL_ADAPTIVE_MAX_BACKWARD, prepare),
-                                 pool_row<disjoint>("disjoint", QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD, prepare) };
+static const qn_engine row[] = { POOL_BACKWARD_ROWS(disjoint, "disjoint", prepare) };
 CUDA_ENGINES(pool_disjoint) = { row, sizeof row / sizeof *row };

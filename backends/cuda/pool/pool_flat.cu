@@ -6,14 +6,10 @@
  * template parameter (REST, the width modulo a vector).
  * Refused: other windows, widths and layouts, indices, f32 gradients that do not count the padding. */
 #include "pool.cuh"
-#include "kit/words.cuh"
 
 enum { SIZE = 3, THREADS = 128 };
 
-struct flat : pool {
-  int32_t      total;                     /* elements of x, and of y */
-  cuda_divisor by_width, by_height;
-};
+struct flat : pool { int32_t total; };    /* elements of x, and of y */
 
 /* Loads a vector of x; inside: it is known to lie within the tensor. Elements outside are 0. */
 template <int dtype> __device__ __forceinline__ uint4 fetch(const flat &p, int at, bool inside)
@@ -52,121 +48,77 @@ template <int dtype, int REST> struct around {
   }
 };
 
-template <int dtype> __device__ __forceinline__ void put(const flat &p, int at, const float (&out)[vector_per_16<dtype>])
-{
-  constexpr int E = vector_per_16<dtype>;
-  if (at + E <= p.total) {
-    *(uint4 *)vector_place<dtype>(p.y, at) = vector_close<dtype>(out, 0);
-    return;
-  }
-  for (int i = 0; i < p.total - at; i++) element_store(p.y, at + i, dtype, out[i]);
-}
+/* What the windows around an element give. Of dy (p.x) MEANS are the gradient of means that count the padding. WEIGHTED: that of means of
+ * the taps inside x, which are fewer at a border: each dy is divided by those of its window; rows are longer than a vector. */
+enum { MAX, MEANS, WEIGHTED };
 
-template <int dtype, bool average, int REST> __global__ void __launch_bounds__(THREADS) pool_flat(const __grid_constant__ flat p)
+template <int dtype, int how, int REST> __global__ void __launch_bounds__(THREADS) pool_flat(const __grid_constant__ flat p)
 {
   constexpr int E = vector_per_16<dtype>, ABOVE = around<dtype, REST>::ABOVE, BELOW = around<dtype, REST>::BELOW;
-  const float none = average ? 0 : -INFINITY;
-  const auto join = [](float a, float b) { return average ? a + b : larger(a, b); };
-  const int at = (int)(blockIdx.x * THREADS + threadIdx.x) * E, width = p.in[2];
-  if (at >= p.total) return;
-  const around<dtype, REST> of(p, at);
-  uint32_t x, y;
-  cuda_quotient(cuda_quotient(at, p.by_width, &x), p.by_height, &y);
-  float column[E + 2];
-  bool first = x == 0, begins[E], ends[E];                /* is the element the first, the last of its row? */
-  bool top = y > 0, bottom = (int)y + 1 < p.in[1];        /* is there a row above it, and below? */
-  int rows[E];
-#pragma unroll
-  for (int j = 0; j < E + 2; j++) {       /* reduce column j - 1 over the rows that exist */
-    column[j] = join(of.middle[j], top ? of.above[ABOVE + j] : none);
-    column[j] = join(column[j], bottom ? of.below[BELOW + j] : none);
-    if (j == 0 || j == E + 1) continue;
-    const bool last = (int)++x == width;
-    begins[j - 1] = first, ends[j - 1] = last, rows[j - 1] = 1 + top + bottom;
-    first = last;
-    if (last && j < E) {
-      x = 0;
-      if ((int)++y == p.in[1]) y = 0;
-      top = y > 0, bottom = (int)y + 1 < p.in[1];
-    }
-  }
-  float out[E];
-#pragma unroll
-  for (int i = 0; i < E; i++) {
-    out[i] = join(join(begins[i] ? none : column[i], column[i + 1]), ends[i] ? none : column[i + 2]);
-    if (average) out[i] *= p.inverse[p.include_pad ? SIZE * SIZE : rows[i] * (SIZE - begins[i] - ends[i])];
-  }
-  if (average)
-    pool_mend<dtype>(out, min((int)E, p.total - at), [&](int i) {
-      uint32_t oy, ox;
-      const uint32_t plane = cuda_quotient(cuda_quotient(at + i, p.by_width, &ox), p.by_height, &oy);
-      return pool_far_mean(p, (int64_t)plane * width * p.in[1], 0, (int)oy, (int)ox);
-    });
-  put<dtype>(p, at, out);
-}
-
-/* Gradient of average pooling; p.x is dy, p.y is dx. even: every window has divisor 9. Otherwise a window at a border has fewer
- * taps, and its dy is weighted by SIZE / (its rows) and SIZE / (its columns), that is by 3/2 or 1, before the common 1/9. Rows
- * are longer than a vector, so at most one begins within it. */
-template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THREADS) pool_flat_means(const __grid_constant__ flat p)
-{
-  constexpr int E = vector_per_16<dtype>, ABOVE = around<dtype, REST>::ABOVE, BELOW = around<dtype, REST>::BELOW;
+  const float none = how == MAX ? -INFINITY : 0;
+  const auto join = [](float a, float b) { return how == MAX ? larger(a, b) : a + b; };
   const int at = (int)(blockIdx.x * THREADS + threadIdx.x) * E, width = p.in[2], height = p.in[1];
   if (at >= p.total) return;
   const around<dtype, REST> of(p, at);
   uint32_t x, y;
-  cuda_quotient(cuda_quotient(at, p.by_width, &x), p.by_height, &y);
-  const int next = width - (int)x, last = (int)y + (next < E);      /* next: the vector's element that begins the next row, if below E */
+  cuda_quotient(cuda_quotient(at, p.by_extent[2], &x), p.by_extent[1], &y);
+  const int next = width - (int)x;        /* the vector's element that begins the next row, if below E */
+  uint32_t starts = x == 0, rows = ~0u;   /* bit i: element i begins a row; bits 2 i and 2 i + 1: how many rows there are around it */
+#pragma unroll 1
+  for (int i = next; i <= E; i += width) starts |= 1u << i;
+  /* WEIGHTED: 1 / (3 times the columns of window j - 1); SIZE / (the rows of the windows of a line). */
+  const auto across = [&](int j) {
+    const bool border = j - 1 == next || j == next || (j < 2 && (int)x + j == 1);
+    return how != WEIGHTED ? 1 : border ? p.inverse[SIZE * (SIZE - 1)] : p.inverse[SIZE * SIZE];
+  };
+  const auto down = [&](int line) { return how != WEIGHTED ? 1 : SIZE * p.inverse[SIZE - (line == 0) - (line + 1 == height)]; };
   float column[E + 2];
-  if ((int)y > !even && last + 1 + !even < height) {        /* common case: all three rows of windows exist, with weight 1 */
+  if (y > (how == WEIGHTED) && (int)y + (next < E) + 1 + (how == WEIGHTED) < height && width >= E) {
 #pragma unroll
-    for (int j = 0; j < E + 2; j++) column[j] = (of.above[ABOVE + j] + of.middle[j]) + of.below[BELOW + j];
+    for (int j = 0; j < E + 2; j++)       /* common case: three rows, of windows of three rows, around all */
+      column[j] = join(join(of.above[ABOVE + j] * across(j), of.middle[j] * across(j)), of.below[BELOW + j] * across(j));
   } else {
-    float weight[2][SIZE];                /* for the two rows that the vector may meet; 0: no such row of windows */
+    rows = 0;
 #pragma unroll
-    for (int l = 0; l < 2; l++)
-#pragma unroll
-      for (int r = 0; r < SIZE; r++) {
-        const int line = ((int)y + l < height ? (int)y + l : 0) + r - 1;
-        weight[l][r] = (unsigned)line >= (unsigned)height ? 0 : even ? 1 : SIZE * p.inverse[SIZE - (line == 0) - (line + 1 == height)];
-      }
-#pragma unroll
-    for (int j = 0; j < E + 2; j++) {
-      const float v[SIZE] = { of.above[ABOVE + j], of.middle[j], of.below[BELOW + j] };
-      column[j] = 0;
-#pragma unroll
-      for (int r = 0; r < SIZE; r++) {
-        const float w = j - 1 < next ? weight[0][r] : weight[1][r];
-        if (r == 1 || w != 0) column[j] = fmaf(v[r], w, column[j]);       /* its own row exists */
-      }
+    for (int j = 0; j < E + 2; j++) {     /* reduce column j - 1 over the rows that exist */
+      if (j > 1 && starts >> (j - 1) & 1) y = (int)y + 1 == height ? 0 : y + 1;
+      const bool top = y > 0, bottom = (int)y + 1 < height;
+      column[j] = join(of.middle[j] * (across(j) * down((int)y)), top ? of.above[ABOVE + j] * (across(j) * down((int)y - 1)) : none);
+      column[j] = join(column[j], bottom ? of.below[BELOW + j] * (across(j) * down((int)y + 1)) : none);
+      if (j > 0 && j <= E) rows |= (1 + top + bottom) << 2 * (j - 1);
     }
   }
-  if (!even)
-#pragma unroll
-    for (int j = 0; j < E + 2; j++) column[j] *= j - 1 == next || j == next || (j < 2 && (int)x + j == 1) ? SIZE / 2.f : 1;
   float out[E];
 #pragma unroll
   for (int i = 0; i < E; i++) {
-    const bool begins = i == next || (i == 0 && x == 0), ends = i + 1 == next;
-    out[i] = (((begins ? 0 : column[i]) + column[i + 1]) + (ends ? 0 : column[i + 2])) * p.inverse[SIZE * SIZE];
+    const bool begins = starts >> i & 1, ends = starts >> (i + 1) & 1;
+    out[i] = join(join(begins ? none : column[i], column[i + 1]), ends ? none : column[i + 2]);
+    if (how == MEANS) out[i] *= p.inverse[p.include_pad ? SIZE * SIZE : (rows >> 2 * i & 3) * (SIZE - begins - ends)];
   }
-  put<dtype>(p, at, out);
+  if (how == MEANS)
+    pool_mend<dtype>(out, min((int)E, p.total - at), [&](int i) {
+      uint32_t oy, ox;
+      const uint32_t plane = cuda_quotient(cuda_quotient(at + i, p.by_extent[2], &ox), p.by_extent[1], &oy);
+      return pool_far_mean(p, (int64_t)plane * width * height, 0, (int)oy, (int)ox);
+    });
+  if (at + E <= p.total) vector_store_whole<dtype>(out, p.y, at);
+  else for (int i = 0; i < p.total - at; i++) element_store(p.y, at + i, dtype, out[i]);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-template <int dtype> static pool_kernel kernel_of(const pool &p, bool gradient)
+template <int dtype> static pool_kernel kernel_of(int how, int rest, bool gradient)
 {
   constexpr int E = vector_per_16<dtype>;
-  const int rest = p.in[2] % E;
-  const auto means = [&](auto n) {
-    return p.include_pad ? (pool_kernel)pool_flat_means<dtype, true, n()> : (pool_kernel)pool_flat_means<dtype, false, n()>;
-  };
   if constexpr (dtype != QN_F32)
-    if (gradient && rest % 2 == 0) return pool_pick<2, 4, 6>(rest, means);
-  if (gradient) return pool_pick<1, 3, E - 3, E - 1>(rest, means);
-  return pool_pick<1, 3, E - 3, E - 1>(rest, [&](auto n) {
-    return p.average ? (pool_kernel)pool_flat<dtype, true, n()> : (pool_kernel)pool_flat<dtype, false, n()>;
+    if (gradient && rest % 2 == 0)
+      return cuda_pick<2, 4, 6>(rest, [&](auto n) {
+        return how == MEANS ? (pool_kernel)pool_flat<dtype, MEANS, n()> : (pool_kernel)pool_flat<dtype, WEIGHTED, n()>;
+      });
+  return cuda_pick<1, 3, E - 3, E - 1>(rest, [&](auto n) {
+    return cuda_pick<MAX, MEANS, dtype == QN_F32 ? MEANS : WEIGHTED>(how, [](auto h) {
+      return (pool_kernel)pool_flat<dtype, h(), decltype(n)::value>;
+    });
   });
 }
 
@@ -184,12 +136,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (p.size[d] != SIZE || p.step[d] != 1 || p.dilation[d] != 1 || p.before[d] != 1 || p.after[d] != 1)
       return qn_refuse(out, "windows", "x", "3x3 with stride 1 and padding 1", "%d of dim %d", p.size[d], d);
   const int E = p.dtype == QN_F32 ? 4 : 8;
-  p.total = (int32_t)elements, p.by_width = p.by_extent[2], p.by_height = p.by_extent[1];
+  p.total = (int32_t)elements;
   if (s.of.indices >= 0) return qn_refuse(out, "no indices", "indices", "absent", "%s", "present");
   if (gradient && !p.include_pad && p.dtype == QN_F32)
     return qn_refuse(out, "means that count the padding, or 16 bits", "dx", "include_pad", "%s", "f32");
   if (gradient && p.in[2] <= E) return qn_refuse(out, "lines longer than a vector", "dx", "9 wide", "%d", p.in[2]);
-  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return kernel_of<dtype()>(p, gradient); });
+  const int how = !p.average ? MAX : gradient && !p.include_pad ? WEIGHTED : MEANS;
+  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return kernel_of<dtype()>(how, p.in[2] % E, gradient); });
   if (!s.kernel) return qn_refuse(out, "an odd width, or of gradients of 16 bits none of whole vectors", "x", "odd", "%d", p.in[2]);
   return pool_keep(&s, qn_ceil_div(elements, E), THREADS, 2100, out);
 }

@@ -5,8 +5,6 @@
 
 /* ---- lp: powers, roots and scaling ----------------------------------------------------------------------------------------- */
 
-enum { LP_MOST = 64 };                    /* largest p: 2^p and sums of it stay finite in f32 */
-
 static __device__ __noinline__ float lp_power_of(float t, float p) { return powf(t, p); }
 
 /* t to the power p, t >= 0. */
@@ -123,3 +121,10 @@ template <int V, int mode> struct found {
     }
   }
 };
+
+/* Merges another maximum with its tap number, whose taps may precede ours: the first of equals, the first NaN; tap -1: none yet. */
+__device__ __forceinline__ void join_taps(float &v, int &tap, float a, int other)
+{
+  bool same = a == v || (a != a && v != v);
+  if (same ? (uint32_t)other < (uint32_t)tap : a > v || a != a) v = a, tap = other;
+}

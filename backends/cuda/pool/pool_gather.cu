@@ -6,7 +6,6 @@
  * Refused: maxima without indices, images of more than 2^31 elements, lp powers above 64. */
 #include "pool_found.cuh"
 #include "pool_gradient.cuh"
-#include "kit/words.cuh"
 
 enum { THREADS = 128, ROWS = 4 };         /* ROWS: of dx, a thread */
 
@@ -54,14 +53,14 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
   const int c = (int)(last ? at[0] * U : at[3]), x = (int)(last ? at[1] : at[0] * V), y = (int)(last ? at[2] : at[1]) * ROWS,
             z = (int)(last ? at[3] : at[2]);
   const int pitch = p.in[2], here = (z * p.in[1] + y) * pitch + x;
-  const void *dy_image = image_of<dtype>(p.dy, n, p.y_stride[0]);
+  const void *dy_image = vector_place<dtype>(p.dy, n * p.y_stride[0]);
   const range deep = windows_over(p, 0, z, z + 1), high = windows_over(p, 1, y, min(y + ROWS, p.in[1])),
               wide = windows_over(p, 2, x, x + (columns ? V : 1));
   float sum[ROWS][V] = {}, own[lp ? ROWS : 1][V];
   if constexpr (lp)
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
-      fetch<dtype>(own[r], image_of<dtype>(p.x, n, p.x_stride[0]),
+      fetch<dtype>(own[r], vector_place<dtype>(p.x, n * p.x_stride[0]),
                    c * p.of_x.c + z * p.of_x.z + min(y + r, p.in[1] - 1) * p.of_x.y + x * p.of_x.x);
   window w;
 #pragma unroll 1
@@ -80,7 +79,7 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
         float dy[U], norm[lp ? U : 1];
         int place[U] = {};
         fetch<dtype>(dy, dy_image, c * p.of_dy.c + oz * p.of_dy.z + oy * p.of_dy.y + ox * p.of_dy.x);
-        if constexpr (lp) fetch<dtype>(norm, image_of<dtype>(p.y, n, p.index_stride[0]), second);
+        if constexpr (lp) fetch<dtype>(norm, vector_place<dtype>(p.y, n * p.index_stride[0]), second);
         else if (!p.average) places_of(place, p, n, second, w);
         const float share = !p.average ? 1 : p.even ? p.share : 1 / (taps * (float)taps_of(p, 2, w.begin[2], w.size[2]));
         bool column[columns ? V : 1];
@@ -100,7 +99,7 @@ __global__ void __launch_bounds__(THREADS) pool_gather(const __grid_constant__ g
       }
     }
   }
-  void *to = (void *)image_of<dtype>(p.dx, n, p.dx_stride[0]);
+  void *to = (void *)vector_place<dtype>(p.dx, n * p.dx_stride[0]);
   int beyond = c * p.of_dx.c + z * p.of_dx.z + y * p.of_dx.y + x * p.of_dx.x;
 #pragma unroll
   for (int r = 0; r < ROWS; r++, beyond += p.of_dx.y) {
@@ -126,7 +125,7 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_fill(const 
   if (top >= end) return;
   const auto seam = [&](int d, int o, int begin) { return o > 0 && window_begin(p, d, o - 1) + window_size(p, d, o - 1) > begin; };
   const bool across = seam(2, ox, left), down = top == above && seam(1, oy, above);
-  const void *const dy = image_of<dtype>(p.dy, n, p.y_stride[0]);
+  const void *const dy = vector_place<dtype>(p.dy, n * p.y_stride[0]);
   float sum[2][2][V] = {};                /* of inner rows, the first; of inner columns, the first */
 #pragma unroll
   for (int a = 0; a < 2; a++)
@@ -144,7 +143,7 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_fill(const 
     }
   const uint4 first_row[2] = { vector_close<dtype>(sum[1][0], 0), vector_close<dtype>(sum[1][1], 0) },
               rows[2] = { vector_close<dtype>(sum[0][0], 0), vector_close<dtype>(sum[0][1], 0) };
-  const void *const to = image_of<dtype>(p.dx, n, p.dx_stride[0]);
+  const void *const to = vector_place<dtype>(p.dx, n * p.dx_stride[0]);
 #pragma unroll 1
   for (int y = top; y < end; y++) {
     const bool first = y == above;
@@ -174,9 +173,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   gradient *p = &s.p;
   const qn_value *dx = &r->value[s.of.dx];
   const int v = dx->dtype == QN_F32 ? 4 : 8;
-  const bool lp = s.of.y >= 0;
-  if (s.of.x >= 0 && !lp) return qn_refuse(out, "maxima by indices", "indices", "present", "%s", "absent");
-  if (lp && p->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p->p);
+  const bool lp = s.how == LP;
+  if (s.how == BY_X) return qn_refuse(out, "maxima by indices", "indices", "present", "%s", "absent");
   const bool channels = gradient_channels(&s, r) > 1;
   if (channels && p->average && p->adaptive && p->flat && p->out[1] <= p->in[1] && p->out[2] <= p->in[2]) {
     /* as many rows a thread as still leave enough threads to fill the device several times */
@@ -195,9 +193,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return pool_keep(&s, pool_units(p, channels || p->channels_last ? behind : first), THREADS, 300, out);
 }
 
-static const qn_engine row[] = { pool_row<gradient>("gather", QN_OP_POOL_MAX_BACKWARD, prepare),
-                                 pool_row<gradient>("gather", QN_OP_POOL_AVERAGE_BACKWARD, prepare),
-                                 pool_row<gradient>("gather", QN_OP_POOL_ADAPTIVE_MAX_BACKWARD, prepare),
-                                 pool_row<gradient>("gather", QN_OP_POOL_ADAPTIVE_AVERAGE_BACKWARD, prepare),
+static const qn_engine row[] = { POOL_BACKWARD_ROWS(gradient, "gather", prepare),
                                  pool_row<gradient>("gather", QN_OP_POOL_LP_BACKWARD, prepare) };
 CUDA_ENGINES(pool_gather) = { row, sizeof row / sizeof *row };

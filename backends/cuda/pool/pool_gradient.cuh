@@ -1,9 +1,8 @@
 /* pool_gradient.cuh -- shared by the pooling gradient engines: their problem, and bit tricks for the places of maxima. */
 #pragma once
 #include "pool.cuh"
-#include "kit/words.cuh"
 
-/* where maxima come from: u8 indices (tap number), i64 or i32 indices (offset in the plane), or x; MEANS, LP: the other gradients */
+/* how: where maxima come from: u8 indices (tap number), i64 or i32 indices (offset in the plane), or x; MEANS, LP: the other gradients */
 enum { BY_TAP, BY_PLACE, BY_X, MEANS, LP };
 
 struct strides { int32_t c, z, y, x; };   /* within an image */
@@ -18,11 +17,6 @@ struct gradient : pool {
 
 /* An offset below 2^31; -1: none. */
 template <class I> __device__ __forceinline__ int place_among(I index) { return index == (int)index ? (int)index : -1; }
-
-template <int dtype> __device__ __forceinline__ const void *image_of(const void *base, uint32_t n, int64_t stride)
-{
-  return (const char *)base + n * stride * (dtype == QN_F32 ? 4 : 2);
-}
 
 template <int dtype, int C> __device__ __forceinline__ void fetch(float (&v)[C], const void *base, int at)
 {
@@ -62,11 +56,13 @@ __device__ __forceinline__ void look_ahead(int begin, int end, L load, F step)
     }
 }
 
-/* Stores two neighbours that share an aligned word. */
-template <int dtype> __device__ __forceinline__ void pair_store(void *base, int at, float lo, float hi)
+/* Stores N neighbours in one aligned access. */
+template <int dtype, int N> __device__ __forceinline__ void neighbours_store(void *base, int at, const float *v)
 {
-  if (dtype == QN_F32) *(float2 *)((float *)base + at) = make_float2(lo, hi);
-  else *(uint32_t *)((uint16_t *)base + at) = dtype == QN_BF16 ? pack_bf16(lo, hi) : pack_f16(lo, hi);
+  words<N / per_word<dtype>> w;
+#pragma unroll
+  for (int i = 0; i < N / per_word<dtype>; i++) w.v[i] = word_of<dtype>(v + i * per_word<dtype>);
+  *(words<N / per_word<dtype>> *)((stored<dtype> *)base + at) = w;
 }
 
 /* The tap number that `place` has in the window whose first tap is `begin`, in a plane of that width; not below SIZE^2: none. */
@@ -107,13 +103,13 @@ template <int dtype> __device__ __forceinline__ uint32_t order_of(uint32_t w)
   return dtype == QN_F32 ? b ^ ((uint32_t)((int32_t)b >> 31) | 0x80000000u) : b ^ ((b >> 15 & 0x10001u) * 0xffffu | 0x80008000u);
 }
 
-/* if (adds) sum += v, as a predicated add; compilers emit add and select. */
-__device__ __forceinline__ void add_if(float &sum, bool adds, float v)
+/* if (a == b) sum += v, as a predicated add; compilers emit add and select. */
+__device__ __forceinline__ void add_where(float &sum, uint32_t a, uint32_t b, float v)
 {
 #ifdef __CUDA_ARCH__
-  asm("{ .reg .pred p; setp.ne.u32 p, %1, 0; @p add.f32 %0, %0, %2; }" : "+f"(sum) : "r"((uint32_t)adds), "f"(v));
+  asm("{ .reg .pred p; setp.eq.u32 p, %1, %2; @p add.f32 %0, %0, %3; }" : "+f"(sum) : "r"(a), "r"(b), "f"(v));
 #else
-  if (adds) sum += v;
+  if (a == b) sum += v;
 #endif
 }
 
@@ -140,12 +136,12 @@ __device__ __forceinline__ void add_to_first(float &a, float &b, float &c, uint3
 {
   const bool first = same<dtype, half>(x, largest), second = same<dtype, half>(y, largest);
   if (begun < 1) a = first ? v : 0;
-  else add_if(a, first, v);
+  else add_where(a, first, 1, v);
   const float rest = first ? 0 : v;
   if (begun < 2) b = second ? rest : 0;
-  else add_if(b, second, rest);
+  else add_where(b, second, 1, rest);
   if (begun < 3) c = second ? 0 : rest;
-  else add_if(c, !second, rest);
+  else add_where(c, second, 0, rest);
 }
 
 /* if (bits has `bit`) sum += v; written so that the compiler extracts many bits of a word into predicates at once. */
@@ -171,26 +167,22 @@ static inline bool within_image(strides *s, const int64_t *stride, const pool *p
   return reach < INT32_MAX;
 }
 
-/* Reads a gradient: its tensors, their dtype, the geometry. */
+/* Reads a gradient: its tensors, their dtype, the geometry. dy is input 0 of all, dx the only output. */
 template <class P> static inline qn_status gradient_read(pool_state<P> *s, const qn_request *r, qn_prepared *out)
 {
-  const qn_node *op = &r->op[0];          /* dy is input 0 of all, dx the only output */
+  const qn_node *op = &r->op[0];
   gradient *p = &s->p;
-  pool_tensors *of = &s->of;
   const bool lp = op->op == QN_OP_POOL_LP_BACKWARD;
-  s->moved = pool_moved(r);
-  *of = { -1, -1, op->arg[0], op->arg[op->first[op->n_inputs]], -1 };
-  if (op->op == QN_OP_POOL_MAX_BACKWARD) of->indices = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
-  if (op->op == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD) of->indices = qn_role(op, QN_ROLE_POOL_ADAPTIVE_MAX_BACKWARD_INDICES);
-  if (op->op == QN_OP_POOL_MAX_BACKWARD && of->indices < 0) of->x = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X);
-  if (lp) of->x = qn_role(op, QN_ROLE_POOL_LP_BACKWARD_X), of->y = qn_role(op, QN_ROLE_POOL_LP_BACKWARD_Y);
-  const qn_value *dx = &r->value[of->dx], *dy = &r->value[of->dy], *x = of->x >= 0 ? &r->value[of->x] : dx;
-  qn_status status = pool_wants_floats(dx, "dx", out);
+  pool_tensors of = { -1, -1, op->arg[0], op->arg[op->first[op->n_inputs]], -1 };
+  if (op->op == QN_OP_POOL_MAX_BACKWARD) of.indices = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_INDICES);
+  if (op->op == QN_OP_POOL_ADAPTIVE_MAX_BACKWARD) of.indices = qn_role(op, QN_ROLE_POOL_ADAPTIVE_MAX_BACKWARD_INDICES);
+  if (op->op == QN_OP_POOL_MAX_BACKWARD && of.indices < 0) of.x = qn_role(op, QN_ROLE_POOL_MAX_BACKWARD_X);
+  if (lp) of.x = qn_role(op, QN_ROLE_POOL_LP_BACKWARD_X), of.y = qn_role(op, QN_ROLE_POOL_LP_BACKWARD_Y);
+  const qn_status status = pool_read(s, of, r, out);
   if (status) return status;
-  if (!pool_fill(p, op, x, dy)) return qn_refuse(out, "extents below 2^29", "dx", "", "%s", "more");
-  pool_strides(dx, p->dx_stride);
-  if (of->indices >= 0) p->index_dtype = r->value[of->indices].dtype;
-  if (of->indices >= 0 || lp) pool_strides(&r->value[lp ? of->y : of->indices], p->index_stride);
+  pool_strides(&r->value[of.dx], p->dx_stride);
+  if (of.indices >= 0 || lp) pool_strides(&r->value[lp ? of.y : of.indices], p->index_stride);
+  s->how = lp ? LP : p->average ? MEANS : of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE;
   if (!within_image(&p->of_x, p->x_stride, p, p->in) || !within_image(&p->of_dx, p->dx_stride, p, p->in) ||
       !within_image(&p->of_dy, p->y_stride, p, p->out) || !within_image(&p->of_index, p->index_stride, p, p->out))
     return qn_refuse(out, "images within 2^31 elements", "dx", "", "%s", "more");

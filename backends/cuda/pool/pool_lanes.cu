@@ -376,7 +376,7 @@ template <int dtype> static form form_of(int how, int window, bool even)
   constexpr bool half = dtype != QN_F32;
   if (how == MEANS) {
     const int step = window == 321 ? 2 : window / 10 == 31 && window % 10 < SIZE;
-    return { pool_pick<1, 2>(step, [&](auto n) {
+    return { cuda_pick<1, 2>(step, [&](auto n) {
                return even ? (pool_kernel)pool_means<dtype, n(), true> : (pool_kernel)pool_means<dtype, n(), false>;
              }), MEANS_COLUMNS, 16 };
   }
@@ -406,8 +406,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_node *op = &r->op[0];
   for (int i = 0; i < op->first[op->n_roles]; i++)          /* maxima's offsets have 32 bits */
     if (!p->average && qn_extent_bytes(&r->value[op->arg[i]]) >> 32) return qn_refuse(out, "tensors below 4 GiB", "dx", "", "%s", "more");
-  const int how = p->average ? MEANS : s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = square_of(p);
-  const form form = cuda_by_dtype(p->dtype, [&](auto dtype) { return form_of<dtype()>(how, window, p->even); });
+  const form form = cuda_by_dtype(p->dtype, [&](auto dtype) { return form_of<dtype()>(s.how, square_of(p), p->even); });
   if (!form.kernel)
     return qn_refuse(out, "windows of 3x3, but of means of stride 1 with padding 1", "dx", "stride 1 or 2", "%dx%d", p->size[1],
                      p->size[2]);

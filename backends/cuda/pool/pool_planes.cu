@@ -5,7 +5,6 @@
  * separably, or a plane that is one window by one thread.
  * Refused: windows over several planes, rows too wide for shared memory. */
 #include "pool_found.cuh"
-#include "kit/words.cuh"
 
 /* WHOLE: threads, and planes, of a block of whole_windows; WHOLE_MOST: bytes of a plane; WIDE, ALL: as a kernel's window */
 enum {
@@ -14,20 +13,12 @@ enum {
 
 struct planes : pool {                    /* depth is folded away: in[0] is 1 */
   int64_t  total;                         /* elements of x */
-  uint32_t count, per_block;              /* planes: in all, of a block */
+  uint32_t per_block;                     /* planes of a block */
   int32_t  bands;                         /* bands of a plane, one block each; p.band: output rows of one */
   int32_t  lane_bits, part;               /* log2 of the lanes that share a row; part: byte offset of the row results in shared memory */
-  cuda_divisor by_bands, by_rows, by_strips;  /* rows: output rows of a plane */
+  cuda_divisor by_bands, by_strips;
   cuda_divisor by_across, by_down;        /* wide: groups of SWEEP along a row, along a column */
 };
-
-/* Merges another partial reduction of one channel, whose taps may precede ours. */
-template <int mode> __device__ __forceinline__ void merge(found<1, mode> &f, float v, int tap)
-{
-  const bool same = f.v[0] == v || (f.v[0] != f.v[0] && v != v);
-  if (mode != MAX_INDEX) f.take(v, 0);
-  else if (tap >= 0 && (f.tap[0] < 0 || v > f.v[0] || (v != v && !same) || (same && tap < f.tap[0]))) f.v[0] = v, f.tap[0] = tap;
-}
 
 /* The mean of the plane's window, from its sum's share. */
 template <int dtype> __device__ __forceinline__ float mended(const planes &p, uint32_t plane, int oy, int ox, float mean)
@@ -124,14 +115,18 @@ __device__ __forceinline__ void other_windows(const planes &p, const stored<dtyp
     }
 #pragma unroll 1
     for (; c < end; c += lanes, from += next) f.take(edge_load<dtype>(from, 0), c);
-    for (int o = lanes / 2; o; o /= 2) merge(f, __shfl_xor_sync(~0u, f.v[0], o), mode == MAX_INDEX ? __shfl_xor_sync(~0u, f.tap[0], o) : 0);
+    for (int o = lanes / 2; o; o /= 2) {
+      const float v = __shfl_xor_sync(~0u, f.v[0], o);
+      if (mode == MAX_INDEX) join_taps(f.v[0], f.tap[0], v, __shfl_xor_sync(~0u, f.tap[0], o));
+      else f.take(v, 0);
+    }
     if (!here || lane) continue;
     part[unit] = f.v[0];
     if (mode == MAX_INDEX) taps[unit] = f.tap[0];
   }
   __syncthreads();
   for (int unit = threadIdx.x; unit < n * rows * width; unit += THREADS) {
-    int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * width, k = cuda_quotient(q, p.by_rows), oy = o0 + q - k * rows;
+    int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * width, k = cuda_quotient(q, p.by_out[1]), oy = o0 + q - k * rows;
     int y0 = window_begin(p, 1, oy), down = window_size(p, 1, oy), across = window_size(p, 2, ox);
     found<1, mode> f;
     for (int r = 0; r < down; r++) {
@@ -248,9 +243,9 @@ static bool whole_window(const pool &p)
 }
 template <int dtype> static pool_kernel kernel_of(int mode, int window)
 {
-  return pool_pick<MAX, MAX_INDEX, AVERAGE>(mode, [&](auto m) {
+  return cuda_pick<MAX, MAX_INDEX, AVERAGE>(mode, [&](auto m) {
     constexpr int MODE = m(), most = MODE == MAX_INDEX ? 0 : WIDE, all = MODE == MAX_INDEX ? 0 : ALL;
-    return pool_pick<32, 31, 22, 0, most, all>(window, [](auto w) { return (pool_kernel)pool_planes<dtype, MODE, w()>; });
+    return cuda_pick<32, 31, 22, 0, most, all>(window, [](auto w) { return (pool_kernel)pool_planes<dtype, MODE, w()>; });
   });
 }
 
@@ -266,9 +261,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     if (p.in[d] + p.before[d] + p.after[d] > 1 << 14 || p.size[d] * p.dilation[d] > 1 << 14 || p.step[d] > 1 << 14)
       return qn_refuse(out, "extents below 2^14", "x", "", "%d", p.in[d]);
   p.total = qn_elements(&r->value[s.of.x]);
-  const int64_t count = p.total / ((int64_t)p.in[1] * p.in[2]);
-  if (count > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%lld", (long long)count);
-  p.count = (uint32_t)count;
+  const int64_t count = p.count;
 
   /* Choose planes a block, or output rows a band. result: bytes of row results for a row of x. */
   const bool whole = !index && whole_window(p);
@@ -295,8 +288,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.part = (int32_t)qn_round_up(p.per_block * lines * line + 32, 16);       /* 32: x may begin and end amid a vector */
   int64_t shared = p.part + p.per_block * lines * result;
   while (p.lane_bits < 5 && 16 << p.lane_bits <= p.size[2]) p.lane_bits++;
-  p.by_bands = cuda_divide_by(p.bands), p.by_rows = p.by_out[1];
-  p.by_strips = cuda_divide_by(qn_ceil_div(p.band, STRIP));
+  p.by_bands = cuda_divide_by(p.bands), p.by_strips = cuda_divide_by(qn_ceil_div(p.band, STRIP));
   p.by_across = cuda_divide_by(qn_ceil_div(p.out[2], (int64_t)SWEEP)), p.by_down = cuda_divide_by(qn_ceil_div(p.band, (int64_t)SWEEP));
   const double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
   s.shared = (uint32_t)shared;

@@ -61,38 +61,29 @@ template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct str
     return c < 0 ? side[c + BEFORE] : c >= V ? side[c - V + BEFORE] : middle.v[c * bytes_of<dtype> / 4];
   }
   static __device__ __forceinline__ bool above(int c) { return dtype != QN_F32 && c >= 0 && c < V && c % 2; }
-  __device__ __forceinline__ float get(int c) const
+  /* Tap c of window o of the row, or of its windows 2 o and 2 o + 1. */
+  __device__ __forceinline__ join_type tap(int o, int c) const
   {
-    return seen<mode>(word_get<dtype>(word(c), above(c)));
+    const int a = o * (paired ? 2 : 1) * STEP - BEFORE + c, b = 2 * o + 1 < outputs ? a + STEP : a;
+    if constexpr (!paired) return seen<mode>(word_get<dtype>(word(a), above(a)));
+    else return __byte_perm(word(a), word(b), (above(a) ? 0x32 : 0x10) | (above(b) ? 0x7600 : 0x5400));
   }
-  __device__ __forceinline__ uint32_t pair(int a, int b) const
+  static __device__ __forceinline__ join_type both(join_type a, join_type b)
   {
-    return __byte_perm(word(a), word(b), (above(a) ? 0x32 : 0x10) | (above(b) ? 0x7600 : 0x5400));
+    if constexpr (paired) return larger_pair<dtype>(a, b);
+    else return taken<mode>(a, b);
   }
-
   /* The row's part of each window, or of two windows at once. */
-  __device__ __forceinline__ void join(float (&f)[found]) const
-  {
-#pragma unroll
-    for (int o = 0; o < outputs; o++) {
-      f[o] = get(o * STEP - BEFORE);
-#pragma unroll
-      for (int c = 1; c < SIZE; c++) f[o] = taken<mode>(f[o], get(o * STEP - BEFORE + c));
-    }
-  }
-  __device__ __forceinline__ void join(uint32_t (&f)[found]) const
+  __device__ __forceinline__ void join(join_type (&f)[found]) const
   {
 #pragma unroll
     for (int o = 0; o < found; o++) {
-      int a = 2 * o * STEP - BEFORE, b = 2 * o + 1 < outputs ? a + STEP : a;
-      f[o] = pair(a, b);
+      f[o] = tap(o, 0);
 #pragma unroll
-      for (int c = 1; c < SIZE; c++) f[o] = larger_pair<dtype>(f[o], pair(a + c, b + c));
+      for (int c = 1; c < SIZE; c++) f[o] = both(f[o], tap(o, c));
     }
   }
 };
-template <int dtype, int mode> __device__ __forceinline__ uint32_t both(uint32_t a, uint32_t b) { return larger_pair<dtype>(a, b); }
-template <int dtype, int mode> __device__ __forceinline__ float both(float a, float b) { return taken<mode>(a, b); }
 
 template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE>
 __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ strips p)
@@ -118,7 +109,7 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
     for (int r = 0; r < ROWS; r++)
       if (i >= r * STEP && i < r * STEP + SIZE)
 #pragma unroll
-        for (int n = 0; n < line::found; n++) f[r][n] = i == r * STEP ? g[n] : both<dtype, mode>(f[r][n], g[n]);
+        for (int n = 0; n < line::found; n++) f[r][n] = i == r * STEP ? g[n] : line::both(f[r][n], g[n]);
   }
   int left = 0, right = 0;                /* taps across, of the first and the last window; all between have SIZE */
   if (mode == AVERAGE && !p.even)
@@ -169,13 +160,6 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
 /* Windows that tile the plane; they may be deep, and a thread has several of those that are one row. */
-
-/* Merges another maximum with its tap number: the first of equals, the first NaN. */
-__device__ __forceinline__ void join_taps(float &v, int &tap, float a, int other)
-{
-  bool same = a == v || (a != a && v != v);
-  if (same ? other < tap : a > v || a != a) v = a, tap = other;
-}
 
 /* TILES: windows a thread handles, THREADS apart; more than one only for one-row windows. The slices of a deep window are in[1]
  * rows apart. */
@@ -254,7 +238,7 @@ template <int dtype, int mode, int V> static pool_kernel strips_of(const strips 
 {
   const int window = p.before[2] < 10 ? 10 * square_step(&p) + p.before[2] : 0;      /* rows may have other padding */
   constexpr bool norm = mode == SQUARES;
-  return pool_pick<321, 220, norm ? 220 : 320, norm ? 220 : 311>(window, [](auto w) {
+  return cuda_pick<321, 220, norm ? 220 : 320, norm ? 220 : 311>(window, [](auto w) {
     return (pool_kernel)pool_strips<dtype, mode, V, w() / 100, w() / 10 % 10, w() % 10>;
   });
 }
@@ -278,13 +262,13 @@ template <int dtype> static pool_kernel choose(strips *p, int mode, bool many)
   p->lanes = tiles || narrow ? p->size[2] / V : 0;
   while (1 << p->lane_bits < p->lanes) p->lane_bits++;
   p->each = many && tiles && p->lines == 1 ? SEVERAL : 1;
-  if (narrow) return pool_pick<AVERAGE, MAX>(mode, [](auto m) { return (pool_kernel)pool_tiles<dtype, m(), 2, 1>; });
+  if (narrow) return cuda_pick<AVERAGE, MAX>(mode, [](auto m) { return (pool_kernel)pool_tiles<dtype, m(), 2, 1>; });
   if (tiles)
-    return pool_pick<AVERAGE, MAX, MAX_INDEX>(mode, [&](auto m) {
+    return cuda_pick<AVERAGE, MAX, MAX_INDEX>(mode, [&](auto m) {
       return p->each > 1 ? (pool_kernel)pool_tiles<dtype, m(), wide, SEVERAL> : (pool_kernel)pool_tiles<dtype, m(), wide, 1>;
     });
-  if (V == wide) return pool_pick<AVERAGE, MAX, SQUARES>(mode, [&](auto m) { return strips_of<dtype, m(), wide>(*p); });
-  return pool_pick<AVERAGE, MAX>(mode, [&](auto m) { return strips_of<dtype, m(), 2>(*p); });
+  if (V == wide) return cuda_pick<AVERAGE, MAX, SQUARES>(mode, [&](auto m) { return strips_of<dtype, m(), wide>(*p); });
+  return cuda_pick<AVERAGE, MAX>(mode, [&](auto m) { return strips_of<dtype, m(), 2>(*p); });
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)

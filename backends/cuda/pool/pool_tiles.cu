@@ -141,7 +141,17 @@ template <int dtype> __global__ void __launch_bounds__(THREADS) pool_tiles(const
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-struct state { pool_state<tiles> s; cuda_chain chain; int32_t sums; };      /* s first, as pool_build() wants it */
+struct state : pool_state<tiles> {
+  cuda_chain chain;
+  int32_t  value;                         /* of the sums; -1: none */
+
+  void bind(tiles *t, const qn_launch *launch) const
+  {
+    t->to = launch->ptr[chain.out], t->sums = value >= 0 ? launch->ptr[value] : nullptr;
+    t->partial = (float *)launch->workspace, t->tickets = (uint32_t *)launch->counters;
+    cuda_chain_bind(&t->steps, &chain, launch->ptr);
+  }
+};
 
 /* Is W contiguous, are the other strides multiples of `unit`, and is it aligned to 16 bytes? */
 static bool rows_fit(const qn_value *v, int64_t unit)
@@ -162,17 +172,15 @@ static int32_t closing_sum(const qn_request *r, const cuda_chain *chain)
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
-  state st = {};
-  pool_state<tiles> &s = st.s;
+  state s = {};
   tiles *t = &s.p;
-  const qn_status status = gradient_read(&s, r, out);
+  const qn_status status = gradient_read<tiles>(&s, r, out);
   if (status) return status;
   const qn_value *dx = &r->value[s.of.dx], *dy = &r->value[s.of.dy], *x = s.of.x >= 0 ? &r->value[s.of.x] : nullptr,
                  *norm = s.of.y >= 0 ? &r->value[s.of.y] : dy;
   if (dx->rank != 4) return qn_refuse(out, "two spatial dims", "dx", "2", "%d", dx->rank - 2);
   if (square_of(t) != 220 || t->in[1] != 2 * t->out[1] || t->in[2] != 2 * t->out[2])
     return qn_refuse(out, "windows of 2 by 2 that tile the plane", "dx", "2", "%d", t->size[2]);
-  if (s.of.y >= 0 && t->p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", t->p);
   if (t->out[2] % WINDOWS) return qn_refuse(out, "windows by four along a row", "dy", "a multiple of 4", "%d", t->out[2]);
   if (!rows_fit(dy, WINDOWS) || !rows_fit(norm, WINDOWS) || (x && !rows_fit(x, 8)))
     return qn_refuse(out, "rows in steps of 16 bytes", x ? "x" : "dy", "nchw", "%s", "other strides");
@@ -180,53 +188,39 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   /* what can be fused */
   const cuda_out_dims dims = { { 2, 3, 1, 0 }, CUDA_BY_DIMS };
-  cuda_chain_begin(&st.chain, s.of.dx);
-  cuda_chain_follow(&st.chain, r, &dims);
-  st.sums = closing_sum(r, &st.chain);
-  const qn_value *to = &r->value[st.chain.out];
-  t->how = s.of.y >= 0 ? LP : t->average ? MEANS : x ? BY_X : BY_PLACE;
+  cuda_chain_begin(&s.chain, s.of.dx);
+  cuda_chain_follow(&s.chain, r, &dims);
+  s.value = closing_sum(r, &s.chain);
+  const qn_value *to = &r->value[s.chain.out];
+  t->how = s.how;
   t->across = (uint32_t)(t->out[2] / WINDOWS);
   t->plane = t->across * (uint32_t)t->out[1];
   t->channel = t->plane * t->n;
   for (int d = 0; d < 4; d++) t->to_stride[d] = to->stride[d];
   t->to_dtype = to->dtype;
-  t->steps = st.chain.steps;
-  int64_t channels = t->c, lines = st.sums >= 0 ? channels : 1, line = t->channel * (st.sums >= 0 ? 1 : channels);
-  int64_t parts = st.sums < 0     ? qn_ceil_div(line, THREADS)
+  t->steps = s.chain.steps;
+  int64_t channels = t->c, lines = s.value >= 0 ? channels : 1, line = t->channel * (s.value >= 0 ? 1 : channels);
+  int64_t parts = s.value < 0     ? qn_ceil_div(line, THREADS)
                 : channels > 1024 ? 1
                                   : qn_max_i64(1, qn_min_i64(8 * r->device->units / channels, qn_ceil_div(line, THREADS)));
   int64_t each = qn_round_up(qn_ceil_div(line, parts), THREADS);
   parts = qn_ceil_div(line, each);
-  if (st.sums >= 0 && (uint64_t)(parts * channels) * 4 > r->demands->workspace_limit) each = line, parts = 1;
+  if (s.value >= 0 && (uint64_t)(parts * channels) * 4 > r->demands->workspace_limit) each = line, parts = 1;
   t->line = (uint32_t)line, t->each = (uint32_t)each, t->parts = (uint32_t)parts;
-  s.blocks = (uint32_t)(lines * parts);
-  if (st.sums >= 0) {
-    t->sum_dtype = r->value[st.sums].dtype;
-    t->sum_stride = channels > 1 ? r->value[st.sums].stride[1] : 0;
+  s.blocks = (uint32_t)(lines * parts), s.threads = THREADS;
+  if (s.value >= 0) {
+    t->sum_dtype = r->value[s.value].dtype;
+    t->sum_stride = channels > 1 ? r->value[s.value].stride[1] : 0;
     out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
     if (parts > 1) out->workspace = (uint64_t)(parts * channels) * 4, out->counters = (uint64_t)channels * 4;
   }
-  out->n_ops = st.chain.n_ops + (st.sums >= 0);
+  out->n_ops = s.chain.n_ops + (s.value >= 0);
   out->estimate = 4000 + s.moved / 2200;
   s.kernel = cuda_by_dtype(t->dtype, [](auto dtype) { return (pool_kernel)pool_tiles<dtype()>; });
-  return cuda_keep(out, &st, sizeof st);
+  return cuda_keep(out, &s, sizeof s);
 }
 
-static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
-{
-  const state *st = (const state *)prepared->state;
-  tiles t = st->s.p;
-  pool_bind(&t, st->s.of, launch);
-  t.to = launch->ptr[st->chain.out];
-  t.sums = st->sums >= 0 ? launch->ptr[st->sums] : nullptr;
-  t.partial = (float *)launch->workspace;
-  t.tickets = (uint32_t *)launch->counters;
-  cuda_chain_bind(&t.steps, &st->chain, launch->ptr);
-  void *arguments[] = { &t };
-  return cuda_check(cudaLaunchKernel(st->s.kernel, st->s.blocks, THREADS, arguments, 0, (cudaStream_t)launch->stream), "pool_tiles");
-}
-
-static const qn_engine row[] = { pool_row<tiles>("tiles", QN_OP_POOL_MAX_BACKWARD, prepare, run),
-                                 pool_row<tiles>("tiles", QN_OP_POOL_AVERAGE_BACKWARD, prepare, run),
-                                 pool_row<tiles>("tiles", QN_OP_POOL_LP_BACKWARD, prepare, run) };
+static const qn_engine row[] = { pool_row<tiles, state>("tiles", QN_OP_POOL_MAX_BACKWARD, prepare),
+                                 pool_row<tiles, state>("tiles", QN_OP_POOL_AVERAGE_BACKWARD, prepare),
+                                 pool_row<tiles, state>("tiles", QN_OP_POOL_LP_BACKWARD, prepare) };
 CUDA_ENGINES(pool_tiles) = { row, sizeof row / sizeof *row };

@@ -6,7 +6,6 @@
  * once, and large ones of stride 1 separably through shared memory.
  * Refused: lp powers above 64. */
 #include "pool_found.cuh"
-#include "kit/words.cuh"
 
 enum { THREADS = 128, BLOCK = 4096 };     /* BLOCK: taps of a sum */
 
@@ -321,8 +320,8 @@ template <int mode, int window, int whole> static pool_kernel kernel_of()
 }
 template <int whole> static pool_kernel kernel_of(int mode, int window)
 {
-  return pool_pick<MAX, MAX_INDEX, AVERAGE, SQUARES, CUBES, POWERS>(mode, [&](auto m) {
-    return pool_pick<32, 31, 22, SWEEPS, 0>(window, [](auto w) { return kernel_of<decltype(m)::value, w(), whole>(); });
+  return cuda_pick<MAX, MAX_INDEX, AVERAGE, SQUARES, CUBES, POWERS>(mode, [&](auto m) {
+    return cuda_pick<32, 31, 22, SWEEPS, 0>(window, [](auto w) { return kernel_of<decltype(m)::value, w(), whole>(); });
   });
 }
 
@@ -336,7 +335,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (indices) pool_strides(indices, p.index_stride);
   const bool lp = r->op[0].op == QN_OP_POOL_LP;
   int mode = lp ? POWERS : p.average ? AVERAGE : indices ? MAX_INDEX : MAX;
-  if (lp && p.p > LP_MOST) return qn_refuse(out, "powers that are floats", "p", "at most 64", "%g", p.p);
   uint32_t whole;
   const int64_t *strides[] = { p.x_stride, p.y_stride };
   const int v = pool_channels(&p, strides, 2, x->align < y->align ? x->align : y->align, &whole);

@@ -6,14 +6,12 @@
  * Refused: forward other than 3x3 or 2x2 with stride 2; backward other than 3x3 with stride 1 or 2, 1-D windows of 3 with stride 2, or
  * (positions) 5x5 with stride 1. */
 #include "pool_gradient.cuh"
-#include "kit/words.cuh"
 
 struct walk : gradient {
-  uint32_t count, warps;                  /* planes; warps */
+  uint32_t warps;
   int32_t  per_warp;                      /* planes side by side in a warp; 0: a plane is several strips */
   int32_t  band;                          /* rows of a band, a multiple of the step */
-  /* by_lanes: lanes of a row; by_depth: planes of a channel's volume, through which indices count */
-  cuda_divisor by_lanes, by_strips, by_bands, by_width, by_depth;
+  cuda_divisor by_lanes, by_strips, by_bands;     /* lanes: of a row */
 };
 
 enum { C = 4, THREADS = 128, STRIP = 30 };  /* C: columns of a lane; STRIP: lanes of a warp that store, where a row has several strips */
@@ -56,15 +54,6 @@ __device__ __forceinline__ lane lane_of(const walk &p, int rows, uint32_t warp)
   return at;
 }
 
-/* ---- columns of a row ------------------------------------------------------------------------------------------- */
-
-template <int dtype> __device__ __forceinline__ void store(void *base, int at, const float *v)
-{
-  if (dtype == QN_F32) *(float4 *)((float *)base + at) = make_float4(v[0], v[1], v[2], v[3]);
-  else if (dtype == QN_BF16) *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_bf16(v[0], v[1]), pack_bf16(v[2], v[3]));
-  else *(uint2 *)((uint16_t *)base + at) = make_uint2(pack_f16(v[0], v[1]), pack_f16(v[2], v[3]));
-}
-
 /* RESIDENT: warps per SM that the registers of 5x5 windows allow; MOST_STAGED: bytes of a warp's planes at most, LEAST_STAGED: warps
  * an SM at least, where planes are staged */
 enum { RESIDENT = 24, MOST_STAGED = 26000, LEAST_STAGED = 8 };
@@ -82,7 +71,7 @@ __global__ void __launch_bounds__(THREADS, of::HIGH == 1 ? 16 : 0) pool_indexed(
   static_assert(BEFORE <= C && RIGHT >= 0 && RIGHT <= C && HIGH * WIDE <= 31, "neighbours' columns, and taps that a word counts");
   const lane at = lane_of(p, p.in[1], blockIdx.x * (THREADS / 32) + threadIdx.x / 32);
   uint32_t z;
-  cuda_quotient(at.plane, p.by_depth, &z);
+  cuda_quotient(at.plane, p.by_extent[0], &z);
   const int top = at.top, end = at.end, height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
   /* oy_end may exceed y: dx may have rows below the last window */
   const int oy_begin = max((top + ABOVE - HIGH + DOWN) / DOWN, 0), oy_end = (end - 1 + ABOVE) / DOWN + 1;
@@ -120,7 +109,7 @@ __global__ void __launch_bounds__(THREADS, of::HIGH == 1 ? 16 : 0) pool_indexed(
         const int place = p.index_dtype == QN_I64
                             ? place_among((int64_t)((uint64_t)l.index.v[2 * w + 1] << 32 | l.index.v[2 * w]))
                             : (int)l.index.v[w];
-        uint32_t c, r = cuda_quotient((uint32_t)max(place, 0), p.by_width, &c) - (z * height + y0);
+        uint32_t c, r = cuda_quotient((uint32_t)max(place, 0), p.by_extent[2], &c) - (z * height + y0);
         c -= at.column * C + w * STEP - BEFORE;
         if (place >= 0 && r < HIGH && c < WIDE) bits = 1u << (r * WIDE + c);
       }
@@ -143,7 +132,7 @@ __global__ void __launch_bounds__(THREADS, of::HIGH == 1 ? 16 : 0) pool_indexed(
         const float there = __shfl_up_sync(~0u, sum[r][BEFORE + C + i], 1);
         if (at.left) sum[r][BEFORE + i] += there;
       }
-      if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum[r] + BEFORE);
+      if (at.owns && y >= top && y < end) neighbours_store<dtype, C>(dx, y * width, sum[r] + BEFORE);
     }
 #pragma unroll
     for (int r = 0; r < HIGH; r++)
@@ -209,7 +198,7 @@ __global__ void __launch_bounds__(THREADS) pool_indexed_max(const __grid_constan
                 bytes = 4 / E;
   const lane at = lane_of(p, p.out[1], blockIdx.x * (THREADS / 32) + threadIdx.x / 32);
   uint32_t z;
-  cuda_quotient(at.plane, p.by_depth, &z);
+  cuda_quotient(at.plane, p.by_extent[0], &z);
   const int height = p.in[1], width = p.in[2], high = p.out[1], wide = p.out[2];
   const char *const x_image = (const char *)p.x + ((int64_t)at.plane * height * width + at.column * C) * bytes;
   const int64_t in_y = (int64_t)at.plane * high * wide + at.column * WINDOWS;
@@ -371,7 +360,7 @@ __global__ void __launch_bounds__(THREADS, 6) pool_recompute_planes(const __grid
       }
       if (!at.left) sum[1] += sum[0];
       if (at.right) sum[C] += right;
-      if (at.owns && y >= top && y < end) store<dtype>(dx, y * width, sum + 1);
+      if (at.owns && y >= top && y < end) neighbours_store<dtype, C>(dx, y * width, sum + 1);
     }
   });
   if constexpr (staged) {
@@ -391,12 +380,8 @@ static qn_status read_planes(pool_state<walk> *s, const qn_request *r, qn_prepar
   walk *p = &s->p;
   const qn_status status = pool_wants_flat(p, r, s->of, 5, false, out);
   if (status) return status;
-  p->by_width = p->by_extent[2], p->by_depth = p->by_extent[0];
   if (p->in[2] % C || p->out[2] != p->in[2] / p->step[2])
     return qn_refuse(out, "rows of 4 columns, each with its windows", "x", "56", "%d", p->in[2]);
-  const int64_t planes = qn_elements(&r->value[s->of.x < 0 ? s->of.dx : s->of.x]) / ((int64_t)p->in[1] * p->in[2]);
-  if (planes > INT32_MAX) return qn_refuse(out, "fewer than 2^31 planes", "x", "", "%s", "more");
-  p->count = (uint32_t)planes;
   return QN_OK;
 }
 
@@ -434,7 +419,7 @@ template <int dtype, int how> static pool_kernel by_index(int window)
 template <int dtype> static pool_kernel by_x(int window, bool staged)
 {
   if (staged) return (pool_kernel)pool_recompute_planes<dtype, square<311>, true>;
-  return pool_pick<321, 311>(window, [](auto w) { return (pool_kernel)pool_recompute_planes<dtype, square<w()>, false>; });
+  return cuda_pick<321, 311>(window, [](auto w) { return (pool_kernel)pool_recompute_planes<dtype, square<w()>, false>; });
 }
 
 static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
@@ -447,7 +432,7 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
   if (qn_elements(&r->value[s.of.dx]) > INT32_MAX) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%s", "more");
   const bool line = p->in[1] == 1 && p->out[1] == 1 && p->size[1] == 1 && p->before[1] == 0 && p->size[2] == 3 && p->step[2] == 2 &&
                     p->before[2] == 1 && p->dilation[2] == 1;
-  const int how = s.of.x >= 0 ? BY_X : p->index_dtype == QN_U8 ? BY_TAP : BY_PLACE, window = line ? (int)LINE : square_of(p);
+  const int how = s.how, window = line ? (int)LINE : square_of(p);
   /* bytes of a row and of a plane; planes of a warp */
   const int64_t row = p->in[2] * qn_kit_bytes(p->dtype), plane = p->in[1] * row, per_warp = 32 * C / p->in[2];
   const bool staged = how == BY_X && window == 311 && p->out[1] == p->in[1] && row % 32 && plane % 16 == 0 && per_warp &&
@@ -464,7 +449,7 @@ static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
 
 template <int dtype, class index> static pool_kernel max_of(int window)
 {
-  return pool_pick<321, 311, 220>(window, [](auto w) { return (pool_kernel)pool_indexed_max<dtype, index, square<w()>, 2>; });
+  return cuda_pick<321, 311, 220>(window, [](auto w) { return (pool_kernel)pool_indexed_max<dtype, index, square<w()>, 2>; });
 }
 
 static qn_status prepare_max(const qn_request *r, qn_prepared *out)

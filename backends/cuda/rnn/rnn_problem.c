@@ -1,5 +1,6 @@
 /* rnn_problem.c -- reads a recurrent network's request, and delegates its products (rnn_problem.h). */
 #include "rnn_problem.h"
+#include "kit/part.h"
 
 /* Roles of both ops; -1: the op has none. */
 #define F(name) QN_ROLE_RNN_FORWARD_##name
@@ -145,12 +146,6 @@ static void give_rank(qn_value *v, const qn_value *like, bool by_step)
   v->rank = 3;
 }
 
-static void lone(qn_value *v, bool written)
-{
-  v->flags = written ? QN_VALUE_ESCAPE : 0;
-  v->producer = written ? 0 : -1, v->last_user = written ? -1 : 0, v->over = -1;
-}
-
 static void add_demands(qn_prepared *out, cuda_rnn_problem *p, const qn_prepared *answer, double times, double ns_if_unknown)
 {
   const uint64_t any = QN_TRAIT_TENSOR_CORES | QN_TRAIT_REDUCED | QN_TRAIT_FINITE_ONLY | QN_TRAIT_FLUSHES;
@@ -167,10 +162,8 @@ qn_status cuda_rnn_product(const qn_request *r, qn_prepared *out, cuda_rnn_probl
   static const int32_t first[] = { 0, 1, 2, 2, 2, 2, 2, 3 }, arg[] = { 0, 1, 2 };
   give_rank(&a, &y, true), give_rank(&y, &a, true), give_rank(&b, &y, false);
   qn_value value[] = { a, b, y };
-  for (int i = 0; i < 3; i++) lone(&value[i], i == 2);
   const qn_node node = { .op = QN_OP_MATMUL, .family = QN_FAMILY_CONTRACTION, .n_roles = 7, .n_inputs = 6, .first = first, .arg = arg };
-  const qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &node, .n_ops = 1, .n_values = 3, .value = value };
-  const qn_status s = r->host->part_prepare(r, &part, NULL, to);
+  const qn_status s = cuda_part_prepare(r, &node, value, to);
   if (s) return s;
   const qn_prepared *answer = r->host->part_answer(*to);
   const double flops = 2.0 * (double)y.dim[0] * (double)y.dim[1] * (double)y.dim[2] * (double)a.dim[a.rank - 1];
@@ -188,10 +181,8 @@ qn_status cuda_rnn_copy(const qn_request *r, qn_prepared *out, cuda_rnn_problem 
 {
   static const int32_t one_each[] = { 0, 1, 2 };
   qn_value value[] = { x, y };
-  lone(&value[0], false), lone(&value[1], true);
   const qn_node node = { .op = QN_OP_COPY, .family = QN_FAMILY_TRANSFORM, .n_roles = 2, .n_inputs = 1, .first = one_each, .arg = one_each };
-  const qn_request part = { .struct_size = sizeof part, .instance = r->instance, .op = &node, .n_ops = 1, .n_values = 2, .value = value };
-  const qn_status s = r->host->part_prepare(r, &part, NULL, to);
+  const qn_status s = cuda_part_prepare(r, &node, value, to);
   return s ? s : (add_demands(out, p, r->host->part_answer(*to), 1, 3000), QN_OK);
 }
 

@@ -1,4 +1,4 @@
-/* matmul_early.h -- launches of kernels that may begin while the one before them ends, if their code waits for it (griddepcontrol). */
+/* early.cuh -- launches of kernels that may begin while the one before them ends, if their code waits for it (griddepcontrol). */
 #pragma once
 #include "cuda_backend.h"
 

@@ -1,0 +1,22 @@
+/* part.h -- a part that an engine hands to another (host->part_prepare): its values, which nothing else uses, and one of a single op. */
+#ifndef QN_CUDA_PART_H
+#define QN_CUDA_PART_H
+#include "cuda_backend.h"
+
+static inline void cuda_part_value(qn_value *v, bool written)
+{
+  v->flags = written ? QN_VALUE_ESCAPE : 0;
+  v->producer = written ? 0 : -1, v->last_user = written ? -1 : 0, v->over = -1;
+}
+
+/* op's arguments are the values in order, each once; the best engine takes it. */
+static inline qn_status cuda_part_prepare(const qn_request *r, const qn_node *op, qn_value *value, qn_part **part)
+{
+  const int32_t n = op->first[op->n_roles];
+  for (int32_t i = 0; i < n; i++) cuda_part_value(&value[i], i >= op->first[op->n_inputs]);
+  const qn_request of = {
+    .struct_size = sizeof of, .instance = r->instance, .op = op, .n_ops = 1, .n_values = (uint32_t)n, .value = value
+  };
+  return r->host->part_prepare(r, &of, NULL, part);
+}
+#endif
