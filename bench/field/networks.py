@@ -3,11 +3,11 @@
 
     bench/field/networks.py [--networks WORD] [--batch N] [--out FILE]
 
-The nine convolutional networks whose ONNX files the model zoo began with, SqueezeNet in both versions, from their definitions; nothing
-beside Python is needed. As the networks are given: a batch norm stands behind its convolution, with statistics of f32; dropout, which does
-nothing in inference, is left out. As no op reshapes, a dense layer that reads a whole image is a convolution whose window is that image (the
-same product, the same order of its weights in memory), later ones are products of a permuted view; and a channel shuffle is a gather along
-the channels, whose indices are an input named by the groups (shuffle4_7).
+The nine convolutional networks that ONNX's model zoo began with, SqueezeNet in both versions, from their definitions; nothing beside
+Python is needed. As the networks are given: a batch norm stands behind its convolution, with statistics of f32; dropout, which does nothing
+in inference, is left out. As no op reshapes, a dense layer that reads a whole image is a convolution whose window is that image (the same
+product, the same order of its weights in memory), later ones are products of a permuted view; and a channel shuffle is a gather along the
+channels, whose indices are an input named by the groups (shuffle4_7).
 """
 import argparse
 import math
@@ -71,7 +71,7 @@ class Net:
 
     def whole(self, x):
         """The mean of each plane."""
-        return self.pool("average", x, self.dims[x][2], 1)
+        return self.op(f"pool_average x={x}", (*self.dims[x][:2], 1, 1))
 
     def lrn(self, x):
         return self.op(f"lrn x={x} size=5", self.dims[x])
@@ -125,6 +125,7 @@ def alexnet(n):
 
 
 def zfnet512(n):
+    """Images of 110, 55, 26, 13 and 6 pixels; 512 maps in each of the last three convolutions."""
     x = n.pool("max", n.lrn(n.conv_relu(n.x, 96, 7, stride=2, pad=1)), 3, 2, ceil=True)
     x = n.pool("max", n.lrn(n.conv_relu(x, 256, 5, stride=2)), 3, 2, ceil=True)
     for k in (512, 512, 512):
@@ -190,8 +191,8 @@ def densenet121(n):
 def inception_v1(n):
     """GoogLeNet, without its two further outputs."""
     def block(x, k1, r3, k3, r5, k5, kp):
-        return n.concat(n.conv_relu(x, k1, 1), n.conv_relu(n.conv_relu(x, r3, 1), k3, 3, pad=1), n.conv_relu(n.conv_relu(x, r5, 1), k5, 5, pad=2),
-                        n.conv_relu(n.pool("max", x, 3, 1, pad=1), kp, 1))
+        return n.concat(n.conv_relu(x, k1, 1), n.conv_relu(n.conv_relu(x, r3, 1), k3, 3, pad=1),
+                        n.conv_relu(n.conv_relu(x, r5, 1), k5, 5, pad=2), n.conv_relu(n.pool("max", x, 3, 1, pad=1), kp, 1))
 
     x = n.lrn(n.pool("max", n.conv_relu(n.x, 64, 7, stride=2, pad=3), 3, 2, ceil=True))
     x = n.pool("max", n.lrn(n.conv_relu(n.conv_relu(x, 64, 1), 192, 3, pad=1)), 3, 2, ceil=True)
