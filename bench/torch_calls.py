@@ -690,10 +690,10 @@ def network(quern, line):
     for op, _, a, reads, _ in steps:
         mine = given({r: (0, items) for r, (_, items) in reads.items() if items[0] in inputs}, inputs)
         if shuffled(a):
-            mine["indices"].copy_(torch.arange(len(mine["indices"])).view(shuffled(a), -1).T.flatten())
-        else:
-            fill(op, mine)
-            moderate(op, mine)
+            where = mine.pop("indices")
+            where.copy_(torch.arange(len(where)).view(shuffled(a), -1).T.flatten())
+        fill(op, mine)
+        moderate(op, mine)
 
     def call():
         values = dict(inputs)

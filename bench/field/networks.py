@@ -197,8 +197,8 @@ def inception_v1(n):
     x = n.lrn(n.pool("max", n.conv_relu(n.x, 64, 7, stride=2, pad=3), 3, 2, ceil=True))
     x = n.pool("max", n.lrn(n.conv_relu(n.conv_relu(x, 64, 1), 192, 3, pad=1)), 3, 2, ceil=True)
     for widths in ((64, 96, 128, 16, 32, 32), (128, 128, 192, 32, 96, 64), None, (192, 96, 208, 16, 48, 64), (160, 112, 224, 24, 64, 64),
-                   (128, 128, 256, 24, 64, 64), (112, 144, 288, 32, 64, 64), (256, 160, 320, 32, 128, 128), None, (256, 160, 320, 32, 128, 128),
-                   (384, 192, 384, 48, 128, 128)):
+                   (128, 128, 256, 24, 64, 64), (112, 144, 288, 32, 64, 64), (256, 160, 320, 32, 128, 128), None,
+                   (256, 160, 320, 32, 128, 128), (384, 192, 384, 48, 128, 128)):
         x = block(x, *widths) if widths else n.pool("max", x, 3, 2, ceil=True)
     return classes(n, n.whole(x))
 
@@ -216,8 +216,8 @@ def inception_v2(n):
     x = n.pool("max", n.conv_norm_relu(n.x, 64, 7, stride=2, pad=3), 3, 2, ceil=True)
     x = n.pool("max", n.conv_norm_relu(n.conv_norm_relu(x, 64, 1), 192, 3, pad=1), 3, 2, ceil=True)
     for widths in ((64, 64, 64, 64, 96, "average", 32), (64, 64, 96, 64, 96, "average", 64), (0, 128, 160, 64, 96, "max", 0),
-                   (224, 64, 96, 96, 128, "average", 128), (192, 96, 128, 96, 128, "average", 128), (160, 128, 160, 128, 160, "average", 128),
-                   (96, 128, 192, 160, 192, "average", 128), (0, 128, 192, 192, 256, "max", 0), (352, 192, 320, 160, 224, "average", 128),
+                   (224, 64, 96, 96, 128, "average", 128), (192, 96, 128, 96, 128, "average", 128),
+                   (160, 128, 160, 128, 160, "average", 128), (96, 128, 192, 160, 192, "average", 128), (0, 128, 192, 192, 256, "max", 0), (352, 192, 320, 160, 224, "average", 128),
                    (352, 192, 320, 192, 224, "max", 128)):
         x = block(x, *widths)
     return classes(n, n.whole(x))
