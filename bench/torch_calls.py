@@ -70,27 +70,47 @@ class Quern:
             self.lib.qn_graph_destroy(graph)
         name = ctypes.create_string_buffer(4096)
         self.lib.qn_plan_print(plan, name, ctypes.c_size_t(4096))
-        return plan, name.value.decode().split(" ")[0]
+        parts = self.lib.qn_plan_parts(plan)
+        return plan, name.value.decode().split(" ")[0] if parts == 1 else f"{parts} parts"
+
+    def inspect(self, line):
+        graph = ctypes.c_void_p()
+        self.check(self.lib.qn_graph_parse(line.encode(), ctypes.byref(graph)))
+        return self.lib.qn_graph_inspect(graph).contents
+
+    def tensor(self, value):
+        dtype = DTYPE[self.lib.qn_dtype_name(ctypes.c_uint32(value.dtype)).decode()]
+        return torch.empty_strided(value.dim[:value.rank], value.stride[:value.rank], dtype=dtype)
+
+    def steps(self, line):
+        """Of a graph: each op's name, family, attributes as words, and by role, of what it reads and of what it writes, whether it is a
+        list and the numbers of its values."""
+        view = self.inspect(line)
+        texts = [part.split(" = ")[1].split()[1:] for part in line.split(" | ") if " = " in part]
+        for k, a in enumerate(dict(w.split("=", 1) for w in words) for words in texts):
+            node, op = view.op[k], self.lib.qn_op_find(view.op[k].op).contents
+            sides = [{op.role(r).name.decode(): (op.role(r).flags & 2, node.arg[node.first[r]:node.first[r + 1]]) for r in roles
+                      if node.first[r] < node.first[r + 1]} for roles in (range(op.n_inputs), range(op.n_inputs, op.n_roles))]
+            yield op.name.decode(), self.lib.qn_family_name(ctypes.c_uint32(op.family)).decode(), a, *sides
 
     def problem(self, line):
         """The op's name, its family, and a function that makes tensors: by role (of a list role a list), in execute's order, and the
-        first output."""
-        graph = ctypes.c_void_p()
-        self.check(self.lib.qn_graph_parse(line.encode(), ctypes.byref(graph)))
-        view = self.lib.qn_graph_inspect(graph).contents
+        first output. Of a graph: "graph" twice, and a function that does as build."""
+        if " | " in line:
+            return "graph", "graph", lambda: network(self, line)
+        view = self.inspect(line)
         node, op = view.op[0], self.lib.qn_op_find(view.op[0].op).contents
 
         def tensors():
             made, roles = {}, {}
             for k in range(view.n_values):
                 v = view.value[k]
-                dtype = DTYPE[self.lib.qn_dtype_name(ctypes.c_uint32(v.dtype)).decode()]
                 if v.flags & 1:                                     # a literal of the line
                     made[k] = view.literal[k]
                 elif v.over >= 0:
                     made[k] = made[v.over]
                 else:
-                    made[k] = torch.empty_strided(v.dim[:v.rank], v.stride[:v.rank], dtype=dtype)
+                    made[k] = self.tensor(v)
             for r in range(op.n_roles):
                 items = [made[node.arg[i]] for i in range(node.first[r], node.first[r + 1])]
                 if items:
@@ -512,14 +532,17 @@ def transform(op, a, t):
 
 
 def contraction(op, a, t):
-    if op == "matmul" and len(t) == 3:
+    if op == "matmul" and t.keys() == {"a", "b", "y"}:
         return lambda: torch.matmul(t["a"], t["b"], out=t["y"])
+    if op == "matmul" and t.keys() == {"a", "b", "bias", "y"}:
+        a, b, y = (t[k].view(t[k].shape[-2:]) for k in ("a", "b", "y"))
+        return lambda: torch.addmm(t["bias"], a, b, out=y).view(t["y"].shape)
     if op not in ("conv_forward", "conv_backward_data", "conv_backward_filter") or t["dx" if "dx" in t else "x"].dim() != 4:
         return None
     geometry = [ints(a.get(k, d), 2) for k, d in (("stride", "1"), ("pad", "0"), ("dilation", "1"))]
     groups = int(a.get("groups", 1))
     if op == "conv_forward":
-        return lambda: F.conv2d(t["x"], t["w"], None, *geometry, groups)
+        return lambda: F.conv2d(t["x"], t["w"], t.get("bias"), *geometry, groups)
     by_x = op == "conv_backward_data"
     x, w = t["dx" if by_x else "x"], t["w" if by_x else "dw"]
     return lambda: aten.convolution_backward(t["dy"], x, w, None, *geometry, False, [0, 0], groups, [by_x, not by_x, False])[not by_x]
@@ -615,12 +638,86 @@ PEERS = {f.__name__: f for f in (attention, pointwise, softmax, pooling, resampl
                                  loss, training, random, selection, transform, contraction, scan, recurrent)}
 
 
+# ---- graphs: op by op, as a module in inference does it -----------------------------------------
+
+def moderate(op, t):
+    """After fill: numbers with which deep networks' activations remain of the size of 1."""
+    for role, x in t.items():
+        if (op, role) in (("conv_forward", "w"), ("matmul", "b")):
+            x.mul_((2 / (x[0].numel() if role == "w" else x.shape[-2])) ** 0.5)
+        elif role in ("var", "scale"):
+            x.uniform_(0.5, 1.5).mul_(1 if role == "var" else 0.3)
+        elif role in ("bias", "mean", "shift"):
+            x.mul_(0.1)
+
+
+def shuffled(a):
+    """The groups of a channel shuffle, a gather by an input that bears their number: shuffle4_7."""
+    return int(a["indices"][7:].split("_")[0]) if a.get("indices", "").startswith("shuffle") else 0
+
+
+def inside(op, family, a, t):
+    """The call of an op inside a graph; what its output is made in, y, may be left alone."""
+    x, y = t.get("x"), t.get("y")
+    if op == "permute":
+        return lambda: x.permute(ints(a["perm"], 4))
+    if op == "batch_norm_inference":
+        four = [t[k].flatten() for k in ("mean", "var", "scale", "shift")]
+        return lambda: F.batch_norm(x, *four, False, 0.1, float(a.get("eps", 1e-5)))
+    if op == "conv_forward" and x.shape[1:] == t["w"].shape[1:] and "pad" not in a:         # the window is the image: a dense layer
+        rows = lambda v: (v if layout_of(v) == torch.contiguous_format else v.permute(0, 2, 3, 1)).reshape(len(v), -1)
+        return lambda: F.linear(rows(x), rows(t["w"]), t.get("bias")).view(y.shape)
+    if op == "pool_average" and "window" not in a:
+        return lambda: F.adaptive_avg_pool2d(x, 1)
+    if shuffled(a):
+        groups, last = shuffled(a), layout_of(x) == torch.channels_last
+        split = (lambda v: v.permute(0, 2, 3, 1).unflatten(3, (groups, -1))) if last else lambda v: v.unflatten(1, (groups, -1))
+        back = (lambda v: v.transpose(3, 4).flatten(3).permute(0, 3, 1, 2)) if last else lambda v: v.transpose(1, 2).flatten(1, 2)
+        return lambda: back(split(x))
+    return PEERS[family](op, a, t) if family in PEERS else None
+
+
+def network(quern, line):
+    """As build, of a graph of ops with one output each. What an op reads for the last time is freed, or relu writes over it."""
+    view, steps = quern.inspect(line), list(quern.steps(line))
+    ordered = [quern.tensor(view.value[view.pointer[i]]) for i in range(view.n_pointers)]
+    inputs = {view.pointer[i]: ordered[i] for i in range(view.n_ins)}
+    last = {k: n for n, step in enumerate(steps) for _, items in step[3].values() for k in items}
+
+    def given(roles, values):
+        return {r: [values[k] for k in items] if many else values[items[0]] for r, (many, items) in roles.items()}
+
+    for op, _, a, reads, _ in steps:
+        mine = given({r: (0, items) for r, (_, items) in reads.items() if items[0] in inputs}, inputs)
+        if shuffled(a):
+            where = mine.pop("indices")
+            where.copy_(torch.arange(len(where)).view(shuffled(a), -1).T.flatten())
+        fill(op, mine)
+        moderate(op, mine)
+
+    def call():
+        values = dict(inputs)
+        for n, (op, family, a, reads, writes) in enumerate(steps):
+            (_, (out,)), = writes.values()
+            t = given(reads, values)
+            over = op == "relu" and last[reads["x"][1][0]] == n and reads["x"][1][0] not in inputs and t["x"]._base is None
+            t["y"] = t["x"] if over else quern.tensor(view.value[out])
+            result = inside(op, family, a, t)()
+            values[out] = result[0] if isinstance(result, tuple) else result
+            for k in {k for _, items in reads.values() for k in items if last[k] == n}:
+                del values[k]
+        return values[view.pointer[view.n_ins]]
+
+    return ordered, call, ordered[view.n_ins]
+
+
 # ---- problem lines ------------------------------------------------------------------------------
 
 def problems(path):
+    """Single ops, and graphs of one line."""
     for number, line in enumerate(open(path), 1):
         text, _, settings = line.split("#")[0].partition(";")
-        words = text.split()
+        words = ["graph"] if " | " in text else text.split()
         if not words or words[0] in ("in", "out") or (len(words) > 1 and words[1] == "="):
             continue
         name = re.search(r"name=(\S+)", settings)
@@ -631,6 +728,8 @@ def build(problem, words):
     """Tensors in execute's order, PyTorch's call on them, and the first output; None if there is no such call. What a call allocates
     lives until the next, so that it is as little in the cache as Quern's outputs are."""
     op, family, tensors = problem
+    if op == "graph":
+        return tensors()
     t, ordered, result = tensors()
     fill(op, t)
     call = PEERS[family](op, dict(w.split("=", 1) for w in words[1:]), t) if family in PEERS else None

@@ -3,11 +3,11 @@
 
   torch_gpu.py [--lib libquern.so] [--math f32|tf32] [--rounds 7] [--filter REGEX] [--attention cudnn,flash] FILE.q ...
 
-Reads the single-op problems of workload files. Both sides replay a recording (a CUDA graph) over so many sets of random tensors that the
-caches are cold; PyTorch's convolutions take cuDNN's fastest measured engine. What PyTorch cannot record it does call by call, and the row
-says so. Prints medians, their ratio (above 1: Quern is faster), how far the results lie apart as a share of the largest, and geometric
-means. --math says what f32 may become on both sides; --attention names PyTorch's attentions in the order in which they are
-tried."""
+Reads the single-op problems of workload files, and graphs of one line, which PyTorch runs op by op as a module in inference does. Both
+sides replay a recording (a CUDA graph) over so many sets of random tensors that the caches are cold; PyTorch's convolutions take cuDNN's
+fastest measured engine. What PyTorch cannot record it does call by call, and the row says so. Prints medians, their ratio (above 1: Quern
+is faster), how far the results lie apart as a share of the largest, and geometric means. --math says what f32 may become on both sides;
+--attention names PyTorch's attentions in the order in which they are tried."""
 import argparse, math, os, re, statistics, sys, time
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel

@@ -3,10 +3,11 @@
 
   torch_peer.py [--lib libquern.so] [--threads 2] [--seconds 0.5] [--filter TEXT] FILE.q ...
 
-Reads the single-op problems of workload files, calls PyTorch's out= variants where it has them (so that it too allocates
-nothing), and prints medians (with --threads 1 of processor time), their ratio (above 1: Quern is faster), how far the results lie
-apart as a share of the largest, and the geometric means by family. Problems that PyTorch has no call for are skipped and counted. QUERN_BACKEND and the other settings say which
-engines run. PyTorch: python3 -m venv DIR, DIR/bin/pip install torch numpy, then DIR/bin/python in the place of python3."""
+Reads the single-op problems of workload files, and graphs of one line; calls PyTorch's out= variants where it has them (so that it too
+allocates nothing), and prints medians (with --threads 1 of processor time), their ratio (above 1: Quern is faster), how far the results lie
+apart as a share of the largest, and the geometric means by family. Problems that PyTorch has no call for are skipped and counted.
+QUERN_BACKEND and the other settings say which engines run. PyTorch: python3 -m venv DIR, DIR/bin/pip install torch numpy, then
+DIR/bin/python in the place of python3."""
 import argparse, math, os, statistics, sys, time
 import torch
 from torch_calls import Quern, apart, build, copy_of, problems
