@@ -48,77 +48,117 @@ template <int dtype, int REST> struct around {
   }
 };
 
-/* What the windows around an element give. Of dy (p.x) MEANS are the gradient of means that count the padding. WEIGHTED: that of means of
- * the taps inside x, which are fewer at a border: each dy is divided by those of its window; rows are longer than a vector. */
-enum { MAX, MEANS, WEIGHTED };
+template <int dtype> __device__ __forceinline__ void put(const flat &p, int at, const float (&out)[vector_per_16<dtype>])
+{
+  if (at + vector_per_16<dtype> <= p.total) vector_store_whole<dtype>(out, p.y, at);
+  else for (int i = 0; i < p.total - at; i++) element_store(p.y, at + i, dtype, out[i]);
+}
 
-template <int dtype, int how, int REST> __global__ void __launch_bounds__(THREADS) pool_flat(const __grid_constant__ flat p)
+template <int dtype, bool average, int REST> __global__ void __launch_bounds__(THREADS) pool_flat(const __grid_constant__ flat p)
 {
   constexpr int E = vector_per_16<dtype>, ABOVE = around<dtype, REST>::ABOVE, BELOW = around<dtype, REST>::BELOW;
-  const float none = how == MAX ? -INFINITY : 0;
-  const auto join = [](float a, float b) { return how == MAX ? larger(a, b) : a + b; };
-  const int at = (int)(blockIdx.x * THREADS + threadIdx.x) * E, width = p.in[2], height = p.in[1];
+  const float none = average ? 0 : -INFINITY;
+  const auto join = [](float a, float b) { return average ? a + b : larger(a, b); };
+  const int at = (int)(blockIdx.x * THREADS + threadIdx.x) * E, width = p.in[2];
   if (at >= p.total) return;
   const around<dtype, REST> of(p, at);
   uint32_t x, y;
   cuda_quotient(cuda_quotient(at, p.by_extent[2], &x), p.by_extent[1], &y);
-  const int next = width - (int)x;        /* the vector's element that begins the next row, if below E */
-  uint32_t starts = x == 0, rows = ~0u;   /* bit i: element i begins a row; bits 2 i and 2 i + 1: how many rows there are around it */
-#pragma unroll 1
-  for (int i = next; i <= E; i += width) starts |= 1u << i;
-  /* WEIGHTED: 1 / (3 times the columns of window j - 1); SIZE / (the rows of the windows of a line). */
-  const auto across = [&](int j) {
-    const bool border = j - 1 == next || j == next || (j < 2 && (int)x + j == 1);
-    return how != WEIGHTED ? 1 : border ? p.inverse[SIZE * (SIZE - 1)] : p.inverse[SIZE * SIZE];
-  };
-  const auto down = [&](int line) { return how != WEIGHTED ? 1 : SIZE * p.inverse[SIZE - (line == 0) - (line + 1 == height)]; };
   float column[E + 2];
-  if (y > (how == WEIGHTED) && (int)y + (next < E) + 1 + (how == WEIGHTED) < height && width >= E) {
+  bool first = x == 0, begins[E], ends[E];                /* is the element the first, the last of its row? */
+  bool top = y > 0, bottom = (int)y + 1 < p.in[1];        /* is there a row above it, and below? */
+  int rows[E];
 #pragma unroll
-    for (int j = 0; j < E + 2; j++)       /* common case: three rows, of windows of three rows, around all */
-      column[j] = join(join(of.above[ABOVE + j] * across(j), of.middle[j] * across(j)), of.below[BELOW + j] * across(j));
-  } else {
-    rows = 0;
-#pragma unroll
-    for (int j = 0; j < E + 2; j++) {     /* reduce column j - 1 over the rows that exist */
-      if (j > 1 && starts >> (j - 1) & 1) y = (int)y + 1 == height ? 0 : y + 1;
-      const bool top = y > 0, bottom = (int)y + 1 < height;
-      column[j] = join(of.middle[j] * (across(j) * down((int)y)), top ? of.above[ABOVE + j] * (across(j) * down((int)y - 1)) : none);
-      column[j] = join(column[j], bottom ? of.below[BELOW + j] * (across(j) * down((int)y + 1)) : none);
-      if (j > 0 && j <= E) rows |= (1 + top + bottom) << 2 * (j - 1);
+  for (int j = 0; j < E + 2; j++) {       /* reduce column j - 1 over the rows that exist */
+    column[j] = join(of.middle[j], top ? of.above[ABOVE + j] : none);
+    column[j] = join(column[j], bottom ? of.below[BELOW + j] : none);
+    if (j == 0 || j == E + 1) continue;
+    const bool last = (int)++x == width;
+    begins[j - 1] = first, ends[j - 1] = last, rows[j - 1] = 1 + top + bottom;
+    first = last;
+    if (last && j < E) {
+      x = 0;
+      if ((int)++y == p.in[1]) y = 0;
+      top = y > 0, bottom = (int)y + 1 < p.in[1];
     }
   }
   float out[E];
 #pragma unroll
   for (int i = 0; i < E; i++) {
-    const bool begins = starts >> i & 1, ends = starts >> (i + 1) & 1;
-    out[i] = join(join(begins ? none : column[i], column[i + 1]), ends ? none : column[i + 2]);
-    if (how == MEANS) out[i] *= p.inverse[p.include_pad ? SIZE * SIZE : (rows >> 2 * i & 3) * (SIZE - begins - ends)];
+    out[i] = join(join(begins[i] ? none : column[i], column[i + 1]), ends[i] ? none : column[i + 2]);
+    if (average) out[i] *= p.inverse[p.include_pad ? SIZE * SIZE : rows[i] * (SIZE - begins[i] - ends[i])];
   }
-  if (how == MEANS)
+  if (average)
     pool_mend<dtype>(out, min((int)E, p.total - at), [&](int i) {
       uint32_t oy, ox;
       const uint32_t plane = cuda_quotient(cuda_quotient(at + i, p.by_extent[2], &ox), p.by_extent[1], &oy);
-      return pool_far_mean(p, (int64_t)plane * width * height, 0, (int)oy, (int)ox);
+      return pool_far_mean(p, (int64_t)plane * width * p.in[1], 0, (int)oy, (int)ox);
     });
-  if (at + E <= p.total) vector_store_whole<dtype>(out, p.y, at);
-  else for (int i = 0; i < p.total - at; i++) element_store(p.y, at + i, dtype, out[i]);
+  put<dtype>(p, at, out);
+}
+
+/* Gradient of average pooling; p.x is dy, p.y is dx. even: every window has divisor 9. Otherwise a window at a border has fewer
+ * taps, and its dy is weighted by SIZE / (its rows) and SIZE / (its columns), that is by 3/2 or 1, before the common 1/9. Rows
+ * are longer than a vector, so at most one begins within it. */
+template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THREADS) pool_flat_means(const __grid_constant__ flat p)
+{
+  constexpr int E = vector_per_16<dtype>, ABOVE = around<dtype, REST>::ABOVE, BELOW = around<dtype, REST>::BELOW;
+  const int at = (int)(blockIdx.x * THREADS + threadIdx.x) * E, width = p.in[2], height = p.in[1];
+  if (at >= p.total) return;
+  const around<dtype, REST> of(p, at);
+  uint32_t x, y;
+  cuda_quotient(cuda_quotient(at, p.by_extent[2], &x), p.by_extent[1], &y);
+  const int next = width - (int)x, last = (int)y + (next < E);      /* next: the vector's element that begins the next row, if below E */
+  float column[E + 2];
+  if ((int)y > !even && last + 1 + !even < height) {        /* common case: all three rows of windows exist, with weight 1 */
+#pragma unroll
+    for (int j = 0; j < E + 2; j++) column[j] = (of.above[ABOVE + j] + of.middle[j]) + of.below[BELOW + j];
+  } else {
+    float weight[2][SIZE];                /* for the two rows that the vector may meet; 0: no such row of windows */
+#pragma unroll
+    for (int l = 0; l < 2; l++)
+#pragma unroll
+      for (int r = 0; r < SIZE; r++) {
+        const int line = ((int)y + l < height ? (int)y + l : 0) + r - 1;
+        weight[l][r] = (unsigned)line >= (unsigned)height ? 0 : even ? 1 : SIZE * p.inverse[SIZE - (line == 0) - (line + 1 == height)];
+      }
+#pragma unroll
+    for (int j = 0; j < E + 2; j++) {
+      const float v[SIZE] = { of.above[ABOVE + j], of.middle[j], of.below[BELOW + j] };
+      column[j] = 0;
+#pragma unroll
+      for (int r = 0; r < SIZE; r++) {
+        const float w = j - 1 < next ? weight[0][r] : weight[1][r];
+        if (r == 1 || w != 0) column[j] = fmaf(v[r], w, column[j]);       /* its own row exists */
+      }
+    }
+  }
+  if (!even)
+#pragma unroll
+    for (int j = 0; j < E + 2; j++) column[j] *= j - 1 == next || j == next || (j < 2 && (int)x + j == 1) ? SIZE / 2.f : 1;
+  float out[E];
+#pragma unroll
+  for (int i = 0; i < E; i++) {
+    const bool begins = i == next || (i == 0 && x == 0), ends = i + 1 == next;
+    out[i] = (((begins ? 0 : column[i]) + column[i + 1]) + (ends ? 0 : column[i + 2])) * p.inverse[SIZE * SIZE];
+  }
+  put<dtype>(p, at, out);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
-template <int dtype> static pool_kernel kernel_of(int how, int rest, bool gradient)
+template <int dtype> static pool_kernel kernel_of(const pool &p, bool gradient)
 {
   constexpr int E = vector_per_16<dtype>;
+  const int rest = p.in[2] % E;
+  const auto means = [&](auto n) {
+    return p.include_pad ? (pool_kernel)pool_flat_means<dtype, true, n()> : (pool_kernel)pool_flat_means<dtype, false, n()>;
+  };
   if constexpr (dtype != QN_F32)
-    if (gradient && rest % 2 == 0)
-      return cuda_pick<2, 4, 6>(rest, [&](auto n) {
-        return how == MEANS ? (pool_kernel)pool_flat<dtype, MEANS, n()> : (pool_kernel)pool_flat<dtype, WEIGHTED, n()>;
-      });
+    if (gradient && rest % 2 == 0) return cuda_pick<2, 4, 6>(rest, means);
+  if (gradient) return cuda_pick<1, 3, E - 3, E - 1>(rest, means);
   return cuda_pick<1, 3, E - 3, E - 1>(rest, [&](auto n) {
-    return cuda_pick<MAX, MEANS, dtype == QN_F32 ? MEANS : WEIGHTED>(how, [](auto h) {
-      return (pool_kernel)pool_flat<dtype, h(), decltype(n)::value>;
-    });
+    return p.average ? (pool_kernel)pool_flat<dtype, true, n()> : (pool_kernel)pool_flat<dtype, false, n()>;
   });
 }
 
@@ -141,8 +181,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (gradient && !p.include_pad && p.dtype == QN_F32)
     return qn_refuse(out, "means that count the padding, or 16 bits", "dx", "include_pad", "%s", "f32");
   if (gradient && p.in[2] <= E) return qn_refuse(out, "lines longer than a vector", "dx", "9 wide", "%d", p.in[2]);
-  const int how = !p.average ? MAX : gradient && !p.include_pad ? WEIGHTED : MEANS;
-  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return kernel_of<dtype()>(how, p.in[2] % E, gradient); });
+  s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return kernel_of<dtype()>(p, gradient); });
   if (!s.kernel) return qn_refuse(out, "an odd width, or of gradients of 16 bits none of whole vectors", "x", "odd", "%d", p.in[2]);
   return pool_keep(&s, qn_ceil_div(elements, E), THREADS, 2100, out);
 }
