@@ -2,8 +2,8 @@
  * and channels last (NHWC).
  *
  * A pure expansion: each thread stores 16-byte words of dx, and loads the few dy (or the vector of channels) that they depend on.
- * Refused: maxima without indices; planes where words and windows do not align, but maxima by places and means in one dim or of an even
- * width; padding that matters, adaptive windows of unequal sizes. */
+ * Refused: maxima without indices; planes where words and windows do not align, but means in one dim or of an even width; padding that
+ * matters, adaptive windows of unequal sizes. */
 #include "pool_gradient.cuh"
 
 enum { THREADS = 256, MOST_ROWS = 16 };   /* MOST_ROWS: stores a thread makes, or rows of them */
@@ -26,8 +26,8 @@ __device__ __forceinline__ uint32_t row_of_windows(const disjoint &p, uint32_t r
   return (cuda_quotient(plane, p.by_wide[2]) * p.rows + cuda_quotient(y, p.by_wide[1])) * p.windows;
 }
 
-/* Where words and windows do not align: maxima by places, and means. flat: one dim is left; else windows of means have an even width. */
-template <int dtype, bool maxima, bool flat>
+/* Means where words and windows do not align. flat: one dim is left; else windows have an even width. */
+template <int dtype, bool flat>
 __global__ void __launch_bounds__(THREADS) pool_disjoint_words(const __grid_constant__ disjoint p)
 {
   constexpr int E = vector_per_16<dtype>;
@@ -35,34 +35,11 @@ __global__ void __launch_bounds__(THREADS) pool_disjoint_words(const __grid_cons
   if (word >= p.words) return;
   const int many = (int)min((uint32_t)E, p.elements - first);
   const auto share = [&](uint32_t window) { return edge_load<dtype>(p.dy, window) * p.share; };
-  uint32_t x, here, next = 0;             /* the word's first window, and that of the row below */
-  if (flat) {
-    here = cuda_quotient(first, p.by_wide[0], &x);
-  } else {
-    const uint32_t row = cuda_quotient(first, p.by_in[0], &x);
-    here = row_of_windows(p, row), next = row_of_windows(p, row + 1);
-  }
+  uint32_t x;
+  const uint32_t row = flat ? 0 : cuda_quotient(first, p.by_in[0], &x), next = flat ? 0 : row_of_windows(p, row + 1);
+  uint32_t here = flat ? cuda_quotient(first, p.by_wide[0], &x) : row_of_windows(p, row);       /* the word's first window; next: below */
   float v[E];
-  if (maxima) {
-    uint32_t place, held = ~0u;           /* held: the window whose dy and index these are */
-    cuda_quotient(first, p.by_plane, &place);
-    float dy = 0;
-    int64_t index = -1;
-#pragma unroll
-    for (int i = 0; i < E; i++) {
-      v[i] = 0;
-      if (i >= many) continue;
-      const uint32_t window = flat || x + i < width ? here + cuda_quotient(x + i, p.by_wide[0])
-                                                    : next + cuda_quotient(x + i - width, p.by_wide[0]);
-      if (window != held) {
-        held = window, dy = edge_load<dtype>(p.dy, window);
-        index = p.index_dtype == QN_I64 ? ((const int64_t *)p.indices)[window] : ((const int32_t *)p.indices)[window];
-      }
-      uint32_t at = place + i;
-      if (at >= p.by_plane.by) cuda_quotient(at, p.by_plane, &at);        /* of small planes a word has several */
-      v[i] = index == (int64_t)at ? dy : 0;
-    }
-  } else if (flat && step >= E) {
+  if (flat && step >= E) {
     const float a = share(here), b = x + many > step ? share(here + 1) : 0;
 #pragma unroll
     for (int i = 0; i < E; i++) v[i] = x + i < step ? a : b;
@@ -186,8 +163,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t v = dx->dtype == QN_F32 ? 4 : 8, elements = qn_elements(dx);
   if (max && !at) return qn_refuse(out, "maxima by indices", "indices", "present", "%s", "absent");
   if (!planes && gradient_channels(&s, r) == 1)
-    return qn_refuse(out, "packed planes, or vectors of channels last", "dx", "nchw, or nhwc of a multiple of 8 channels",
-                     "%s", "other strides");
+    return qn_refuse(out, "packed planes, or vectors of channels last", "dx", "nchw, or nhwc in eights", "%s", "other strides");
   if (dx->align < 16) return qn_refuse(out, "16-byte alignment", "dx", "16", "%u", dx->align);
   if (elements > INT32_MAX - 16) return qn_refuse(out, "fewer than 2^31 elements", "dx", "", "%lld", (long long)elements);
 
@@ -241,16 +217,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     });
     return pool_keep(&s, p->words, THREADS, 2400, out);
   }
-  const bool flat = dims <= 1;
-  if (max ? at->dtype == QN_U8 || (!flat && in[dims - 1] < v) : !flat && (in[dims - 1] < v || in[dims - 1] % 2 || w % 2))
-    return qn_refuse(out, "windows that align with words, or maxima by places, or of means one dim or an even width", "dx", "2", "%lld",
-                     (long long)w);
+  if (max || (dims > 1 && (in[dims - 1] < v || in[dims - 1] % 2 || w % 2)))
+    return qn_refuse(out, "windows that align with words, or of means one dim or an even width", "dx", "2", "%lld", (long long)w);
   s.kernel = cuda_by_dtype(dx->dtype, [&](auto dtype) {
-    return cuda_pick<0, 1, 2, 3>(2 * max + flat, [](auto n) {
-      return (pool_kernel)pool_disjoint_words<decltype(dtype)::value, n() / 2, n() % 2>;
-    });
+    return dims > 1 ? (pool_kernel)pool_disjoint_words<dtype(), false> : (pool_kernel)pool_disjoint_words<dtype(), true>;
   });
-  return pool_keep(&s, p->words, THREADS, max ? 2200 : 2400, out);
+  return pool_keep(&s, p->words, THREADS, 2400, out);
 }
 
 static const qn_engine row[] = { POOL_BACKWARD_ROWS(disjoint, "disjoint", prepare) };

@@ -280,10 +280,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   const bool lp = r->op[0].op == QN_OP_POOL_LP, index = s.of.indices >= 0;
   if (p.adaptive) return qn_refuse(out, "windows of one size", "x", "extents that y's divide", "%dx%d", p.in[1], p.in[2]);
-  if (!pool_fold(&p, index && p.index_dtype != QN_U8) &&
-      (index || p.size[0] == 1 || p.size[0] * (int64_t)p.size[1] > DEEP_MOST))
-    return qn_refuse(out, "windows within a plane, or without indices and of few lines", "x", "depth 1, or 16 lines",
-                     "depth %d", p.size[0]);
+  if (!pool_fold(&p, index && p.index_dtype != QN_U8) && (index || p.size[0] == 1 || p.size[0] * (int64_t)p.size[1] > DEEP_MOST))
+    return qn_refuse(out, "windows within a plane, or few lines without indices", "x", "depth 1, or 16 lines", "depth %d", p.size[0]);
   for (int d = 0; d < 3; d++)
     if (p.size[d] > 1 && p.dilation[d] != 1) return qn_refuse(out, "dilation 1", "x", "1", "%d", p.dilation[d]);
   if (lp && p.p != 2) return qn_refuse(out, "norms, and no other powers", "p", "2", "%g", p.p);
@@ -293,12 +291,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const bool many = elements * qn_kit_bytes(p.dtype) / 16 > 2048 * (int64_t)r->device->units;
   s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return choose<dtype()>(&p, mode, many); });
   if (!s.kernel)
-    return qn_refuse(
-        out, "an even width, and small windows (of maxima without indices) or windows side by side that are a power of two of vectors wide",
-        "x", "3x3 with stride 1 or 2, 2x2 with stride 2, 8 or 16 wide", "%dx%d", p.lines, p.size[2]);
+    return qn_refuse(out, "an even width; small windows (of maxima without indices), or side by side a power of two of vectors wide", "x",
+                     "3x3 with stride 1 or 2, 2x2 with stride 2, 8 or 16 wide", "%dx%d", p.lines, p.size[2]);
   const int V = p.in[2] / p.vectors, outputs = V / p.step[2];
-  if (!p.lanes && p.out[2] > p.vectors * outputs)
-    return qn_refuse(out, "outputs of a line above its vectors", "y", "fewer", "%d", p.out[2]);
+  if (!p.lanes && p.out[2] > p.vectors * outputs) return qn_refuse(out, "outputs above their vectors", "y", "fewer", "%d", p.out[2]);
   const int64_t count = elements / ((int64_t)p.size[0] * p.in[1] * p.in[2]);
   const int64_t bands = p.lanes ? p.out[1] : qn_ceil_div(p.out[1], rows_of(V, p.size[1], p.step[1]));
   const double threads = (double)count * p.vectors * (double)bands;
