@@ -218,6 +218,13 @@ static double cost(const problem *p, const variant *v, const operand *a, const o
   return (work > memory ? work + 0.15 * memory : memory + (in_pairs(p, v) ? 0.11 : 0.15) * work) + packing(a) + packing(b);
 }
 
+/* The kernel of a variant for operands that are read so. */
+static const cuda_gemm_kernel *kernel_of(const problem *p, int variant, const operand *a, const operand *b)
+{
+  const bool turned = p->which == WGMMA_TF32 && (a->rows_contiguous || b->rows_contiguous);
+  return (turned ? cuda_gemm_tf32_turned : kernels_of(p->which, a->given.dtype, b->given.dtype)) + variant / 2;
+}
+
 /* Is the sum over k so long that it is made in blocks? */
 static bool in_blocks(const problem *p, const variant *v)
 {
@@ -294,7 +301,7 @@ static qn_status choose(const qn_request *r, const cuda_matmul *m, problem *p, c
     const cuda_matmul_side *on_left = v->swap ? &m->b : &m->a, *on_right = v->swap ? &m->a : &m->b;
     const bool turns = p->esize == 2 || p->which == WGMMA_3XTF32 || (p->which == WGMMA_TF32 && cuda_gemm_tf32_turned[i / 2].function);
     operand left = lay_out(on_left, p, turns, false), right = lay_out(on_right, p, turns, p->which == WGMMA_3XTF32);
-    if (!variant_fits(p, v, &kernels_of(p->which, on_left->dtype, on_right->dtype)[i / 2], &left, &right, r->device->units)) continue;
+    if (!variant_fits(p, v, kernel_of(p, i, &left, &right), &left, &right, r->device->units)) continue;
     right.offset = packed_bytes(&left);
     const uint64_t packed = right.offset + packed_bytes(&right), bytes = packed + kept_bytes(p, v, r->device->units);
     if (bytes > r->demands->workspace_limit) {
@@ -392,8 +399,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if ((status = cuda_matmul_chain(r, out, &m, &st.chain))) return status;
   const qn_value *to = &r->value[st.chain.out];
   p.out_dtype = to->dtype;
-  const bool turned = p.which == WGMMA_TF32 && (p.a.rows_contiguous || p.b.rows_contiguous);
-  st.kernel = (turned ? cuda_gemm_tf32_turned : kernels_of(p.which, p.a.given.dtype, p.b.given.dtype))[best.variant / 2];
+  st.kernel = *kernel_of(&p, best.variant, &p.a, &p.b);
   if (in_blocks(&p, v)) st.kernel.function = st.kernel.in_blocks;
   describe_sums(&p, v, to, &m, &st);
   if (st.gemm.store_map) p.class_bits = best.class_bits;
