@@ -665,3 +665,20 @@ in r f32/9x40x1x1
 y0 = conv_forward x=x w=w bias=b
 y1 = sigmoid x=y0
 out y = mul a=y1 b=r ; as=f16
+
+# batch norm of planes that are in no whole vectors: relu goes with it, a sum does not
+in x f32/3x5x3x7
+in m f32/1x5x1x1
+in v f32/1x5x1x1
+in g f32/1x5x1x1
+in h f32/1x5x1x1
+n = batch_norm_inference x=x mean=m var=v scale=g shift=h
+out y = relu x=n ; as=f16,bf16
+
+in x f16/2x6x5x5
+in m f32/1x6x1x1
+in v f32/1x6x1x1
+in z f16/2x6x5x5
+n = batch_norm_inference x=x mean=m var=v
+s = add a=n b=z
+out y = relu x=s

@@ -107,22 +107,20 @@ struct norm_tail {
 /* The plan's side of it. */
 struct norm_follower { cuda_chain chain; int32_t second; };
 
-/* Fuses what follows value y (in whole vectors of its dtype); true if that is more than relu. chain.out is the value to write. */
+/* Fuses what follows value y: all if y is in whole vectors of its dtype, else relu; true if that is more than relu. chain.out is the value
+ * to write. */
 static inline bool norm_follower_read(norm_follower *f, const qn_request *r, int32_t y, bool whole, norm_tail *tail, qn_prepared *out)
 {
   const cuda_out_dims dims = { { -1, -1, -1, -1 }, CUDA_ALIKE };
-  cuda_chain_begin(&f->chain, y);
-  f->second = -1;
-  if (!whole) return false;
-  cuda_chain_follow(&f->chain, r, &dims);
-  const qn_value *to = &r->value[f->chain.out];
-  if (to->dtype != r->value[y].dtype || to->align < 16) {   /* fuse nothing */
+  for (qn_request some = *r; ; some.n_ops = f->chain.n_ops - 1) {
     cuda_chain_begin(&f->chain, y);
-    return false;
+    cuda_chain_follow(&f->chain, &some, &dims);
+    const qn_value *to = &r->value[f->chain.out];
+    out->n_ops = f->chain.n_ops;
+    f->second = cuda_chain_second(&f->chain, r, to->dtype, &tail->relu);
+    const bool more = f->second >= 0 || f->chain.steps.n > 0;
+    if (f->chain.n_ops == 1 || (to->dtype == r->value[y].dtype && (whole ? to->align >= 16 : !more))) return more;
   }
-  out->n_ops = f->chain.n_ops;
-  f->second = cuda_chain_second(&f->chain, r, to->dtype, &tail->relu);
-  return f->second >= 0 || f->chain.steps.n > 0;
 }
 
 static inline void norm_follower_bind(const norm_follower *f, norm_tail *tail, const qn_launch *launch)

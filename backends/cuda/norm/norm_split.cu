@@ -369,7 +369,9 @@ template <bool own> static qn_status prepare(const qn_request *r, qn_prepared *o
   const int64_t across = columns ? qn_ceil_div(line, V << s.lanes) : line, side = across * images,
                 apart = columns ? THREADS >> s.lanes : THREADS;
   const bool whole = (columns ? line : s.line) % V == 0 && norm_whole(r, &p, V, columns, lined);
-  const bool tailed = norm_follower_read(&st.after, r, p.number[Y], whole && !s.backward, &s.tail, out);
+  qn_request some = *r;
+  if (s.backward) some.n_ops = 1;
+  const bool tailed = norm_follower_read(&st.after, &some, p.number[Y], whole, &s.tail, out);
   p.number[Y] = st.after.chain.out;
   const int kind = own && !columns ? VARIED : given && !tailed ? GIVEN : p.backward ? BACKWARD : tailed ? FOLLOWED : FORWARD;
   if (!whole) choose_kernels<0>(&st, kind);
