@@ -2,6 +2,7 @@
  * copies tensors of any layout to packed channels last, groups padded with zeros, and back. */
 #include "conv_layout.h"
 #include "cuda_backend.h"
+#include "kit/early.cuh"
 #include "kit/vector.cuh"
 
 /* These kernels may be resident before the one that makes the parts has ended. */
@@ -53,15 +54,15 @@ qn_status cuda_conv_join(void *to, uint32_t dtype, const float *from, int parts,
 {
   const bool many = parts >= 2 * SLICES && n < 1 << 18;
   const void *const function = many ? (const void *)conv_join_many : (const void *)conv_join;
-  cudaFuncAttributes has;
-  qn_status status = cuda_check(cudaFuncGetAttributes(&has, function), "cudaFuncGetAttributes");
+  int32_t waits;
+  qn_status status = cuda_waits_itself(function, &waits);
   if (status) return status;
   cudaLaunchAttribute early = {};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3((unsigned)qn_ceil_div(n, many ? 32 : 512)), config.blockDim = dim3(many ? 32 * SLICES : 128);
-  config.stream = (cudaStream_t)stream, config.attrs = &early, config.numAttrs = has.ptxVersion >= 90;    /* code for others does not wait */
+  config.stream = (cudaStream_t)stream, config.attrs = &early, config.numAttrs = waits;
   void *arguments[] = { &to, &dtype, &from, &parts, &n };
   return cuda_check(cudaLaunchKernelExC(&config, function, arguments), "conv_join");
 }

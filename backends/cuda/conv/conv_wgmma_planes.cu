@@ -10,6 +10,8 @@
 #include "conv_layout.h"
 #include "conv_problem.h"
 #include "engines.h"
+#include "kit/early.cuh"
+#include "kit/map.h"
 #include "matmul/matmul_wgmma.cuh"
 
 /* X(bm, bn, step, fixed): the tiles, and what an H200 takes in ns for a k step and for everything beside, as matmul_wgmma_tiles.h says. */
@@ -212,20 +214,18 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 /* ---- build, run -------------------------------------------------------------------------------------------------------- */
 
-/* The map of an operand [inner, rows, outer], strides in elements. It is encoded for a dummy aligned address; run replaces it. */
-static qn_status encode(const cuda_driver *driver, CUtensorMap *map, uint32_t dtype, const int64_t dim[3], const int64_t stride[2],
-                        int box_inner, int box_rows)
+/* The map of an operand [outer, rows, inner], whose outer and row strides are given, in boxes of 128 bytes by so many rows. */
+static qn_status encode(const cuda_driver *driver, CUtensorMap *map, uint32_t dtype, const int64_t stride[2], int64_t outer, int64_t rows,
+                        int64_t inner, int box_rows)
 {
-  const cuuint64_t size = (cuuint64_t)qn_kit_bytes(dtype), extent[4] = { (cuuint64_t)dim[0], (cuuint64_t)dim[1], (cuuint64_t)dim[2], 1 };
-  const cuuint64_t pitch[3] = { stride[0] * size, stride[1] * size, stride[1] * size };
-  const cuuint32_t box[4] = { (cuuint32_t)box_inner, (cuuint32_t)box_rows, 1, 1 }, one[4] = { 1, 1, 1, 1 };
+  const int size = (int)qn_kit_bytes(dtype);
+  const int64_t dim[4] = { inner, rows, outer, 1 }, apart[3] = { stride[1], stride[0], 0 };
+  const cuuint32_t box[4] = { 128u / size, (cuuint32_t)box_rows, 1, 1 };
   const CUtensorMapDataType type = dtype == QN_BF16  ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                    : dtype == QN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                                      : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-  const CUresult e = driver->tensor_map_tiled(map, type, 4, (void *)0x10000, extent, pitch, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                              CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-                                              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  return e == CUDA_SUCCESS ? QN_OK : cuda_host->error(QN_INTERNAL, "cuda: conv_wgmma_planes: the driver refused a tensor map");
+  return cuda_map_tiled(driver, map, type, size, dim, apart, box, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                        "cuda: conv_wgmma_planes: the driver refused a tensor map");
 }
 
 static qn_status build(const qn_request *r, qn_prepared *out)
@@ -233,13 +233,11 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   state *st = (state *)out->state;
   cuda_gemm *g = &st->p.gemm;
   const uint32_t dtype = r->value[st->x].dtype;
-  const int64_t a[3] = { st->pixels, g->m, st->images }, a_stride[2] = { st->dy_stride[1], st->dy_stride[0] };
-  const int64_t b[3] = { st->pixels, g->n, st->images }, b_stride[2] = { st->x_stride[1], st->x_stride[0] };
-  const int64_t y[3] = { g->n, g->m, g->batch1 }, y_stride[2] = { g->n, st->elements };
+  const int64_t y_stride[2] = { st->elements, g->n };
   qn_status s = cuda_driver_get(&st->driver);
-  if (!s) s = encode(st->driver, &g->a, dtype, a, a_stride, 64, st->box_a);
-  if (!s) s = encode(st->driver, &g->b, dtype, b, b_stride, 64, st->box_b);
-  if (!s && g->store_map) s = encode(st->driver, &g->y, g->out_dtype, y, y_stride, g->out_dtype == QN_F32 ? 32 : 64, 64);
+  if (!s) s = encode(st->driver, &g->a, dtype, st->dy_stride, st->images, g->m, st->pixels, st->box_a);
+  if (!s) s = encode(st->driver, &g->b, dtype, st->x_stride, st->images, g->n, st->pixels, st->box_b);
+  if (!s && g->store_map) s = encode(st->driver, &g->y, g->out_dtype, y_stride, g->batch1, g->m, g->n, 64);
   if (s) return s;
   return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared),
                     "cudaFuncSetAttribute");
@@ -254,14 +252,8 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   st->driver->tensor_map_address(&p.gemm.a, launch->ptr[st->dy]);
   st->driver->tensor_map_address(&p.gemm.b, launch->ptr[st->x]);
   if (p.gemm.store_map) st->driver->tensor_map_address(&p.gemm.y, p.gemm.out);
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(st->grid), config.blockDim = dim3(st->kernel->threads), config.dynamicSmemBytes = st->kernel->shared;
-  config.stream = (cudaStream_t)launch->stream, config.attrs = &early, config.numAttrs = 1;
-  void *args[] = { &p };
-  const qn_status s = cuda_check(cudaLaunchKernelExC(&config, st->kernel->function, args), "conv_wgmma_planes");
+  const qn_status s = cuda_launch_early(st->kernel->function, true, st->grid, st->kernel->threads, st->kernel->shared, &p, launch,
+                                        "conv_wgmma_planes");
   if (s || p.gemm.batch1 == 1) return s;
   return cuda_conv_join(dw, st->dw_dtype, (const float *)p.gemm.out, p.gemm.batch1, st->elements, launch->stream);
 }
