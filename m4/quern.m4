@@ -133,7 +133,11 @@ AC_DEFUN([QN_CUDA], [
      AC_PATH_PROG([NVCC], [nvcc], [], [${CUDA_HOME:-/usr/local/cuda}/bin$PATH_SEPARATOR$PATH$PATH_SEPARATOR/usr/local/cuda/bin])
      cuda_said="no: nvcc was not found"
      AS_IF([test -n "$NVCC" && test -x "$NVCC"], [
-       : ${NVCCFLAGS=-O3}
+       AS_IF([test "x$enable_quick_cuda" != xno],
+         [$NVCC --help 2>/dev/null | grep -e --Ofast-compile >/dev/null ||
+            AC_MSG_ERROR([--enable-quick-cuda: $NVCC has no --Ofast-compile (CUDA 13.0 has)])
+          : ${NVCCFLAGS=-Ofast-compile=max}],
+         [: ${NVCCFLAGS=-O3}])
        : ${NVCC_GENCODE="-gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_80,code=[[sm_80,compute_80]] -gencode=arch=compute_75,code=compute_75"}
        AS_IF([test -z "$cuda_root"], [cuda_root=`echo "$NVCC" | sed 's,/bin/nvcc$,,'`])
        qn_libdir=
@@ -155,7 +159,8 @@ extern "C" int qn_conftest(void) { int n; k<<<1,1>>>((int *)0); return (int)cuda
        rm -f conftest.cu conftest-cu.$OBJEXT
        AC_MSG_RESULT([$have_cuda])
        AS_IF([test $have_cuda = yes],
-         [cuda_said="yes: `$NVCC --version | sed -n 's/.*\(release [[0-9.]]*\).*/\1/p'`, $NVCC"],
+         [cuda_said="yes: `$NVCC --version | sed -n 's/.*\(release [[0-9.]]*\).*/\1/p'`, $NVCC"
+          AS_IF([test "x$enable_quick_cuda" != xno], [cuda_said="$cuda_said; kernels not optimized, for tests"])],
          [cuda_said="no: $NVCC is there but does not build a program (see config.log)"])])
      AS_IF([test $have_cuda = no && test "x$with_cuda" != xauto], [AC_MSG_ERROR([--with-cuda=$with_cuda: $cuda_said])])])
   AS_IF([test $have_cuda = yes && test -f "$cuda_root/include/cublasLt.h"],
@@ -164,6 +169,7 @@ extern "C" int qn_conftest(void) { int n; k<<<1,1>>>((int *)0); return (int)cuda
     [have_cublaslt=no CUBLASLT_CPPFLAGS=])
   AM_CONDITIONAL([HAVE_CUBLASLT], [test $have_cublaslt = yes])
   AM_CONDITIONAL([HAVE_CUDA], [test $have_cuda = yes])
+  AM_CONDITIONAL([QUICK_CUDA], [test "x$enable_quick_cuda" != xno])
   AC_SUBST([CUDA_CPPFLAGS])
   AC_SUBST([CUBLASLT_CPPFLAGS])
   AC_SUBST([CUDA_LIBS])])

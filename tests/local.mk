@@ -129,7 +129,9 @@ EXTRA_DIST += tests/pronounce.sh tests/pronounce.py
 
 # The CUDA compiler's remarks on the kernels.
 if HAVE_CUDA
+if !QUICK_CUDA
 TESTS += tests/cuda_kernels.sh
+endif
 endif
 EXTRA_DIST += tests/cuda_kernels.sh
 

@@ -15,5 +15,8 @@ backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS) $(LIBM)
 $(cuda_sm_80:.cu=.lo): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
 $(cuda_sm_90a:.cu=.lo): NVCC_GENCODE = -gencode=arch=compute_90a,code=sm_90a
 
+backends/cuda/%.lo: NVCCFLAGS += -I$(top_srcdir)/backends/cuda
 # Half of the size is templates that differ little. tests/cuda_kernels.sh reads what ptxas warns of.
-backends/cuda/%.lo: NVCCFLAGS += -I$(top_srcdir)/backends/cuda --compress-mode=size -Xptxas=-warn-spills
+if !QUICK_CUDA
+backends/cuda/%.lo: NVCCFLAGS += --compress-mode=size -Xptxas=-warn-spills
+endif
