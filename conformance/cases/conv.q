@@ -119,7 +119,7 @@ conv_forward x=f32/1x8x30x20 w=f32/12x8x5x3 pad=2:1,0
 conv_forward x=f32/140x12x1x1 w=f32/9x12x1x1
 
 # Winograd's tiles and their tails: several blocks of tiles and of channels, 5 by 5 filters, padding beyond the filter
-conv_forward x=f32/3x37x14x23 w=f32/35x37x3x3 pad=1 bias=f32/35
+conv_forward x=f32/3x37x14x23 w=f32/35x37x3x3 pad=1 bias=f32/35 ; tier=default
 conv_forward x=f32/2x40x9x10/nhwc w=f32/33x40x3x3/nhwc pad=2,0
 conv_forward x=f32/2x12x13x9 w=f32/36x12x5x5 pad=2:1,0 bias=f32/36
 conv_forward x=f32/1x36x6x11/nhwc w=f32/40x36x5x5/nhwc pad=2 ; fill=ipos,pos
@@ -198,7 +198,7 @@ conv_forward x=bf16/2x24x5x9x10 w=bf16/24x1x3x3x3 pad=1 groups=24 ; as=f32
 conv_forward x=f16/1x3x6x48x50 w=f16/3x1x5x3x3 pad=2,1,1 groups=3
 conv_forward x=f16/1x3x12x21x23 w=f16/3x1x3x3x3 stride=2 pad=1 groups=3 bias=f16/3
 conv_forward x=bf16/2x13x9x10/nhwc w=bf16/13x1x3x3 pad=1 groups=13 ; as=f32
-conv_forward x=bf16/1x40x33x31/nhwc w=bf16/40x1x9x9 pad=4 groups=40
+conv_forward x=bf16/1x40x33x31/nhwc w=bf16/40x1x9x9 pad=4 groups=40 ; tier=default
 conv_forward x=f16/2x48x70/nhwc w=f16/48x1x31 pad=15 groups=48 bias=f16/48
 conv_forward x=f16/1x24x6x20x19/nhwc w=f16/24x1x3x5x5 pad=1,2,2 stride=1,2,2 groups=24 ; as=f32
 conv_forward x=bf16/2x6x12x12/nhwc w=bf16/12x1x3x3 dilation=2 pad=2 groups=6 y=bf16/2x12x12x12

@@ -48,7 +48,7 @@ conv_backward_data dy=f32/2x40x9x9/nhwc w=f32/40x66x3x3/nhwc dx=f32/2x66x9x9/nhw
 conv_backward_data dy=bf16/2x24x9x10/nhwc w=bf16/24x1x3x3/nhwc dx=bf16/2x24x9x10/nhwc pad=1 groups=24 ; as=f16,f32
 conv_backward_data dy=bf16/3x144x14x15/nhwc w=bf16/144x1x3x3/nhwc dx=bf16/3x144x15x16/nhwc pad=1:0,0:1 groups=144
 conv_backward_data dy=bf16/1x16x13x10/nhwc w=bf16/16x1x5x5/nhwc dx=f32/1x16x11x14/nhwc pad=3,0 groups=16
-conv_backward_data dy=bf16/2x200x14x14/nhwc w=bf16/200x1x7x7/nhwc dx=bf16/2x200x14x14/nhwc pad=3 groups=200 ; as=f32
+conv_backward_data dy=bf16/2x200x14x14/nhwc w=bf16/200x1x7x7/nhwc dx=bf16/2x200x14x14/nhwc pad=3 groups=200 ; as=f32 tier=default
 conv_backward_data dy=bf16/1x8x18x9/nhwc w=bf16/8x1x5x7/nhwc dx=bf16/1x8x20x11/nhwc pad=1,2 groups=8 ; fill=int dy.fill=special
 conv_backward_data dy=bf16/2x8x5x5/nhwc w=bf16/8x1x3x3/nhwc dx=bf16/2x8x10x9/nhwc pad=1 stride=2 groups=8 ; as=f16
 conv_backward_data dy=bf16/2x12x5x5/nhwc w=bf16/12x1x3x3/nhwc dx=bf16/2x6x9x9/nhwc pad=2 stride=2 dilation=2 groups=6 ; dy.fill=special fill=int
@@ -68,7 +68,7 @@ conv_backward_data dy=bf16/1x16x3x30/nhwc w=bf16/16x8x3x3/nhwc dx=bf16/1x16x14x6
 
 # large filters
 conv_backward_data dy=f32/2x7x39x31 w=f32/7x5x9x5 dx=f32/2x5x40x33 pad=4:3,1
-conv_backward_data dy=f32/1x18x29x20/nhwc w=f32/18x17x7x7 dx=f32/1x17x29x20/nhwc pad=3
+conv_backward_data dy=f32/1x18x29x20/nhwc w=f32/18x17x7x7 dx=f32/1x17x29x20/nhwc pad=3 ; tier=default
 conv_backward_data dy=f32/1x3x35x59 w=f32/3x2x5x5 dx=f32/1x2x35x61 pad=2,1 ; fill=int dy.fill=special
 
 # a first layer
@@ -170,7 +170,7 @@ conv_backward_data dy=f32/2x10x6/nhwc w=f32/10x12x4/nhwc dx=f32/2x12x24/nhwc str
 conv_backward_data dy=f32/2x16x6x8 w=f32/16x12x1x1 dx=f32/2x24x6x8 groups=2 ; as=f16,f64
 conv_backward_data dy=f32/2x6x4x5 w=f32/6x4x2x3 dx=f32/2x4x11x19/1000:225:20:1 stride=3,4 ; as=f16
 conv_backward_data dy=f32/1x4x57x52 w=f32/4x2x9x9 dx=f32/1x2x65x60 ; as=f16
-conv_backward_data dy=f32/7x8x40x37 w=f32/8x3x7x7 dx=f32/7x3x40x37 pad=3 ; as=bf16
+conv_backward_data dy=f32/7x8x40x37 w=f32/8x3x7x7 dx=f32/7x3x40x37 pad=3 ; as=bf16 tier=default
 conv_backward_data dy=f32/2x3x9x40x33/nhwc w=f32/3x8x3x3x3/nhwc dx=f32/2x8x9x40x33/nhwc pad=1 ; as=f16
 conv_backward_data dy=f32/2x8x700 w=f32/8x6x16 dx=f32/2x6x5600 stride=8 pad=4 ; as=f16
 conv_backward_data dy=f32/1x4x90x31 w=f32/4x3x5x2 dx=f32/1x3x189x92 stride=2,3 dilation=3,2 pad=1 ; as=f16

@@ -72,7 +72,7 @@ conv_backward_filter x=bf16/20x3x40x40/nhwc dy=bf16/20x8x40x40/nhwc dw=bf16/8x3x
 
 # long sums: images times positions; zero sizes; NaN and Inf
 conv_backward_filter x=f32/4x2x40x40 dy=f32/4x2x40x40 dw=f32/2x2x3x3 pad=1 ; as=f16,bf16
-conv_backward_filter x=f32/3000x1x2x2 dy=f32/3000x1x2x2 dw=f32/1x1x1x1 ; plain=1
+conv_backward_filter x=f32/3000x1x2x2 dy=f32/3000x1x2x2 dw=f32/1x1x1x1 ; plain=1 tier=default
 conv_backward_filter x=f32/2x4x20x20 dy=f32/2x4x18x18 dw=f32/4x4x3x3 ; fill=ipos,pos as=f16,bf16
 conv_backward_filter x=f32/0x3x5x5 dy=f32/0x4x3x3 dw=f32/4x3x3x3 ; plain=1
 conv_backward_filter x=f32/2x3x5x5 dy=f32/2x4x3x3 dw=f32/4x3x3x3 ; fill=int x.fill=special as=f64
@@ -100,7 +100,7 @@ conv_backward_filter x=f32/3x5x29x30/nhwc dy=f32/3x6x29x30/nhwc dw=f32/6x5x5x5/n
 conv_backward_filter x=f32/2x3x11x12 dy=f32/2x4x11x12 dw=f32/4x3x5x5 pad=2 ; fill=int x.fill=special
 # large filters
 conv_backward_filter x=f32/2x5x40x33 dy=f32/2x7x39x31 dw=f32/7x5x9x5 pad=4:3,1
-conv_backward_filter x=f32/3x17x29x20/nhwc dy=f32/3x18x29x20/nhwc dw=f32/18x17x7x7 pad=3
+conv_backward_filter x=f32/3x17x29x20/nhwc dy=f32/3x18x29x20/nhwc dw=f32/18x17x7x7 pad=3 ; tier=default
 conv_backward_filter x=f32/1x2x35x61 dy=f32/1x3x35x59 dw=f32/3x2x5x5 pad=2,1 ; fill=int x.fill=special
 
 # few channels: tiles of 4 by 32 and 64 filters, their tails, several tiles per part; each number of channels
@@ -168,7 +168,7 @@ conv_backward_filter x=f32/2x24x6x8 dy=f32/2x16x6x8 dw=f32/16x12x1x1 groups=2 ; 
 conv_backward_filter x=f32/9x8x3x5 dy=f32/9x40x3x5 dw=f32/40x8x1x1 ; as=f16
 conv_backward_filter x=f32/1x2x65x60 dy=f32/1x4x57x52 dw=f32/4x2x9x9 ; as=f16,f64
 conv_backward_filter x=f32/7x3x40x37 dy=f32/7x8x40x37 dw=f32/8x3x7x7 pad=3 ; as=bf16
-conv_backward_filter x=f32/2x5x9x40x33/nhwc dy=f32/2x3x9x40x33/nhwc dw=f32/3x5x3x3x3 pad=1 ; as=f16
+conv_backward_filter x=f32/2x5x9x40x33/nhwc dy=f32/2x3x9x40x33/nhwc dw=f32/3x5x3x3x3 pad=1 ; as=f16 tier=default
 conv_backward_filter x=f32/1x1x60000 dy=f32/1x3x11999 dw=f32/3x1x10 stride=5 ; as=f16
 conv_backward_filter x=f32/2x12x9x11/nhwc dy=f32/2x16x9x11/nhwc dw=f32/16x6x3x3 pad=1 groups=2 ; as=f16,f64
 conv_backward_filter x=f32/2x4x8x8 dy=f32/2x6x6x6/300:50:8:1 dw=f32/6x4x3x3 ; as=f16

@@ -50,7 +50,7 @@ matmul a=f32/1x33 b=f32/33x1000 ; as=f16
 matmul a=f32/300x64 b=f32/64x1
 
 # long sums: only exact fills detect one missing term
-matmul a=f32/3x5000 b=f32/5000x5 ; as=f16,bf16,f64
+matmul a=f32/3x5000 b=f32/5000x5 ; as=f16,bf16,f64 tier=default
 matmul a=f32/2x65537 b=f32/65537x2 ; as=bf16 plain=1
 matmul a=f32/8x2048 b=f32/2048x8 ; fill=ipos,pos as=f16,bf16
 matmul a=f16/4x4096 b=f16/4096x4 y=f32/4x4 ; fill=ipos,pos,signed
@@ -232,10 +232,10 @@ matmul a=bf16/130x300000 b=bf16/300000x136 y=f32/130x136 ; fill=const:0.1 plain=
 matmul a=f32/2x1048576 b=f32/1048576x2 ; fill=const:0.1 plain=1 tier=full kind=cuda
 
 # long sums: one running f32 sum fails
-matmul a=f32/1x70001 b=f32/70001x2 ; fill=const:0.1 plain=1
-matmul a=f32/3x70001 b=f32/70001x1 ; fill=const:0.1 plain=1
-matmul a=f32/1x262144 b=f32/262144x4 ; fill=const:0.1,pos plain=1
-matmul a=f32/8x262144 b=f32/262144x8 ; fill=const:0.1 plain=1
+matmul a=f32/1x70001 b=f32/70001x2 ; fill=const:0.1 plain=1 tier=default
+matmul a=f32/3x70001 b=f32/70001x1 ; fill=const:0.1 plain=1 tier=default
+matmul a=f32/1x262144 b=f32/262144x4 ; fill=const:0.1,pos plain=1 tier=default
+matmul a=f32/8x262144 b=f32/262144x8 ; fill=const:0.1 plain=1 tier=default
 # 32 or fewer rows or columns of 16 bits, k contiguous: loads of 16, 8, 4 and 2 bytes, k shared by warps, both ways round, in batches
 matmul a=f16/8x28 b=f16/28x70/t bias=f16/70 ; as=bf16
 matmul a=f16/37x72 b=f16/72x5/t ; as=bf16

@@ -7,7 +7,9 @@ HERE = $(S)/tests/emulated
 # The generated folder comes first: its headers replace the sources'.
 CPPFLAGS_ALL = -DHAVE_CONFIG_H -D_GNU_SOURCE -Igenerated -I$(B) -I$(B)/include -I$(S)/include -I$(CUDA) $(CUDA_CPPFLAGS) -MMD -MP
 CXXFLAGS_ALL = -std=c++17 -fpermissive -fno-gnu-unique    # permissive: as under nvcc a member may have the name of its type
-CFLAGS_ALL   = -O1 $(EMULATED_CFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off -w -U_FORTIFY_SOURCE
+# fmaf by an instruction where this processor has it.
+FMA         := $(shell grep -qs '^flags.* fma .*avx2' /proc/cpuinfo && echo -mfma)
+CFLAGS_ALL   = -O1 $(FMA) $(EMULATED_CFLAGS) -fPIC -fvisibility=hidden -ffp-contract=off -w -U_FORTIFY_SOURCE
 CHECKS       = -fsanitize=alignment,bounds -fno-sanitize-recover=alignment,bounds
 
 # The instructions of wgmma are other ones (below).

@@ -18,7 +18,6 @@
  *
  * Not emulated: clusters, and copies by im2col; engines that have nothing else are left out of build.mk. Nor does weak memory
  * ordering show: a missing fence does no harm here, nor a copy or a product that is not waited for. */
-#include <csetjmp>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -59,8 +58,15 @@ enum { MOST_THREADS = 1024, MOST_SHARED = 232448, CANARY = 256, STACK = 256 << 1
 
 enum state { READY, AT_BLOCK, AT_NAMED, AT_WARP, DONE };
 
+/* Where a fiber, or the scheduler, goes on: its stack pointer, below which are the registers that a call preserves. */
+#ifdef __x86_64__
+typedef void *place;
+#else
+typedef ucontext_t place;               /* makes system calls */
+#endif
+
 typedef struct fiber {
-  jmp_buf  at;
+  place    at;
   bool     made;                        /* at: where to continue; else not created yet */
   state    is;
   uint3    index;
@@ -69,8 +75,15 @@ typedef struct fiber {
   int      id, threads, any;            /* AT_NAMED; any: the outcome of its vote */
   char     gives[16], given[16];        /* gives: to its warp while it waits; given: to be read once all have arrived */
   unsigned products;                    /* so far */
-  emulated_fragment part[2];            /* its part of this product, and of the one before, which others may still read */
 } fiber;
+
+/* A warp's product of Tensor Cores: written lane by lane, multiplied by the first that goes on once all have come. */
+typedef double four __attribute__((vector_size(32)));
+typedef struct warp_product {
+  double   a[16][32];                   /* row, k */
+  four     b[32][2], sum[16][2];        /* k; row: of 8 columns */
+  unsigned done;                        /* which of the warp's products sum is of */
+} warp_product;
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -81,15 +94,40 @@ const char *emulated_kernel;
 
 static std::recursive_mutex lock;       /* held by all that follows */
 static fiber fibers[MOST_THREADS], *now;
+static warp_product warp_products[MOST_THREADS / 32][2];  /* this one, and the one before, which others may still read */
 static int threads, turns[MOST_THREADS], voted;
 static int arrivals[32];                /* at each named barrier, without waiting */
 static size_t shared_bytes;
-static jmp_buf scheduler;
+static place scheduler;
+static bool failed;                     /* the fiber that goes back to the scheduler has */
 static const std::function<void()> *body;
 static int64_t only_block = -1;         /* for a process that runs one block of a launch; -1: all */
 
 static cudaError_t last;
 static char sentence[512];
+
+/* Leaves this fiber, or the scheduler, to go on from here later, and goes on with another. */
+#ifdef __x86_64__
+asm(R"(
+  .text
+emulated_switch:
+  push %rbp; push %rbx; push %r12; push %r13; push %r14; push %r15
+  mov %rsp, (%rdi)
+  mov %rsi, %rsp
+  pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp
+  ret
+)");
+extern "C" __attribute__((visibility("hidden"))) void emulated_switch(place *from, place to);
+static void go_to(place *from, const place *to) { emulated_switch(from, *to); }
+#else
+static void go_to(place *from, const place *to) { swapcontext(from, to); }
+#endif
+
+static void wait_as(state is)
+{
+  now->is = is;
+  go_to(&now->at, &scheduler);
+}
 
 static void launch_fails(const char *format, va_list args)
 {
@@ -115,7 +153,9 @@ void emulated_error(const char *format, ...)
   va_start(args, format);
   launch_fails(format, args);
   va_end(args);
-  _longjmp(scheduler, 2);
+  failed = true;
+  go_to(&now->at, &scheduler);
+  __builtin_unreachable();
 }
 
 void *emulated_at_shared(uint32_t at, int bytes)
@@ -138,13 +178,7 @@ extern "C" [[noreturn]] void __ubsan_handle_out_of_bounds_abort(found_place *pla
   emulated_error("%s:%u: index %ld is beyond the array", place->file, place->line, (long)index);
 }
 
-/* ---- fibers: made by makecontext, then switched by longjmp, which makes no system call ------------------------- */
-
-static void wait_as(state is)
-{
-  now->is = is;
-  if (!_setjmp(now->at)) _longjmp(scheduler, 1);
-}
+/* ---- fibers ---------------------------------------------------------------------------------------------------- */
 
 static void live()
 {
@@ -154,35 +188,43 @@ static void live()
   }
 }
 
+#ifdef __x86_64__
+static void begin(place *at, char *stack)
+{
+  void **top = (void **)(stack + STACK);
+  *--top = NULL;                          /* live returns nowhere; this aligns its stack */
+  *--top = (void *)live;
+  *at = top - 6;
+}
+#else
+static void begin(place *at, char *stack)
+{
+  getcontext(at);
+  at->uc_stack.ss_sp = stack, at->uc_stack.ss_size = STACK;
+  makecontext(at, live, 0);
+}
+#endif
+
 static void make(fiber *f)
 {
   static char *stacks;
-  static ucontext_t context;
   const int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if (!stacks) stacks = (char *)mmap(NULL, (size_t)MOST_THREADS * STACK, PROT_READ | PROT_WRITE, kind, -1, 0);
   if (stacks == MAP_FAILED) abort();
-  getcontext(&context);
-  context.uc_stack.ss_sp = stacks + (f - fibers) * STACK;
-  context.uc_stack.ss_size = STACK;
-  makecontext(&context, live, 0);
+  begin(&f->at, stacks + (f - fibers) * STACK);
   f->made = true;
-  setcontext(&context);
 }
 
 /* Runs a fiber until it waits or ends; false: until it failed. */
 static bool go_on(fiber *f)
 {
+  if (!f->made) make(f);
   now = f;
   threadIdx = f->index;
   emulated_lane = f->lane;
-  switch (_setjmp(scheduler)) {
-  case 0: break;
-  case 1: return true;
-  default: return false;
-  }
-  if (f->made) _longjmp(f->at, 1);
-  make(f);
-  return false;
+  failed = false;
+  go_to(&scheduler, &f->at);
+  return !failed;
 }
 
 int emulated_block_barrier(int vote)
@@ -217,27 +259,43 @@ const void *emulated_given(int lane)
 }
 
 /* Lane 4g + q has words q and q + 4 of rows g and g + 8 of a, and of column g of b. */
-template <int each> static void product(int of, double sum[4])
+static void put_fragment(warp_product *p, int lane, int each, const emulated_fragment &own)
 {
-  static emulated_fragment none;          /* of a lane that is not there */
-  if (!none.a[0]) std::fill(none.a, none.a + 16, NAN), std::fill(none.b, none.b + 8, NAN);
-  const fiber *warp = now - now->lane;
-  const auto part = [&](int lane) { return warp + lane < fibers + threads ? &warp[lane].part[of] : &none; };
-  for (int c = 0; c < 2; c++)
-    for (int q = 0; q < 4; q++) {
-      const float *a = part(now->lane / 4 * 4 + q)->a, *b = part((now->lane % 4 * 2 + c) * 4 + q)->b;
-      for (int i = 0; i < 2; i++)
-        for (int e = 0; e < each; e++)
-          for (int h = 0; h < 2; h++) sum[2 * h + c] += (double)a[(2 * i + h) * each + e] * b[i * each + e];
+  for (int i = 0; i < 2; i++)
+    for (int e = 0; e < each; e++) {
+      const int k = (4 * i + lane % 4) * each + e;
+      for (int h = 0; h < 2; h++) p->a[lane / 4 + 8 * h][k] = own.a[(2 * i + h) * each + e];
+      p->b[k][lane / 16][lane / 4 % 4] = own.b[i * each + e];
     }
+}
+
+#ifdef __x86_64__
+__attribute__((target_clones("avx2", "default")))
+#endif
+static void multiply(warp_product *p, int k_end)
+{
+  for (int row = 0; row < 16; row++) {
+    four left = {}, right = {};
+    for (int k = 0; k < k_end; k++) left += p->a[row][k] * p->b[k][0], right += p->a[row][k] * p->b[k][1];
+    p->sum[row][0] = left, p->sum[row][1] = right;
+  }
 }
 
 void emulated_product(const emulated_fragment &own, int each, double sum[4])
 {
-  const int of = now->products++ % 2;
-  now->part[of] = own;
+  const int first = (int)(now - fibers) - now->lane, lanes = std::min<int>(warpSize, threads - first);
+  warp_product *p = &warp_products[first / warpSize][now->products++ % 2];
+  put_fragment(p, now->lane, each, own);
   emulated_give(~0u, "", 1);
-  each == 1 ? product<1>(of, sum) : each == 2 ? product<2>(of, sum) : product<4>(of, sum);
+  if (p->done != now->products) {
+    emulated_fragment none;               /* of lanes that are not there */
+    std::fill(none.a, none.a + 16, NAN), std::fill(none.b, none.b + 8, NAN);
+    for (int lane = lanes; lane < warpSize; lane++) put_fragment(p, lane, each, none);
+    multiply(p, 8 * each);
+    p->done = now->products;
+  }
+  for (int h = 0; h < 2; h++)
+    for (int c = 0; c < 2; c++) sum[2 * h + c] += p->sum[now->lane / 4 + 8 * h][now->lane % 4 / 2][now->lane % 2 * 2 + c];
 }
 
 void emulated_let_others()
@@ -340,6 +398,7 @@ static bool run_block()
 {
   int living = threads;
   memset(arrivals, 0, sizeof arrivals);
+  for (int w = 0; w * warpSize < threads; w++) warp_products[w][0].done = warp_products[w][1].done = 0;
   for (int i = 0; i < threads; i++) {
     fiber *f = &fibers[i];
     f->is = READY, f->products = 0;
