@@ -136,7 +136,7 @@ AC_DEFUN([QN_CUDA], [
        AS_IF([test "x$enable_quick_cuda" != xno],
          [$NVCC --help 2>/dev/null | grep -e --Ofast-compile >/dev/null ||
             AC_MSG_ERROR([--enable-quick-cuda: $NVCC has no --Ofast-compile (CUDA 13.0 has)])
-          : ${NVCCFLAGS=-Ofast-compile=max}],
+          : ${NVCCFLAGS=-Ofc=max}],
          [: ${NVCCFLAGS=-O3}])
        : ${NVCC_GENCODE="-gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_80,code=[[sm_80,compute_80]] -gencode=arch=compute_75,code=compute_75"}
        AS_IF([test -z "$cuda_root"], [cuda_root=`echo "$NVCC" | sed 's,/bin/nvcc$,,'`])
@@ -151,7 +151,7 @@ AC_DEFUN([QN_CUDA], [
        AS_ECHO(['__global__ void k(int *p) { *p = 1; }
 extern "C" int qn_conftest(void) { int n; k<<<1,1>>>((int *)0); return (int)cudaGetDeviceCount(&n); }']) > conftest.cu
        AS_IF([test -n "$qn_libdir" &&
-              AC_TRY_COMMAND([$NVCC $NVCC_GENCODE -Xcompiler -fPIC -c -o conftest-cu.$OBJEXT conftest.cu >&AS_MESSAGE_LOG_FD 2>&AS_MESSAGE_LOG_FD])],
+              AC_TRY_COMMAND([$NVCC $NVCC_GENCODE $NVCCFLAGS -Xcompiler -fPIC -c -o conftest-cu.$OBJEXT conftest.cu >&AS_MESSAGE_LOG_FD 2>&AS_MESSAGE_LOG_FD])],
          [qn_saved_LIBS=$LIBS
           LIBS="conftest-cu.$OBJEXT $CUDA_LIBS $LIBS"
           AC_LINK_IFELSE([AC_LANG_PROGRAM([[int qn_conftest(void);]], [[return qn_conftest();]])], [have_cuda=yes])
