@@ -682,3 +682,34 @@ in z f16/2x6x5x5
 n = batch_norm_inference x=x mean=m var=v
 s = add a=n b=z
 out y = relu x=s
+
+# convolutions in other layouts, whose followers go between the copies: channels as they are, padded, in groups, shared with another op
+in x f16/2x16x9x11
+in w f16/24x16x3x3
+in m f32/1x24x1x1
+in v f32/1x24x1x1
+in g f32/1x24x1x1
+in h f32/1x24x1x1
+in r f16/2x24x9x11
+y0 = conv_forward x=x w=w pad=1
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+y2 = add a=y1 b=r
+out y = relu x=y2 ; as=bf16
+
+in x bf16/2x3x13x10
+in w bf16/24x3x3x3
+in b bf16/24
+y0 = conv_forward x=x w=w bias=b pad=1 stride=2
+y1 = relu x=y0
+out y = cast x=y1 y=f32/2x24x7x5 ; as=f16
+
+in x f16/2x16x9x11
+in w f16/20x8x3x3
+y0 = conv_forward x=x w=w pad=1 groups=2
+out y = gelu x=y0
+
+in x bf16/2x16x9x11
+in w bf16/24x16x3x3
+out y0 = conv_forward x=x w=w pad=1
+y1 = mul a=y0 b=y0
+out y = relu x=y1
