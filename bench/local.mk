@@ -47,4 +47,5 @@ dist_workload_DATA = $(wildcard $(srcdir)/bench/workloads/*.q)
 
 # A report of one backend on one machine; scripts that compare with PyTorch, for those who have it; one that writes workloads of what
 # networks in the field run.
-EXTRA_DIST += bench/field/field.py bench/field/networks.py bench/report bench/reports bench/torch_calls.py bench/torch_peer.py bench/torch_gpu.py bench/torch_digits.py
+EXTRA_DIST += bench/field/field.py bench/field/networks.py bench/report bench/reports bench/torch_quern.py bench/torch_calls.py \
+  bench/torch_problems.py bench/torch_peer.py bench/torch_gpu.py bench/torch_digits.py

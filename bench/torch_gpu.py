@@ -11,7 +11,8 @@ is faster), how far the results lie apart as a share of the largest, and geometr
 import argparse, math, os, re, statistics, sys, time
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch_calls import Quern, apart, build, copy_of, problems
+from torch_problems import apart, build, copy_of, problems
+from torch_quern import Quern
 
 # CTC copies lengths from the host; autograd uses streams of its own.
 EAGER = {"ctc_loss", "ctc_loss_backward", "lrn_backward", "pool_lp_backward"}

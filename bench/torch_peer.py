@@ -10,7 +10,8 @@ QUERN_BACKEND and the other settings say which engines run. PyTorch: python3 -m 
 DIR/bin/python in the place of python3."""
 import argparse, math, os, statistics, sys, time
 import torch
-from torch_calls import Quern, apart, build, copy_of, problems
+from torch_problems import apart, build, copy_of, problems
+from torch_quern import Quern
 
 
 # ---- measuring --------------------------------------------------------------------------------------
