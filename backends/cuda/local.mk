@@ -15,8 +15,10 @@ backends_cuda_quern_cuda_la_LIBADD = $(CUDA_LIBS) $(LIBM)
 $(cuda_sm_80:.cu=.lo): NVCC_GENCODE := $(filter-out -gencode=arch=compute_7%,$(NVCC_GENCODE))
 $(cuda_sm_90a:.cu=.lo): NVCC_GENCODE = -gencode=arch=compute_90a,code=sm_90a
 
-backends/cuda/%.lo: NVCCFLAGS += -I$(top_srcdir)/backends/cuda
 # Half of the size is templates that differ little. tests/cuda_kernels.sh reads what ptxas warns of.
-if !QUICK_CUDA
-backends/cuda/%.lo: NVCCFLAGS += --compress-mode=size -Xptxas=-warn-spills
+if QUICK_CUDA
+CUDA_OUTCOME_FLAGS =
+else
+CUDA_OUTCOME_FLAGS = --compress-mode=size -Xptxas=-warn-spills
 endif
+backends/cuda/%.lo: NVCCFLAGS += -I$(top_srcdir)/backends/cuda $(CUDA_OUTCOME_FLAGS)
