@@ -271,8 +271,11 @@ struct qn__tuner {
   bool (*lookup)(const qn__planning *pc, const qn__offers *offers, bool pinned, qn__choice *out);
   /* Measures the candidates, best first, and binds the fastest; QN_UNSUPPORTED: nothing could be measured. */
   qn_status (*measured)(const qn__planning *pc, const qn__offers *offers, bool pinned, struct qn__candidate **order, int n, qn_part **out);
+  /* Gives intermediates other strides where the plan is faster so, by drafts. g: not yet planned, and the caller's own. */
+  void (*layouts)(const qn__planning *pc, qn_graph *g);
 };
 extern const qn__tuner qn__tuning;                  /* tuning/search.c */
+void      qn__layouts_choose(const qn__planning *pc, qn_graph *g);      /* tuning/layouts.c */
 #define QN__NEAR_TIE 1.03                           /* within 3% of the best counts as equal */
 
 /* The offers around one anchor. offer[0] is for rows without a pattern, and for those whose pattern is not among them. */

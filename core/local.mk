@@ -92,6 +92,7 @@ core_libcore_la_SOURCES = \
   core/planning/choose.c \
   core/planning/rank.c \
   core/tuning/search.c \
+  core/tuning/layouts.c \
   core/planning/request.c \
   core/planning/fallback.c \
   core/planning/planner.h \

@@ -1,6 +1,6 @@
-/* probe_backend.c -- engines that log what they are offered, for t_regions. QUERN_PROBE="name=ops@ns ..." (ops: a set of the ops offered,
- * in hex; 0: refuse) says what each answers; an engine that it does not name refuses. They compute nothing, but check which results
- * have memory. */
+/* probe_backend.c -- engines that log what they are offered, for t_regions. QUERN_PROBE="name=ops@ns/last ..." (ops: a set of the ops
+ * offered, in hex; 0: refuse; last: in place of ns, where the first op's result lies channels last) says what each answers; an engine that
+ * it does not name refuses. They compute nothing, but check which results have memory. */
 #include <quern/kit.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,7 +44,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *p)
   if (!answers || !(at = strstr(answers, key))) return QN_UNSUPPORTED;
   char *end;
   p->taken = strtoull(at + strlen(key), &end, 16);
-  if (*end == '@') p->estimate = strtod(end + 1, NULL);
+  if (*end == '@') p->estimate = strtod(end + 1, &end);
+  const qn_node *op = &r->op[0];
+  if (*end == '/' && qn_is_channels_last(&r->value[op->arg[op->first[op->n_inputs]]])) p->estimate = strtod(end + 1, NULL);
   if (!p->taken) return QN_UNSUPPORTED;
   p->word[0] = p->taken;
   p->word[1] = r->n_values < 64 ? r->n_values : 64;
@@ -81,7 +83,7 @@ PATTERN(permissive, .siblings = 2, .after = anything, .before = anything, .views
 static const qn_engine row[] = {
   ROW("plain", QN_OP_MATMUL, NULL), ROW("greedy", QN_OP_MATMUL, &greedy), ROW("normed", QN_OP_MATMUL, &normed),
   ROW("gated", QN_OP_MATMUL, &gated), ROW("attention", QN_OP_MATMUL, &attention), ROW("permissive", QN_OP_MATMUL, &permissive),
-  ROW("statistics", QN_OP_CONV_FORWARD, &statistics), ROW("norm", QN_OP_RMS_NORM, NULL),
+  ROW("conv", QN_OP_CONV_FORWARD, NULL), ROW("statistics", QN_OP_CONV_FORWARD, &statistics), ROW("norm", QN_OP_RMS_NORM, NULL),
   ROW("permissive_norm", QN_OP_RMS_NORM, &permissive), ROW("permissive_softmax", QN_OP_SOFTMAX, &permissive),
   ROW("moved", QN_OP_PERMUTE, NULL), ROW("any", QN_FAMILY_POINTWISE | QN_ANCHOR_FAMILY, NULL),
 };

@@ -193,6 +193,45 @@ static void estimates(void)
          "without all estimates the bytes saved decide");
 }
 
+/* ---- layouts ------------------------------------------------------------------------------------------------- */
+
+/* The parts of a stack of convolutions, as problem lines, with those answers. */
+static const char *parts_of_stack(const char *answers)
+{
+  static const char lines[] = "in x f32/2x8x9x9\nin w f32/8x8x3x3\na = conv_forward x=x w=w pad=1\nb = relu x=a\n"
+                              "c = conv_forward x=b w=w pad=1\nd = relu x=c\nout y = conv_forward x=d w=w pad=1\n";
+  char probe[sizeof backends];
+  snprintf(probe, sizeof probe, "%s", backends);
+  *strrchr(probe, ',') = 0;
+  qn_context *ctx = context(probe, "log=error");
+  qn_graph *g = NULL;
+  qn_plan *p = NULL;
+  size_t n = 0;
+  setenv("QUERN_PROBE", answers, 1);
+  if (qn_graph_parse(lines, &g) || qn_plan_create(ctx, g, &p)) tap_note("%s", qn_last_error());
+  *text[0] = 0;
+  for (int i = 0; p && i < qn_plan_parts(p); i++) {
+    n += qn_part_line(p, i, text[0] + n, sizeof *text - n);
+    n += (size_t)snprintf(text[0] + n, sizeof *text - n, "\n");
+  }
+  qn_plan_destroy(p);
+  qn_graph_destroy(g);
+  qn_context_destroy(ctx);
+  return text[0];
+}
+
+static void layouts(void)
+{
+  const char *parts = parts_of_stack(" conv=1@100/10 any=1@5/6");
+  tap_ok(strstr(parts, "out a = conv_forward x=x w=w y=f32/2x8x9x9/nhwc pad=1") && strstr(parts, "in c f32/2x8x9x9/nhwc | out d = relu x=c"),
+         "convolutions that are faster channels last have their intermediates so");
+  tap_ok(strstr(parts, "in x f32/2x8x9x9 |") && strstr(parts, "out y = conv_forward x=d w=w y=f32/2x8x9x9 pad=1"),
+         "but not what the caller sees");
+  tap_ok(!strstr(parts_of_stack(" conv=1@10/100 any=1@5/6"), "nhwc"), "those that are slower do not");
+  tap_ok(!strstr(parts_of_stack(" conv=1@100/98 any=1@5/5"), "nhwc"), "nor those that are as fast");
+  tap_ok(!strstr(parts_of_stack(" conv=1@100/10 any=1"), "nhwc"), "nor where an engine that meets them does not know its time");
+}
+
 static void costs(void)
 {
   enum { LAYERS = 96, OPS = 15 };
@@ -242,6 +281,7 @@ int main(int argc, char **argv)
   view_values();
   answers();
   estimates();
+  layouts();
   costs();
   return tap_done();
 }

@@ -268,6 +268,7 @@ qn_status qn__plan_make(qn_context *ctx, const qn__tuner *tuner, qn_graph *g, qn
     goto fail;
   }
   if ((status = qn__enter(ctx->dev, &saved))) goto fail;
+  tuner->layouts(&pc, g);
   status = qn__partition(&pc, g, &part, &n, &p->views);
   qn__leave(ctx->dev, saved);
   if (status) goto fail;

@@ -7,12 +7,17 @@ static qn_status ask_everyone(const qn__planning *pc, const qn_device_ops *ops, 
 {
   qn_part **part = NULL;
   qn__views *views = NULL;
+  qn_graph *own;
   int n = 0;
-  qn_status status = qn__partition(pc, graph, &part, &n, &views);
-  if (!status) qn__plan_log(pc, ops, graph, part, n, views);
+  qn_status status = qn_graph_make(&graph->view, &own);
+  if (status) return status;
+  pc->tuner->layouts(pc, own);
+  status = qn__partition(pc, own, &part, &n, &views);
+  if (!status) qn__plan_log(pc, ops, own, part, n, views);
   for (int i = 0; i < n && !status; i++) qn__part_free(part[i]);
   if (!status) qn__free(part);
   qn__views_free(views);
+  qn_graph_destroy(own);
   return status;
 }
 

@@ -104,4 +104,4 @@ static qn_status measured(const qn__planning *pc, const qn__offers *offers, bool
   return QN_OK;
 }
 
-const qn__tuner qn__tuning = { qn__tune_lookup, measured };
+const qn__tuner qn__tuning = { qn__tune_lookup, measured, qn__layouts_choose };

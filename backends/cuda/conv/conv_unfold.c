@@ -189,12 +189,13 @@ static qn_status prepare_product(const qn_request *r, state *st, int which, int6
 
 static uint64_t most(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-static void take(const qn_request *r, qn_prepared *out, const qn_part *part, uint64_t *own, double times, double ns_if_unknown)
+/* ns: of one run. */
+static void take(const qn_request *r, qn_prepared *out, const qn_part *part, uint64_t *own, double times, double ns)
 {
   const qn_prepared *answer = r->host->part_answer(part);
   *own = most(*own, answer->workspace);
   out->counters = most(out->counters, answer->counters);
-  out->estimate += times * ((answer->estimate ? answer->estimate : ns_if_unknown) + 500);
+  out->estimate += times * (ns + 500);
 }
 
 /* Bytes of cols a nanosecond, as measured on an H200: units of several elements, single ones, and overlapping windows added up. */
@@ -254,7 +255,8 @@ static qn_status prepare_chunks(const qn_request *r, state *st, int64_t bytes, q
     cols = most(cols, (uint64_t)(size * qn_kit_bytes(q->dtype)));
     /* views of groups are batches of products of few rows: of f32 they took 2.5 to 4 times their estimates */
     const double times = (double)chunks[i] * (q->view && q->groups > 1 && q->dtype == QN_F32 && !filter ? 2.5 : 1);
-    take(r, out, p->part, &own, times, flops * windows / 20000);
+    const double ns = r->host->part_answer(p->part)->estimate;
+    take(r, out, p->part, &own, times, ns > 0 ? ns : flops * windows / 20000);
     if (!q->view) out->estimate += (double)chunks[i] * (2000 + (double)size * (double)qn_kit_bytes(q->dtype) / rate_of(q, u));
   }
   if (!q->view && q->dtype == QN_F32) out->estimate *= 1.15;            /* products of windows just written took longer than others */
@@ -282,7 +284,7 @@ static qn_status prepare_chunks(const qn_request *r, state *st, int64_t bytes, q
   if (st->dy_copy.part) {
     const uint64_t size = (uint64_t)(q->p.channel * q->filters * q->groups * q->y_bytes);
     st->dy_copy.place = at, at += (uint64_t)qn_round_up((int64_t)size, 256);
-    take(r, out, st->dy_copy.part, &own, 1, 2000 + (double)size / 1000);
+    take(r, out, st->dy_copy.part, &own, 1, 2000 + (double)size / 1000);          /* slower than copies of whole lines */
   }
   if (st->fold.channels) {
     st->folded = at, at += (uint64_t)qn_round_up(cuda_fold_pitch(&st->fold) * 3 * 4, 256);
