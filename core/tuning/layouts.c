@@ -25,12 +25,13 @@ static bool is_image(const qn_node *op, uint32_t role)
   return op->op == QN_OP_CONV_BACKWARD_FILTER ? role < op->n_inputs : role == 0 || role >= op->n_inputs;
 }
 
-/* Can its engines compute in either layout? */
+/* Can its engines compute in either layout, and has its result the channels of what it reads? */
 static bool is_neutral(const qn_node *op)
 {
   switch (op->family) {
   case QN_FAMILY_POINTWISE: case QN_FAMILY_POOLING: case QN_FAMILY_NORMALIZATION: case QN_FAMILY_LOCAL: case QN_FAMILY_RESAMPLING:
-  case QN_FAMILY_TRANSFORM: return true;
+    return true;
+  case QN_FAMILY_TRANSFORM: return op->op != QN_OP_PERMUTE;
   default: return false;
   }
 }
