@@ -291,6 +291,13 @@ static void open_session(struct session *s)
   s->compared = qc_alloc((size_t)s->n_engines * sizeof *s->compared + 1);
 }
 
+/* When a worker is late. One that has not begun is still being started, which on a busy machine takes longer than a short limit. */
+static double late_at(const struct child *c)
+{
+  enum { TO_START = 30 };
+  return c->heard + (c->begun || qc_opt.time_limit > TO_START ? qc_opt.time_limit : TO_START);
+}
+
 /* Reads from the workers that have something to say, and buries those that say nothing for too long. */
 static void attend(struct session *s, struct child *child)
 {
@@ -299,8 +306,8 @@ static void attend(struct session *s, struct child *child)
   for (int i = 0; i < qc_opt.jobs; i++) {
     bool busy = child[i].pid && child[i].at >= 0;
     p[i] = (struct pollfd){busy ? child[i].fd : -1, POLLIN, 0};
-    if (busy && (!last || child[i].heard + qc_opt.time_limit < last))
-      last = child[i].heard + qc_opt.time_limit;
+    if (busy && (!last || late_at(&child[i]) < last))
+      last = late_at(&child[i]);
   }
   double left = (last - now()) * 1000 + 1;
   poll(p, (nfds_t)qc_opt.jobs, qc_opt.time_limit <= 0 ? -1 : left < 0 ? 0 : left > 1e6 ? 1000000 : (int)left);
@@ -312,7 +319,7 @@ static void attend(struct session *s, struct child *child)
     bool more = !p[i].revents || receive(c);
     while (next_line(c, line, sizeof line))
       take_line(s, c, line);
-    bool late = more && qc_opt.time_limit > 0 && c->at >= 0 && now() > c->heard + qc_opt.time_limit;
+    bool late = more && qc_opt.time_limit > 0 && c->at >= 0 && now() > late_at(c);
     if (!more || late)
       bury(s, c, late);
   }
