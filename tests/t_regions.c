@@ -220,6 +220,13 @@ static const char *parts_of_stack(const char *answers)
   return text[0];
 }
 
+/* Is it planned, all of it as the graph has it? */
+static bool stays(const char *answers)
+{
+  const char *parts = parts_of_stack(answers);
+  return strstr(parts, "in d f32/2x8x9x9 | in w f32/8x8x3x3 | out y = conv_forward x=d w=w pad=1") && !strstr(parts, "nhwc");
+}
+
 static void layouts(void)
 {
   const char *parts = parts_of_stack(" conv=1@100/10 any=1@5/6");
@@ -227,9 +234,9 @@ static void layouts(void)
          "convolutions that are faster channels last have their intermediates so");
   tap_ok(strstr(parts, "in x f32/2x8x9x9 |") && strstr(parts, "out y = conv_forward x=d w=w y=f32/2x8x9x9 pad=1"),
          "but not what the caller sees");
-  tap_ok(!strstr(parts_of_stack(" conv=1@10/100 any=1@5/6"), "nhwc"), "those that are slower do not");
-  tap_ok(!strstr(parts_of_stack(" conv=1@100/98 any=1@5/5"), "nhwc"), "nor those that are as fast");
-  tap_ok(!strstr(parts_of_stack(" conv=1@100/10 any=1"), "nhwc"), "nor where an engine that meets them does not know its time");
+  tap_ok(stays(" conv=1@10/100 any=1@5/6"), "those that are slower do not");
+  tap_ok(stays(" conv=1@100/98 any=1@5/5"), "nor those that are as fast");
+  tap_ok(stays(" conv=1@100/10 any=1"), "nor where an engine that meets them does not know its time");
 }
 
 static void costs(void)
