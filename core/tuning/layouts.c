@@ -5,8 +5,10 @@
  * convolutions, those intermediates that convolutions meet, and through such ops each other, are tried channels last: both graphs are
  * planned as drafts, and the lesser time by the engines' estimates decides. All of them or none; a choice op by op would be a search.
  *
- * Left as they are: what the caller sees, views, what takes another tensor's memory, graphs where a part that meets such tensors has no
- * estimate, and everything where times decide nothing (deterministic=batch on). */
+ * Engines that state no time count the same in both drafts if they are the same; if they are not, nothing is known of either.
+ *
+ * Left as they are: what the caller sees, views, what takes another tensor's memory, and everything where times decide nothing
+ * (deterministic=batch on). */
 #include "config.h"
 #include "core.h"
 #include <quern/kit.h>
@@ -81,24 +83,27 @@ static void put_channels_last(qn_value *v)
   v->stride[0] = stride;
 }
 
-/* The sum of the parts' estimates, in ns; 0: not known, unless of parts that meet nothing movable and are the same in either case. */
-static double estimate_of(const qn__planning *pc, const qn_graph *g, const uint8_t *movable)
+/* Of a draft: the sum of the parts' estimates in ns, and which engines meet movable tensors without stating one. */
+typedef struct sum { double ns; uint64_t silent; bool planned; } sum;
+
+static sum sum_of(const qn__planning *pc, const qn_graph *g, const uint8_t *movable)
 {
   qn_part **part = NULL;
   qn__views *views = NULL;
   int n = 0;
-  double ns = 0;
-  bool known = true;
-  if (qn__partition(pc, g, &part, &n, &views)) return 0;
+  sum s = { 0 };
+  if (qn__partition(pc, g, &part, &n, &views)) return s;
+  s.planned = true;
   for (int i = 0; i < n; i++) {
-    for (uint32_t v = 0; v < part[i]->request.n_values && part[i]->prepared.estimate <= 0; v++)
-      known = known && !movable[part[i]->value_of[v]];
-    ns += part[i]->prepared.estimate;
+    bool meets = false;
+    for (uint32_t v = 0; v < part[i]->request.n_values; v++) meets = meets || movable[part[i]->value_of[v]];
+    if (part[i]->prepared.estimate > 0) s.ns += part[i]->prepared.estimate;
+    else if (meets) s.silent += (uint64_t)(uintptr_t)part[i]->engine;
     qn__part_free(part[i]);
   }
   qn__free(part);
   qn__views_free(views);
-  return known ? ns : 0;
+  return s;
 }
 
 void qn__layouts_choose(const qn__planning *given, qn_graph *g)
@@ -119,13 +124,13 @@ void qn__layouts_choose(const qn__planning *given, qn_graph *g)
   pc.timed = false;
   pc.verdict = NULL;
   pc.uses = &uses;
-  const double as_given = moved ? estimate_of(&pc, g, movable) : 0;
-  if (as_given > 0) {
+  const sum as_given = moved ? sum_of(&pc, g, movable) : (sum){ 0 };
+  if (as_given.planned && as_given.ns > 0) {
     for (uint32_t v = 0; v < n; v++)
       if (movable[v]) put_channels_last(&value[v]);
-    const double last = estimate_of(&pc, g, movable);
-    if (last > 0 && last < WORTH * as_given)
-      qn__log(QN_LOG_PLAN, "%d intermediates are kept channels last: about %.4g us, not %.4g", moved, last / 1e3, as_given / 1e3);
+    const sum last = sum_of(&pc, g, movable);
+    if (last.planned && last.silent == as_given.silent && last.ns < WORTH * as_given.ns)
+      qn__log(QN_LOG_PLAN, "%d intermediates are kept channels last: about %.4g us, not %.4g", moved, last.ns / 1e3, as_given.ns / 1e3);
     else memcpy(value, before, n * sizeof *before);
   }
   qn__free(before);
