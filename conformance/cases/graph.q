@@ -713,3 +713,73 @@ in w bf16/24x16x3x3
 out y0 = conv_forward x=x w=w pad=1
 y1 = mul a=y0 b=y0
 out y = relu x=y1
+
+# products whose bias goes by columns or by rows, and a matrix added behind it; rows that a factor multiplies
+in a bf16/140x96
+in b bf16/96x136
+in v bf16/1x136
+in r bf16/140x136
+p = matmul a=a b=b
+q = add a=p b=v
+s = add a=q b=r
+out y = relu x=s ; as=f16,f32
+
+in a f16/140x96
+in b f16/96x136
+in v f16/140x1
+in r f16/140x136
+p = matmul a=a b=b
+q = add a=p b=v
+s = add a=q b=r
+out y = relu x=s ; as=f32
+
+in a bf16/3x72x64
+in b bf16/3x64x136
+in v f32/1x72x1
+in f f32/1x72x1
+in h f32/1x72x1
+p = matmul a=a b=b
+q = add a=p b=v
+s = mul a=q b=f
+out y = add a=s b=h
+
+in a f16/200x96
+in b f16/96x72
+in f f32/1x72@4
+in h f32/1x72
+p = matmul a=a b=b
+s = mul a=p b=f
+out y = add a=s b=h
+
+# a convolution and its shortcut: several tiles of channels and of pixels, and planes whose norm goes by rows
+in x bf16/2x64x9x9/nhwc
+in w bf16/328x64x1x1/nhwc
+in m f32/1x328x1x1
+in v f32/1x328x1x1
+in g bf16/1x328x1x1
+in h bf16/1x328x1x1
+in r bf16/2x328x9x9/nhwc
+y0 = conv_forward x=x w=w
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+y2 = add a=y1 b=r
+out y = relu x=y2 ; as=f16
+
+in x bf16/1x512x5x5/nhwc
+in w bf16/72x512x3x3/nhwc
+in b bf16/72
+in r bf16/1x72x5x5/nhwc
+y0 = conv_forward x=x w=w bias=b pad=1
+out y = add a=y0 b=r
+
+in x bf16/2x72x8x8
+in w bf16/136x72x1x1
+in m f32/1x136x1x1
+in v f32/1x136x1x1
+in g bf16/1x136x1x1
+in h bf16/1x136x1x1
+in r bf16/2x136x8x8
+y0 = conv_forward x=x w=w
+y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
+y2 = add a=y1 b=r
+out y = relu x=y2 ; as=f16
+

@@ -242,3 +242,14 @@ matmul a=f16/37x72 b=f16/72x5/t ; as=bf16
 matmul a=f16/13x514 b=f16/514x40/t
 matmul a=bf16/2x3x27x81 b=bf16/2x3x81x50/t y=f32/2x3x27x50
 matmul a=f16/1x70001 b=f16/70001x2/t ; fill=const:0.1 plain=1
+
+# a matrix added to a tile's sums as they are stored: beyond the edge of a tile, of f32, in place, in batches, of sums in shares, of few
+# lines of k; pitches that TMA has and has not
+matmul a=bf16/200x192 b=bf16/192x328 c=bf16/200x328 ; as=f16
+matmul a=f32/136x100/t b=f32/100x136 c=f32/136x136
+matmul a=bf16/300x128 b=bf16/128x264/t c=bf16/300x264 y=c
+matmul a=f16/2x3x72x64 b=f16/2x3x64x72 c=f16/2x3x72x72 ; as=f32
+matmul a=bf16/96x2100 b=bf16/2100x64 c=bf16/96x64
+matmul a=bf16/130x24/t b=bf16/24x136 c=bf16/130x136
+matmul a=bf16/130x70 b=bf16/70x136 c=f32/130x136/160:1 y=f32/130x136
+matmul a=e4m3/130x256 b=e4m3/256x136/t c=f16/130x136 y=f16/130x136

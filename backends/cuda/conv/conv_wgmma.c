@@ -54,7 +54,6 @@ typedef struct pixel_class {
 typedef struct state {
   cuda_conv  conv;                        /* without classes and pointers */
   cuda_chain chain;
-  int32_t    factor;                      /* operand of the fold in the plain epilogue; -1: none */
   const cuda_gemm_kernel *kernel;
   const cuda_driver *driver;
   problem    problem;
@@ -349,8 +348,15 @@ static void describe_other(state *st)
   memcpy(st->other_stride, stride, sizeof stride);
 }
 
-static void describe_product(const product *d, const qn_value *to, state *st)
+/* Can TMA read the added tensor, which is packed, channels last? */
+static bool added_fits(const problem *p, const qn_value *v, const qn_value *to)
 {
+  return p->mode == CUDA_CONV_FORWARD && v->dtype == to->dtype && v->align >= 16;
+}
+
+static void describe_product(const product *d, const qn_request *r, state *st)
+{
+  const qn_value *to = &r->value[st->chain.out];
   cuda_gemm *g = &st->conv.gemm;
   const int splits = st->kernel->splits, out_bytes = (int)qn_kit_bytes(st->sum_dtype);
   st->conv.chunks = (int32_t)d->chunks;
@@ -370,7 +376,8 @@ static void describe_product(const product *d, const qn_value *to, state *st)
   g->out_stride[0] = st->problem.mode == CUDA_CONV_FORWARD ? st->problem.pitch : d->n;
   g->out_stride[1] = 1;
   g->steps = st->chain.steps;
-  g->store_map = cuda_chain_column_relu(&st->chain, &g->column, &st->factor, &g->relu) && to->align >= 16 && d->n * out_bytes % 16 == 0;
+  g->store_map = cuda_chain_plain(&st->chain, &g->plain) && to->align >= 16 && d->n * out_bytes % 16 == 0 &&
+                 (g->plain.added < 0 || added_fits(&st->problem, &r->value[st->chain.value[g->plain.added]], to));
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -409,7 +416,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->parts = (int32_t)best.parts;
   st->sum_dtype = best.parts > 1 ? (uint32_t)QN_F32 : to->dtype;
   describe_other(st);
-  describe_product(&g, to, st);
+  describe_product(&g, r, st);
 
   out->n_ops = chain.n_ops;
   out->variant = names[p.mode][best.kernel];
@@ -486,6 +493,10 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   } else if (!data && g->store_map) {
     int64_t dim[4] = { g->n, g->m, 1, 1 }, stride[3] = { g->out_stride[0], g->out_stride[0] * g->m, 0 };
     s = tiled(st->driver, &g->y, st->sum_dtype, dim, stride, slice, 64, 1);
+    if (!s && g->plain.added >= 0) {
+      const int64_t pitch = g->steps.operand[g->plain.added].stride[0], apart[3] = { pitch, pitch * g->m, 0 };
+      s = tiled(st->driver, &g->added, st->sum_dtype, dim, apart, slice, 64, 1);
+    }
   }
   if (s) return s;
   return cuda_check(cudaFuncSetAttribute(st->kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared),
@@ -503,10 +514,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   void *y = launch->ptr[st->chain.out], *product = st->parts > 1 ? launch->workspace : y;
   st->driver->tensor_map_address(q->mode == CUDA_CONV_FILTER ? &g->a : &g->b, launch->ptr[q->other]);
   if (q->mode == CUDA_CONV_FILTER || (q->mode == CUDA_CONV_FORWARD && g->store_map)) st->driver->tensor_map_address(&g->y, product);
+  if (g->store_map && g->plain.added >= 0) st->driver->tensor_map_address(&g->added, launch->ptr[st->chain.value[g->plain.added]]);
   g->out = product;
   qn_status s = cuda_chain_start(&g->steps, &st->chain, launch, launch->workspace);
   if (s) return s;
-  if (st->factor >= 0) g->factor = g->steps.operand[st->factor].p, g->shift = g->steps.operand[st->factor + 1].p;
   for (int i = 0; i < st->n_classes; i += CUDA_CONV_CLASSES) {
     int64_t pixels = 0;
     g->batch0 = (int32_t)qn_min_i64(st->n_classes - i, CUDA_CONV_CLASSES);

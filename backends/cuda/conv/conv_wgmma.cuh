@@ -185,6 +185,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
           uint32_t bar = ring.claim();
           source.fetch(ring.a(), ring.b(), bar);
         }
+        if (mode == CUDA_CONV_FORWARD && gemm_adds<BN / splits>(g)) gemm_load_added<BM, BN / splits>(g, u, u.n0 + share * (BN / splits), ring);
       }
     }
   } else {
@@ -197,22 +198,20 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
       int count = splits > 1 ? min(steps - share * g.split_steps, g.split_steps) : steps;
       auto put = [&](uint32_t from, int column) { conv_put<mode>(p, u, from, column, row0); };
       if (mode == CUDA_CONV_DATA && count == 0) {
-        conv_zero<BN>(g, u, ring.staging + group * 2 * shape::slice_bytes, 1 + group, half, put);
+        conv_zero<BN>(g, u, ring.slices(group), 1 + group, half, put);
       } else {
         float d[BN / 2];
         gemm_multiply<kind, BN, ta, tb>(ring, d, group, count);
-        uint32_t slices = ring.staging + group * 2 * shape::slice_bytes;
-        float *slices_f32 = (float *)(ring.shared + (slices - ring.data));
         if constexpr (splits == 1) {
-          if (mode == CUDA_CONV_FILTER) gemm_store_map<BN>(g, d, u, slices, 1 + group, half, put);
-          else gemm_store<BN>(g, d, u, row0, slices, slices_f32, 1 + group, half, put);
+          if (mode == CUDA_CONV_FILTER) gemm_store_map<BN>(g, d, u, ring, group, half, put);
+          else gemm_store<BN>(g, d, u, ring, group, half, put);
         } else {                                            /* the host gives each cluster one tile */
           constexpr int part = BN / splits;
           float e[part / 2];
           gemm_join<BN, splits>(d, e, ring, group);
           u.n0 += share * part;
-          if (mode == CUDA_CONV_FILTER) gemm_store_map<part>(g, e, u, slices, 1 + group, half, put);
-          else gemm_store<part>(g, e, u, row0, slices, slices_f32, 1 + group, half, put);
+          if (mode == CUDA_CONV_FILTER) gemm_store_map<part>(g, e, u, ring, group, half, put);
+          else gemm_store<part>(g, e, u, ring, group, half, put);
           break;                                            /* tells the compiler that nothing is kept for another iteration */
         }
       }

@@ -63,9 +63,8 @@ template <int kind, int BM, int BN> __global__ void __launch_bounds__(128 * (BM 
       const int row0 = u.m0 + group * 64;
       float d[BN / 2];
       gemm_multiply<kind, BN, 0, 0>(ring, d, group, min(g.k_steps, p.steps - u.b1 * g.k_steps));
-      const uint32_t slices = ring.staging + group * 2 * shape::slice_bytes;
       auto put = [&](uint32_t from, int column) { tma_store(&g.y, from, column, row0, u.b1, 0); };
-      gemm_store<BN>(g, d, u, row0, slices, (float *)(ring.shared + (slices - ring.data)), 1 + group, half, put);
+      gemm_store<BN>(g, d, u, ring, group, half, put);
     }
     if (threadIdx.x % 128 == 0) tma_store_wait_read<0>();   /* the stores must have read shared memory before the CTA exits */
   }
@@ -198,7 +197,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->batch0 = 1, g->batch1 = (int32_t)best.parts;
   g->group = 12;
   g->last_m = g->last_n = INT32_MAX;
-  g->column = -1;
+  g->plain = { -1, -1, 0, -1, 0 };
   cuda_gemm_walk(g);
   g->out_dtype = best.parts > 1 ? (uint32_t)QN_F32 : st.dw_dtype;
   g->out_stride[0] = g->n, g->out_stride[1] = 1, g->out_stride[3] = st.elements;

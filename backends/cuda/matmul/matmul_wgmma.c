@@ -253,6 +253,12 @@ static bool variant_fits(const problem *p, const variant *v, const cuda_gemm_ker
 /* Lines of k of the TMA box where rows are contiguous: no more than there are, in eights, as the swizzling goes. */
 static int box_lines(const problem *p) { return (int)qn_min_i64(128 / p->esize, qn_round_up(p->k, 8)); }
 
+/* Are there fewer, so that what they leave of the stages is to be zeros? */
+static bool lines_cleared(const problem *p)
+{
+  return box_lines(p) * p->esize < 128 && (p->a.rows_contiguous || p->b.rows_contiguous);
+}
+
 /* Bytes that one step fetches of a row. */
 static int line_bytes(const problem *p, const operand *o) { return o->rows_contiguous ? box_lines(p) * p->esize : 128; }
 
@@ -324,23 +330,42 @@ static qn_status choose(const qn_request *r, const cuda_matmul *m, problem *p, c
                    "%llu bytes", (unsigned long long)wanted);
 }
 
+/* Is y, or with it the operand, the same memory? */
+static bool is_over(const qn_value *to, const cuda_chain *chain, int operand) { return operand >= 0 && to->over == chain->value[operand]; }
+
+/* Can TMA read the added matrix? It comes through stages that have not been cleared (describe_tiles). */
+static bool added_fits(const problem *p, const cuda_gemm *g, const cuda_chain *chain, const qn_request *r, const qn_value *to)
+{
+  const int64_t dim[4] = { g->m, g->n, g->batch0, g->batch1 }, *stride = g->steps.operand[g->plain.added].stride;
+  const qn_value *v = &r->value[chain->value[g->plain.added]];
+  bool fits = v->dtype == to->dtype && to->dtype != QN_I32 && v->align >= 16 && !lines_cleared(p);
+  for (int i = 0; i < 4; i++)
+    if (i != 1 && dim[i] > 1) fits = fits && stride[i] && stride[i] * qn_kit_bytes(v->dtype) % 16 == 0;
+  return fits && (p->esize < 4 || !is_over(to, chain, g->plain.added));
+}
+
 /* Are tiles stored by TMA? It needs contiguous columns, and all else in units of 16 bytes, because it clips in those. */
-static bool stored_by_map(const cuda_gemm *g, const cuda_chain *chain, const qn_value *to, int columns_of_share)
+static bool stored_by_map(const problem *p, const cuda_gemm *g, const cuda_chain *chain, const qn_request *r, const qn_value *to,
+                          int columns_of_share)
 {
   const int bytes = (int)qn_kit_bytes(to->dtype);
   bool fits = (g->out_stride[1] == 1 || g->n == 1) && to->align >= 16 && columns_of_share >= (bytes == 4 ? 32 : 64) &&
               (int64_t)g->n * bytes % 16 == 0;
   for (int i = 0; i < 4; i++)
     if (i != 1) fits = fits && g->out_stride[i] * bytes % 16 == 0;
-  /* not with a column operand that is y's own buffer: a tile moved back, or a sum recomputed, would read it after y is stored */
-  return fits && (g->column < 0 || (g->n % 8 == 0 && to->over != chain->value[g->column]));
+  /* not with a vector that is y's own buffer: a tile moved back, or a sum recomputed, would read it after y is stored */
+  fits = fits && !is_over(to, chain, g->plain.bias) && (g->plain.added < 0 || added_fits(p, g, chain, r, to));
+  if (g->plain.factor >= 0)
+    for (int i = 0; i < 2; i++)
+      fits = fits && !is_over(to, chain, g->plain.factor + i) && r->value[chain->value[g->plain.factor + i]].align >= 8;
+  return fits && (g->plain.by_row || (g->plain.bias < 0 && g->plain.factor < 0) || g->n % 8 == 0);
 }
 
-static void describe_sums(const problem *p, const variant *v, const qn_value *to, const cuda_matmul *m, state *st)
+static void describe_sums(const problem *p, const variant *v, const qn_request *r, const cuda_matmul *m, state *st)
 {
+  const qn_value *to = &r->value[st->chain.out];
   cuda_gemm *g = &st->gemm;
   const int64_t steps = qn_ceil_div(p->k * p->esize, 128);
-  int32_t factor;                                           /* set only behind a convolution */
   for (int i = 0; i < 4; i++) g->out_stride[i] = cuda_stride(to, m->dims.dim_of[i]);
   g->out_dtype = to->dtype;
   g->m = (int32_t)p->a.given.rows;
@@ -353,16 +378,16 @@ static void describe_sums(const problem *p, const variant *v, const qn_value *to
   g->batch1 = (int32_t)p->batch[1];
   g->steps = st->chain.steps;
   g->along = g->out_stride[1] == 1 || g->n == 1 || g->out_stride[0] != 1 ? 0 : 1;
-  g->store_map = cuda_chain_column_relu(&st->chain, &g->column, &factor, &g->relu) &&
-                 stored_by_map(g, &st->chain, to, st->kernel.bn / v->splits);
+  g->store_map = cuda_chain_plain(&st->chain, &g->plain) && stored_by_map(p, g, &st->chain, r, to, st->kernel.bn / v->splits);
 }
 
-/* Order of tiles, and what a step fetches of the operands; p->class_bits is final. */
-static void describe_tiles(const problem *p, const variant *v, state *st)
+/* Order of tiles, and what a step fetches of the operands; p->class_bits is final. over_added: y is the added matrix's own buffer, so
+ * that no two CTAs may store the same sums. */
+static void describe_tiles(const problem *p, const variant *v, bool over_added, state *st)
 {
   cuda_gemm *g = &st->gemm;
   const int64_t rows = p->a.given.rows >> p->class_bits;
-  const bool back = g->store_map && v->splits == 1 && p->esize < 4;
+  const bool back = g->store_map && v->splits == 1 && p->esize < 4 && !over_added;
   if (p->class_bits) {
     g->class_bits = p->class_bits;
     g->class_shift = (int32_t)(p->a.read.row_stride % 64);
@@ -401,14 +426,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.out_dtype = to->dtype;
   st.kernel = *kernel_of(&p, best.variant, &p.a, &p.b);
   if (in_blocks(&p, v)) st.kernel.function = st.kernel.in_blocks;
-  describe_sums(&p, v, to, &m, &st);
+  describe_sums(&p, v, r, &m, &st);
   if (st.gemm.store_map) p.class_bits = best.class_bits;
-  describe_tiles(&p, v, &st);
+  describe_tiles(&p, v, st.gemm.store_map && is_over(to, &st.chain, st.gemm.plain.added), &st);
   const int64_t tiles = (int64_t)st.gemm.tiles_m * st.gemm.tiles_n * st.gemm.batch0 * st.gemm.batch1,
                 most = r->device->units / st.kernel.splits;
   if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "y", "fewer rows, columns or batches", "%lld", (long long)tiles);
   st.grid = (int32_t)(qn_ceil_div((tiles < most ? tiles : most) * v->splits, st.cluster) * st.cluster);
-  if (box_lines(&p) * p.esize < 128 && (p.a.rows_contiguous || p.b.rows_contiguous))
+  if (lines_cleared(&p))
     st.gemm.clear = (int32_t)qn_ceil_div(tiles, st.grid / v->splits);
   st.problem = p;
 
@@ -471,10 +496,13 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   qn_status s = cuda_driver_get(&st->driver);
   if (!s) s = encode_operand(st->driver, &g->a, p, &p->a, st->box_a, p->class_bits);
   if (!s) s = encode_operand(st->driver, &g->b, p, &p->b, st->box_b, 0);
-  if (!s && g->store_map) {
-    int esize = (int)qn_kit_bytes(p->out_dtype);
-    s = encode_lines(st->driver, &g->y, esize == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16, esize, g->n, g->m,
-                     g->out_stride[0], p, g->out_stride + 2, p->class_bits, 128, 64);
+  const int bytes = (int)qn_kit_bytes(p->out_dtype);
+  const CUtensorMapDataType type = bytes == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16;
+  if (!s && g->store_map)
+    s = encode_lines(st->driver, &g->y, type, bytes, g->n, g->m, g->out_stride[0], p, g->out_stride + 2, p->class_bits, 128, 64);
+  if (!s && g->store_map && g->plain.added >= 0) {
+    const int64_t *stride = g->steps.operand[g->plain.added].stride;
+    s = encode_lines(st->driver, &g->added, type, bytes, g->n, g->m, stride[0], p, stride + 2, p->class_bits, 128, 64);
   }
   if (s) return s;
   return cuda_check(cudaFuncSetAttribute(st->kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel.shared),
@@ -516,6 +544,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   st->driver->tensor_map_address(&g.a, at[0]);
   st->driver->tensor_map_address(&g.b, at[1]);
   if (g.store_map) st->driver->tensor_map_address(&g.y, y);
+  if (g.store_map && g.plain.added >= 0) st->driver->tensor_map_address(&g.added, launch->ptr[st->chain.value[g.plain.added]]);
   g.out = y;
   if (g.again.k) {
     g.again.a = launch->ptr[st->problem.a.given.value];

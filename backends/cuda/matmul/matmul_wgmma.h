@@ -4,7 +4,7 @@
 #include <cuda.h>
 #include <quern/kit.h>
 #include "kit/divisor.h"
-#include "program/steps.h"
+#include "program/plain.h"
 
 /* f32 operands, to recompute a sum in plain f32. Tensor Cores read f32 in parts: Inf, and what rounds to Inf, would give NaN. */
 typedef struct cuda_gemm_again {
@@ -14,13 +14,12 @@ typedef struct cuda_gemm_again {
 } cuda_gemm_again;
 
 typedef struct cuda_gemm {                /* the kernel's parameter */
-  CUtensorMap a, b, y;                    /* y: only with store_map */
+  CUtensorMap a, b, y, added;             /* y: only with store_map; added: only with plain.added */
   void    *out;
   int64_t  out_stride[4];                 /* row, col, b0, b1 */
   uint32_t out_dtype;
-  int32_t  store_map;                     /* y is stored by TMA; of the steps only the next two lines apply */
-  const float *factor, *shift;            /* per column, after the bias; NULL: none */
-  int32_t  column, relu;                  /* operand added to each column (-1: none); relu applied last */
+  int32_t  store_map;                     /* y is stored by TMA; the steps are no more than `plain` */
+  cuda_plain plain;
   int32_t  along;                         /* without store_map: the tile's dim along which y is contiguous: 0 columns, 1 rows */
   int32_t  m, n, k_steps;
   int32_t  layout;                        /* bit 0: a has m contiguous, not k; bit 1: b has n */

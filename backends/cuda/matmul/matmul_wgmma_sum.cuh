@@ -58,6 +58,7 @@ template <class shape> struct gemm_ring {
   }
   __device__ __forceinline__ uint32_t a() const { return data + stage * shape::stage_bytes; }
   __device__ __forceinline__ uint32_t b() const { return a() + shape::a_bytes; }
+  __device__ __forceinline__ uint32_t slices(int group) const { return staging + group * 2 * shape::slice_bytes; }       /* a warpgroup's staging */
   __device__ __forceinline__ void next() { if (++stage == shape::stages) stage = 0, phase ^= 1; }
   /* Producer: waits for the stage to be free, sets the byte count of its full barrier and returns that barrier. */
   __device__ __forceinline__ uint32_t claim(uint32_t bytes = shape::stage_bytes)
@@ -77,7 +78,7 @@ template <int BN, int splits, class shape>
 __device__ __forceinline__ void gemm_join(float (&d)[BN / 2], float (&e)[BN / 2 / splits], const gemm_ring<shape> &ring, int group)
 {
   constexpr int part = BN / 2 / splits, quads = part / 4, row = 128 * 16;        /* row: 16 bytes for each thread */
-  uint32_t rank = cluster_rank(), at = ring.staging + group * 2 * shape::slice_bytes + threadIdx.x % 128 * 16;
+  uint32_t rank = cluster_rank(), at = ring.slices(group) + threadIdx.x % 128 * 16;
   cluster_wait();                         /* the other CTAs' barriers are initialised */
 #pragma unroll
   for (int to = 0; to < splits; to++) {

@@ -1,6 +1,7 @@
 /* chain.c -- which pointwise ops a contraction absorbs: those that form a chain from its sum, each with at most one operand from
  * outside, among the functions of steps.cuh; and one normalization by given statistics. */
 #include "chain.h"
+#include "plain.h"
 #include <quern/program.h>
 
 static const uint32_t norms[] = { QN_OP_BATCH_NORM_INFERENCE, 0 };
@@ -228,18 +229,37 @@ qn_status cuda_chain_start(cuda_steps *steps, const cuda_chain *c, const qn_laun
   return cuda_chain_fold(f, launch->ptr, rows, launch->stream);
 }
 
-bool cuda_chain_column_relu(const cuda_chain *c, int32_t *column, int32_t *factor, int32_t *relu)
+/* An operand with one element for each column (by_row: for each row). */
+static bool is_vector(const cuda_operand *o, bool by_row)
+{
+  if (by_row) return o->stride[0] && !o->stride[1];
+  return !o->stride[0] && o->stride[1] == 1 && !o->stride[2] && !o->stride[3];
+}
+
+bool cuda_chain_plain(const cuda_chain *c, cuda_plain *plain)
 {
   const cuda_steps *s = &c->steps;
+  const cuda_operand *o = s->operand;
+  cuda_plain p = { .bias = -1, .factor = -1, .added = -1 };
   int k = 0;
-  *column = *factor = -1;
-  *relu = 0;
-  if (k < s->n && s->step[k].op == QN_OP_ADD) {
-    const cuda_operand *o = &s->operand[s->step[k].operand];
-    if (o->stride[0] || o->stride[1] != 1 || o->stride[2] || o->stride[3]) return false;
-    *column = s->step[k++].operand;
-    if (c->fold.channels && *column == c->fold.less) *factor = *column + 1, k += 2;
+  for (int i = 0; i < s->n && s->step[i].operand >= 0; i++) p.by_row |= is_vector(&o[s->step[i].operand], true);
+  if (k < s->n && s->step[k].op == QN_OP_ADD && is_vector(&o[s->step[k].operand], p.by_row)) p.bias = s->step[k++].operand;
+  if (k + 1 < s->n && s->step[k].op == QN_OP_MUL && s->step[k + 1].op == QN_OP_ADD) {
+    const int by = s->step[k].operand, more = s->step[k + 1].operand;
+    if (more == by + 1 && o[by].dtype == QN_F32 && o[more].dtype == QN_F32 && is_vector(&o[by], p.by_row) && is_vector(&o[more], p.by_row))
+      p.factor = by, k += 2;
   }
-  if (k < s->n && s->step[k].op == QN_OP_RELU) *relu = 1, k++;
+  if (k < s->n && s->step[k].op == QN_OP_ADD && o[s->step[k].operand].stride[0] && o[s->step[k].operand].stride[1] == 1)
+    p.added = s->step[k++].operand;
+  if (k < s->n && s->step[k].op == QN_OP_RELU) p.relu = 1, k++;
+  *plain = p;
   return k == s->n;
+}
+
+bool cuda_chain_column_relu(const cuda_chain *c, int32_t *column, int32_t *factor, int32_t *relu)
+{
+  cuda_plain p;
+  const bool plain = cuda_chain_plain(c, &p);
+  *column = p.bias, *factor = p.factor, *relu = p.relu;
+  return plain && !p.by_row && p.added < 0 && (p.factor < 0 || c->fold.channels);
 }
