@@ -783,3 +783,9 @@ y1 = batch_norm_inference x=y0 mean=m var=v scale=g shift=h
 y2 = add a=y1 b=r
 out y = relu x=y2 ; as=f16
 
+
+in a i8/70x64
+in b i8/64x72/t
+in v i32/70x1
+p = matmul a=a b=b
+out y = add a=p b=v

@@ -253,3 +253,11 @@ matmul a=bf16/96x2100 b=bf16/2100x64 c=bf16/96x64
 matmul a=bf16/130x24/t b=bf16/24x136 c=bf16/130x136
 matmul a=bf16/130x70 b=bf16/70x136 c=f32/130x136/160:1 y=f32/130x136
 matmul a=e4m3/130x256 b=e4m3/256x136/t c=f16/130x136 y=f16/130x136
+
+# vectors by columns that come beside a tile: of 16 bits, f32, in no units of 16 bytes, beyond the edge, with a matrix; y in no such units
+matmul a=bf16/200x192 b=bf16/192x360/t bias=bf16/360 ; as=f16
+matmul a=bf16/140x64 b=bf16/64x200/t bias=f32/200
+matmul a=f16/70x72 b=f16/72x88 bias=f16/88@2
+matmul a=f16/3x49x32 b=f16/3x32x49 bias=f16/49 ; as=f32
+matmul a=bf16/130x64 b=bf16/64x131/t c=bf16/130x131
+matmul a=bf16/8x1100 b=bf16/1100x72/t bias=bf16/72

@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
           uint32_t bar = ring.claim();
           source.fetch(ring.a(), ring.b(), bar);
         }
-        if (mode == CUDA_CONV_FORWARD && gemm_adds<BN / splits>(g)) gemm_load_added<BM, BN / splits>(g, u, u.n0 + share * (BN / splits), ring);
+        if (mode != CUDA_CONV_FILTER) gemm_load_plain<BM, BN / splits>(g, u, u.n0 + share * (BN / splits), ring);
       }
     }
   } else {

@@ -197,7 +197,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g->batch0 = 1, g->batch1 = (int32_t)best.parts;
   g->group = 12;
   g->last_m = g->last_n = INT32_MAX;
-  g->plain = { -1, -1, 0, -1, 0 };
+  g->plain = { -1, -1, 0, -1, 0, 0 };
   cuda_gemm_walk(g);
   g->out_dtype = best.parts > 1 ? (uint32_t)QN_F32 : st.dw_dtype;
   g->out_stride[0] = g->n, g->out_stride[1] = 1, g->out_stride[3] = st.elements;

@@ -235,6 +235,9 @@ static uint64_t kept_bytes(const problem *p, const variant *v, int units_of_devi
   return in_blocks(p, v) ? (uint64_t)units_of_device * (uint64_t)(v->bm * v->bn * 4) : 0;
 }
 
+/* Has the tile columns in no whole chunks of 128 bytes of 16-bit elements? Its y is stored in narrower boxes (matmul_wgmma_store.cuh). */
+static bool in_boxes(int bn) { return bn > 64 && bn % 64; }
+
 /* A split tile needs a cluster of its own, and at least one k step for each CTA in it. */
 static bool variant_fits(const problem *p, const variant *v, const cuda_gemm_kernel *kernel, const operand *a, const operand *b,
                          int units_of_device)
@@ -242,6 +245,7 @@ static bool variant_fits(const problem *p, const variant *v, const cuda_gemm_ker
   int64_t steps = qn_ceil_div(p->k * p->esize, 128);
   int splits = v->splits;
   if (in_blocks(p, v) && !kernel->in_blocks) return false;
+  if (in_boxes(v->bn) && b->rows_contiguous) return false;
   if (splits == 1) return true;
   int64_t tiles = qn_ceil_div(a->given.rows, v->bm) * qn_ceil_div(b->given.rows, v->bn) * p->batch[0] * p->batch[1];
   int64_t share = qn_ceil_div(steps, splits), room = units_of_device / splits - (splits > 2 ? units_of_device / 44 : 0);
@@ -333,15 +337,22 @@ static qn_status choose(const qn_request *r, const cuda_matmul *m, problem *p, c
 /* Is y, or with it the operand, the same memory? */
 static bool is_over(const qn_value *to, const cuda_chain *chain, int operand) { return operand >= 0 && to->over == chain->value[operand]; }
 
-/* Can TMA read the added matrix? It comes through stages that have not been cleared (describe_tiles). */
+/* Can TMA read the added matrix? (It comes through stages, as do vectors of columns, that are not to be clear.) */
 static bool added_fits(const problem *p, const cuda_gemm *g, const cuda_chain *chain, const qn_request *r, const qn_value *to)
 {
   const int64_t dim[4] = { g->m, g->n, g->batch0, g->batch1 }, *stride = g->steps.operand[g->plain.added].stride;
   const qn_value *v = &r->value[chain->value[g->plain.added]];
-  bool fits = v->dtype == to->dtype && to->dtype != QN_I32 && v->align >= 16 && !lines_cleared(p);
+  bool fits = v->dtype == to->dtype && to->dtype != QN_I32 && v->align >= 16;
   for (int i = 0; i < 4; i++)
     if (i != 1 && dim[i] > 1) fits = fits && stride[i] && stride[i] * qn_kit_bytes(v->dtype) % 16 == 0;
   return fits && (p->esize < 4 || !is_over(to, chain, g->plain.added));
+}
+
+/* Is the bias the same in all batches? */
+static bool one_vector(const cuda_gemm *g)
+{
+  const cuda_operand *o = &g->steps.operand[g->plain.bias];
+  return !o->stride[2] && !o->stride[3];
 }
 
 /* Are tiles stored by TMA? It needs contiguous columns, and all else in units of 16 bytes, because it clips in those. */
@@ -349,16 +360,25 @@ static bool stored_by_map(const problem *p, const cuda_gemm *g, const cuda_chain
                           int columns_of_share)
 {
   const int bytes = (int)qn_kit_bytes(to->dtype);
-  bool fits = (g->out_stride[1] == 1 || g->n == 1) && to->align >= 16 && columns_of_share >= (bytes == 4 ? 32 : 64) &&
+  bool fits = (g->out_stride[1] == 1 || g->n == 1) && to->align >= 16 &&
+              (bytes == 4 ? columns_of_share % 32 == 0 : columns_of_share >= 64) &&
               (int64_t)g->n * bytes % 16 == 0;
   for (int i = 0; i < 4; i++)
     if (i != 1) fits = fits && g->out_stride[i] * bytes % 16 == 0;
   /* not with a vector that is y's own buffer: a tile moved back, or a sum recomputed, would read it after y is stored */
   fits = fits && !is_over(to, chain, g->plain.bias) && (g->plain.added < 0 || added_fits(p, g, chain, r, to));
-  if (g->plain.factor >= 0)
-    for (int i = 0; i < 2; i++)
-      fits = fits && !is_over(to, chain, g->plain.factor + i) && r->value[chain->value[g->plain.factor + i]].align >= 8;
-  return fits && (g->plain.by_row || (g->plain.bias < 0 && g->plain.factor < 0) || g->n % 8 == 0);
+  for (int i = 0; i < 2 && g->plain.factor >= 0; i++) fits = fits && !is_over(to, chain, g->plain.factor + i);
+  if (g->plain.added >= 0 || g->staged) fits = fits && !lines_cleared(p);
+  if (to->dtype == QN_I32)                /* integers have a bias of columns alone */
+    fits = fits && !g->plain.by_row && g->plain.factor < 0 && (g->plain.bias < 0 || (g->n % 8 == 0 && one_vector(g)));
+  return fits && (!g->staged || cuda_plain_vectors(chain, &g->plain, r, g->n));
+}
+
+/* Are y's rows all in units of 16 bytes, of which its columns are the elements? */
+static bool in_vectors(const cuda_gemm *g, const qn_value *to)
+{
+  const int64_t unit = 16 / qn_kit_bytes(to->dtype);
+  return to->align >= 16 && (g->out_stride[0] | g->out_stride[2] | g->out_stride[3]) % unit == 0;
 }
 
 static void describe_sums(const problem *p, const variant *v, const qn_request *r, const cuda_matmul *m, state *st)
@@ -377,8 +397,16 @@ static void describe_sums(const problem *p, const variant *v, const qn_request *
   g->batch0 = (int32_t)p->batch[0];
   g->batch1 = (int32_t)p->batch[1];
   g->steps = st->chain.steps;
-  g->along = g->out_stride[1] == 1 || g->n == 1 || g->out_stride[0] != 1 ? 0 : 1;
-  g->store_map = cuda_chain_plain(&st->chain, &g->plain) && stored_by_map(p, g, &st->chain, r, to, st->kernel.bn / v->splits);
+  g->along = g->out_stride[0] == 1 && g->out_stride[1] != 1 && g->n > 1 ? 1 : g->out_stride[1] == 1 && !in_vectors(g, to) ? 2 : 0;
+  g->store_map = cuda_chain_plain(&st->chain, &g->plain);
+  g->staged = !g->plain.by_row && (g->plain.bias >= 0 || g->plain.factor >= 0) && to->dtype != QN_I32;
+  const bool plain = g->store_map;
+  g->store_map = plain && stored_by_map(p, g, &st->chain, r, to, st->kernel.bn / v->splits);
+  /* f32 recomputes sums that are not finite, and then needs the steps */
+  g->scaled = plain && g->plain.any && !g->store_map && g->plain.added < 0 && to->dtype != QN_I32 && p->esize < 4 && !lines_cleared(p) &&
+              !is_over(to, &st->chain, g->plain.bias) && (!g->staged || cuda_plain_vectors(&st->chain, &g->plain, r, g->n));
+  g->staged = g->staged && (g->store_map || g->scaled);
+  if (g->scaled) g->steps.n = 0;
 }
 
 /* Order of tiles, and what a step fetches of the operands; p->class_bits is final. over_added: y is the added matrix's own buffer, so
@@ -496,13 +524,13 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   qn_status s = cuda_driver_get(&st->driver);
   if (!s) s = encode_operand(st->driver, &g->a, p, &p->a, st->box_a, p->class_bits);
   if (!s) s = encode_operand(st->driver, &g->b, p, &p->b, st->box_b, 0);
-  const int bytes = (int)qn_kit_bytes(p->out_dtype);
+  const int bytes = (int)qn_kit_bytes(p->out_dtype), box = in_boxes(st->kernel.bn) ? 32 : 128;
   const CUtensorMapDataType type = bytes == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16;
   if (!s && g->store_map)
-    s = encode_lines(st->driver, &g->y, type, bytes, g->n, g->m, g->out_stride[0], p, g->out_stride + 2, p->class_bits, 128, 64);
+    s = encode_lines(st->driver, &g->y, type, bytes, g->n, g->m, g->out_stride[0], p, g->out_stride + 2, p->class_bits, box, 64);
   if (!s && g->store_map && g->plain.added >= 0) {
     const int64_t *stride = g->steps.operand[g->plain.added].stride;
-    s = encode_lines(st->driver, &g->added, type, bytes, g->n, g->m, stride[0], p, stride + 2, p->class_bits, 128, 64);
+    s = encode_lines(st->driver, &g->added, type, bytes, g->n, g->m, stride[0], p, stride + 2, p->class_bits, box, 64);
   }
   if (s) return s;
   return cuda_check(cudaFuncSetAttribute(st->kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel.shared),

@@ -81,8 +81,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
           uint32_t bar = ring.claim(g.stage_bytes);
           gemm_load<shape, BM, BN>(g, u, step, ring.a(), ring.b(), bar);
         }
-        if (gemm_adds<BN / splits>(g))
-          gemm_load_added<BM, BN / splits>(g, u, u.n0 + (splits > 1 ? cluster_rank() * (BN / splits) : 0), ring);
+        gemm_load_plain<BM, BN / splits>(g, u, u.n0 + (splits > 1 ? cluster_rank() * (BN / splits) : 0), ring);
       }
     }
   } else {
@@ -107,9 +106,10 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
           default: gemm_multiply_turned<BN, true, false>(ring, d, group, count);
           }
         } else {
+          constexpr int chunks = BN < 64 || BN % 64 == 0;   /* else b has no rows in whole chunks, and k contiguous */
           switch (g.layout) {             /* every path multiplies, or ptxas would serialise the products */
-          case 3:  gemm_multiply<kind, BN, 1, 1>(ring, d, group, count); break;
-          case 2:  gemm_multiply<kind, BN, 0, 1>(ring, d, group, count); break;
+          case 3:  gemm_multiply<kind, BN, 1, chunks>(ring, d, group, count); break;
+          case 2:  gemm_multiply<kind, BN, 0, chunks>(ring, d, group, count); break;
           case 1:  gemm_multiply<kind, BN, 1, 0>(ring, d, group, count); break;
           default: gemm_multiply<kind, BN, 0, 0>(ring, d, group, count);
           }
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) matmul_wgmma(const __g
 /* The kernel of a tile for long sums; of large outputs the large tiles, of small ones the small. */
 template <int kind, int BM, int BN, int splits, bool turned = false> constexpr const void *gemm_in_blocks()
 {
-  if constexpr (splits == 1 && (BM == 128 ? BN >= 128 && !turned : BN == 64 || BN == 16))         /* turned: too many registers */
+  if constexpr (splits == 1 && (BM == 128 ? BN % 128 == 0 && !turned : BN == 64 || BN == 16))     /* turned: too many registers */
     return (const void *)matmul_wgmma<kind, BM, BN, splits, false, true, turned>;
   return nullptr;
 }

@@ -20,7 +20,9 @@ typedef struct cuda_gemm {                /* the kernel's parameter */
   uint32_t out_dtype;
   int32_t  store_map;                     /* y is stored by TMA; the steps are no more than `plain` */
   cuda_plain plain;
-  int32_t  along;                         /* without store_map: the tile's dim along which y is contiguous: 0 columns, 1 rows */
+  int32_t  scaled;                        /* without store_map: it is all that is done, and adds no matrix; steps has none */
+  int32_t  staged;                        /* it has vectors of columns, which come through the ring of stages */
+  int32_t  along;                         /* without store_map, y is contiguous along 0 columns, in eights; 1 rows; 2 columns */
   int32_t  m, n, k_steps;
   int32_t  layout;                        /* bit 0: a has m contiguous, not k; bit 1: b has n */
   int32_t  tiles_m, tiles_n, batch0, batch1;

@@ -233,14 +233,14 @@ qn_status cuda_chain_start(cuda_steps *steps, const cuda_chain *c, const qn_laun
 static bool is_vector(const cuda_operand *o, bool by_row)
 {
   if (by_row) return o->stride[0] && !o->stride[1];
-  return !o->stride[0] && o->stride[1] == 1 && !o->stride[2] && !o->stride[3];
+  return !o->stride[0] && o->stride[1] == 1;
 }
 
 bool cuda_chain_plain(const cuda_chain *c, cuda_plain *plain)
 {
   const cuda_steps *s = &c->steps;
   const cuda_operand *o = s->operand;
-  cuda_plain p = { .bias = -1, .factor = -1, .added = -1 };
+  cuda_plain p = { .bias = -1, .factor = -1, .added = -1, .any = s->n > 0 };
   int k = 0;
   for (int i = 0; i < s->n && s->step[i].operand >= 0; i++) p.by_row |= is_vector(&o[s->step[i].operand], true);
   if (k < s->n && s->step[k].op == QN_OP_ADD && is_vector(&o[s->step[k].operand], p.by_row)) p.bias = s->step[k++].operand;
@@ -256,10 +256,23 @@ bool cuda_chain_plain(const cuda_chain *c, cuda_plain *plain)
   return k == s->n;
 }
 
+bool cuda_plain_vectors(const cuda_chain *c, const cuda_plain *p, const qn_request *r, int64_t n)
+{
+  const int vector[] = { p->bias, p->factor, p->factor < 0 ? -1 : p->factor + 1 };
+  for (int i = 0; i < 3; i++) {
+    if (vector[i] < 0) continue;
+    const cuda_operand *o = &c->steps.operand[vector[i]];
+    const int32_t value = c->value[vector[i]];
+    if ((value >= 0 && r->value[value].align < 16) || (n | o->stride[2] | o->stride[3]) * qn_kit_bytes(o->dtype) % 16) return false;
+  }
+  return true;
+}
+
 bool cuda_chain_column_relu(const cuda_chain *c, int32_t *column, int32_t *factor, int32_t *relu)
 {
   cuda_plain p;
   const bool plain = cuda_chain_plain(c, &p);
   *column = p.bias, *factor = p.factor, *relu = p.relu;
+  if (p.bias >= 0 && (c->steps.operand[p.bias].stride[2] || c->steps.operand[p.bias].stride[3])) return false;
   return plain && !p.by_row && p.added < 0 && (p.factor < 0 || c->fold.channels);
 }
