@@ -69,6 +69,14 @@ template <uint32_t dtype> __device__ __forceinline__ void rnn_give_as(const cuda
   element_store(p.next, at, dtype, rnn_dropped(p, p.layer * p.steps * p.batch * p.width + at, v));
 }
 
+/* What a block reads at every step lies in shared memory: reading constants at a computed place, of one of several layers or directions,
+ * takes longer. A copy by all threads, which then meet. */
+template <class T> __device__ __forceinline__ const T &rnn_near(const T &given, T *room)
+{
+  for (uint32_t i = threadIdx.x; i < sizeof(T) / 4; i += blockDim.x) ((uint32_t *)room)[i] = ((const uint32_t *)&given)[i];
+  return *room;
+}
+
 /* ---- sums ---------------------------------------------------------------------------------------------- */
 
 /* Of 2 half sums a lane keeps those whose bit `half` is its own; then of half as many; at last sum lane % (2 half). */

@@ -17,7 +17,7 @@
 #include "kit/shared_memory.h"
 #include "kit/sm90.cuh"
 
-enum { WARPS = 8, KEPT = 8, MOST_PARTS = 8 };
+enum { WARPS = 8, KEPT = 8, MOST_PARTS = 8, AHEAD = 4 };   /* AHEAD: steps, at whose end DRAM has answered */
 
 /* Numbers from a sequence's h to the next one's: 8 lanes that read two of them at once meet no bank twice. */
 QN_EITHER_SIDE int32_t pitch_of(int32_t depth) { return depth + 32; }
@@ -40,8 +40,8 @@ template <bool bf16, int TILES> struct cluster_block {       /* TILES: of 8 sequ
     if (bf16) mma_bf16::product(d, x, b0, b1);
     else mma_f16::product(d, x, b0, b1);
   }
-  __device__ __forceinline__ cluster_block(const cuda_rnn_cluster &given, char *room)
-    : p(given), net(given.net[blockIdx.x / (given.parts * given.shares)])
+  __device__ __forceinline__ cluster_block(const cuda_rnn_cluster &given, cuda_rnn *near, char *room)
+    : p(given), net(rnn_near(given.net[blockIdx.x / (given.parts * given.shares)], near))
   {
     lane = threadIdx.x % 32, warp = threadIdx.x / 32, rank = blockIdx.x % p.parts;
     unit = rank * units + warp * 8 + lane / 4;
@@ -50,6 +50,7 @@ template <bool bf16, int TILES> struct cluster_block {       /* TILES: of 8 sequ
     stage = (uint16_t *)(room + 16) + warp * share * 8;
     h = (uint16_t *)(room + 16) + WARPS * share * 8;
     rest = (uint4 *)(h + 2 * share * pitch) + threadIdx.x;
+    __syncthreads();
   }
   /* Numbers k .. k + 7 of this lane's unit, gate g. */
   __device__ __forceinline__ uint4 weight(int direction, int g, int k) const
@@ -172,7 +173,8 @@ template <bool bf16, int TILES>
 __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid_constant__ cuda_rnn_cluster p)
 {
   extern __shared__ __align__(16) char room[];
-  cluster_block<bf16, TILES> k(p, room);
+  __shared__ cuda_rnn near;
+  cluster_block<bf16, TILES> k(p, &near, room);
   const cuda_rnn &net = k.net;
   const int group = blockIdx.x / p.parts, direction = group / p.shares, b0 = group % p.shares * k.share + k.lane % 4 * 2;
   const int steps = (int)net.steps, H = (int)net.hidden, u = k.unit;
@@ -206,18 +208,47 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid
     }
   k.load_all(direction);
 
+  /* Addresses go from step to step; what the loop asks of net is asked once. */
+  const int64_t forth = net.reversed ? -1 : 1, by_step = forth * net.batch * net.rows;
+  const int gates = (int)net.gates;
+  auto sums_of = [&](int last, int b) { return (const float *)net.sums + (rnn_time(net, last, 0) * net.batch + b) * net.rows + u; };
+  const float *from[TILES][2], *further[TILES];
+  /* Where a step gives y alone, all steps long. */
+  const bool alone = net.out.dtype == k.dtype && net.out.p && !net.next && !net.gates_at.p && !net.cells_at.p && !net.lengths.p;
+  const int64_t y_step = forth * net.out.stride[0];
+  uint16_t *y[TILES][2];
+#pragma unroll
+  for (int n = 0; n < TILES; n++)
+#pragma unroll
+    for (int j = 0; j < 2; j++) {
+      const int b = b0 + 8 * n + j;
+      from[n][j] = sums_of(length[n][j], b);
+      y[n][j] = (uint16_t *)net.out.p + rnn_at(net.out, rnn_time(net, length[n][j], 0), b, net.first + u);
+    }
   /* The sums of x of step s come while h does. */
   auto fetch = [&](int s) {
 #pragma unroll
     for (int n = 0; n < TILES; n++)
 #pragma unroll
       for (int j = 0; j < 2; j++) {
-        const float *from = (const float *)net.sums + (rnn_time(net, length[n][j], s) * net.batch + b0 + 8 * n + j) * net.rows + u;
 #pragma unroll
-        for (int g = 0; g < 4; g++)
-          gate[n][j][g] = g < net.gates && s < length[n][j] ? __ldcs(from + (int64_t)g * H) : 0;
+        for (int g = 0; g < 4; g++) gate[n][j][g] = g < gates && s < length[n][j] ? __ldcs(from[n][j] + g * H) : 0;
+        from[n][j] += by_step;
       }
   };
+  /* Those of a step further on are brought to the L2 cache: of a sequence and gate 8 units' lie side by side, a lane has one of these. */
+  const int brought = k.lane / 4 % 2, of_gate = k.lane / 8;
+#pragma unroll
+  for (int n = 0; n < TILES; n++)
+    further[n] = sums_of(brought ? length[n][1] : length[n][0], b0 + 8 * n + brought) + of_gate * H - k.lane / 4 + by_step;
+  auto bring = [&](int s) {
+#pragma unroll
+    for (int n = 0; n < TILES; n++) {
+      if (s < (brought ? length[n][1] : length[n][0]) && of_gate < gates) prefetch_L2(further[n]);
+      further[n] += by_step;
+    }
+  };
+  for (int s = 1; s < AHEAD; s++) bring(s);
   fetch(0);
 #pragma unroll 1
   for (int s = 0; s < steps; s++) {
@@ -239,6 +270,11 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid
 #pragma unroll
       for (int j = 0; j < 2; j++) {
         if (length[n][j] < 0) continue;
+        if (alone) {
+          *y[n][j] = k.pack(h[n][j]);
+          y[n][j] += y_step;
+          continue;
+        }
         const int b = b0 + 8 * n + j;
         const bool inside = s < length[n][j];
         const int64_t t = rnn_time(net, length[n][j], s);
@@ -250,6 +286,7 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster(const __grid
         rnn_put_as<k.dtype>(net.cells_at, t, b, u, raw[n][j]);
       }
     if (s + 1 < steps) fetch(s + 1);
+    bring(s + AHEAD);
   }
 #pragma unroll
   for (int n = 0; n < TILES; n++)
@@ -305,7 +342,7 @@ qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cud
     const double products = f32 ? (double)qn_min_i64(q->batch, 8) * 350 : (double)tiles * (100 + 3 * (double)depth);
     const double step = (to->parts == 1 ? 600 : 1000) + products;
     const double cost = (double)(qn_ceil_div(clusters, at_once) * q->steps) * step;
-    if (shared > cuda_room(r) || (best > 0 && cost >= best)) continue;
+    if (shared + (int64_t)sizeof(cuda_rnn) > cuda_room(r) || (best > 0 && cost >= best)) continue;
     best = cost;
     to->share = (int32_t)share, to->blocks = (int32_t)(clusters * to->parts), to->shared = (int32_t)shared;
     if (f32) to->kernel = cuda_rnn_cluster_f32;

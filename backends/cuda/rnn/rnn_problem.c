@@ -202,8 +202,8 @@ uint64_t cuda_rnn_take(qn_prepared *out, int64_t n, uint32_t dtype)
 
 qn_status cuda_rnn_build(const qn_request *r, qn_prepared *out)
 {
-  const cuda_rnn_problem *p = out->state;
-  qn_status s = QN_OK;
+  cuda_rnn_problem *p = out->state;
+  qn_status s = cuda_rnn_early(&p->net.early);
   (void)r;
   for (int64_t i = 0; i < p->n * p->parts_each && !s; i++)
     if (p->part[i]) s = cuda_host->part_build(p->part[i]);

@@ -16,6 +16,7 @@ typedef struct cuda_rnn_key { const int64_t *p; int64_t value; } cuda_rnn_key;  
 typedef struct cuda_rnn {
   uint32_t dtype;                         /* of x */
   int32_t  cell, before, reversed, projects, gradient;
+  int32_t  early;                         /* kernels of a step wait for what they read: they may be launched while it is made */
   int64_t  steps, batch, inputs, hidden, state, gates, rows, kept, width;   /* inputs: of this layer; rows: gates times hidden */
   int64_t  layer, first;                  /* first: of this direction's states in a row of `width` */
   double   clip, dropout;
@@ -39,6 +40,7 @@ typedef struct cuda_rnn {
 } cuda_rnn;
 
 /* Kernels (rnn_steps.cu). s: the step; stage 1: what follows the product by the reset state, or by projection. */
+qn_status cuda_rnn_early(int32_t *early);
 qn_status cuda_rnn_begin(const cuda_rnn *p, void *stream);
 qn_status cuda_rnn_reset(const cuda_rnn *p, int64_t s, void *stream);
 qn_status cuda_rnn_cell(const cuda_rnn *p, int64_t s, void *stream);

@@ -1,8 +1,9 @@
 /* rnn_steps_four.cu -- the gates of a step and their slopes as in rnn_steps.cu, four units a thread: where all tensors have x's dtype and
- * units side by side, in aligned pieces of four. All loads of a thread are under way at once, which decides what so short a kernel takes.
+ * units side by side, in aligned pieces of four. All loads of a thread are under way at once, which decides what so short a kernel takes;
+ * those of what is older than the step begin before the step's product is there.
  *
  * Not: f64; gru with the reset before; projection. */
-#include "rnn_cells.cuh"
+#include "rnn_steps.cuh"
 #include "kit/vector.cuh"
 
 enum { THREADS = 128 };
@@ -68,9 +69,12 @@ __global__ static void __launch_bounds__(THREADS) rnn_cell_four(const __grid_con
   four<dtype> w4[GATES], r4[GATES], h4 = zero_four<dtype>();
 #pragma unroll
   for (int g = 0; g < GATES; g++) {
-    x[g] = __ldcs((const float4 *)(sums + g * H)), r[g] = *(const float4 *)(product + g * H);
+    x[g] = __ldcs((const float4 *)(sums + g * H));
     w4[g] = load_four<dtype>(p.bw, g * H + j, 0), r4[g] = load_four<dtype>(p.br, g * H + j, 0);
   }
+  rnn_wait_before();
+#pragma unroll
+  for (int g = 0; g < GATES; g++) r[g] = *(const float4 *)(product + g * H);
   if (GATES == 4) c4 = *(const float4 *)((const float *)p.c + at.e);
   if (GATES == 3) h4 = load_four<dtype>(p.h, at.e);
   float kept[4][8], h[8], raw[8], c[4] = { c4.x, c4.y, c4.z, c4.w };
@@ -136,6 +140,7 @@ __global__ static void __launch_bounds__(THREADS) rnn_slopes_four(const __grid_c
     } else if (GATES == 3) old4 = s ? load_four<dtype>(p.out, before, b, p.first + j) : load_four<dtype>(p.h0, b, j);
     else cell4 = load_four<dtype>(p.out, t, b, p.first + j);
     dc4 = zero_four<dtype>();
+    rnn_wait_before();
     if (last) {
       ht4 = load_four<dtype>(p.ht, b, j);
       if (GATES == 4) dc4 = load_four<dtype>(p.ct, b, j);
@@ -166,6 +171,7 @@ __global__ static void __launch_bounds__(THREADS) rnn_slopes_four(const __grid_c
     if (GATES == 4) *(float4 *)((float *)p.c + at.e) = make_float4(dc[0], dc[1], dc[2], dc[3]);
     if (GATES == 3) *(float4 *)((float *)p.direct + at.e) = make_float4(beside[0], beside[1], beside[2], beside[3]);
   }
+  if (!at.inside) rnn_wait_before();
   const int64_t row = (t * p.batch + b) * p.rows + j;
 #pragma unroll
   for (int g = 0; g < GATES; g++) {
@@ -199,19 +205,19 @@ bool cuda_rnn_fours(const cuda_rnn *p)
   return fits;
 }
 
-template <int dtype> static void launch_of(bool slopes, const cuda_rnn *p, int64_t s, void *stream)
+template <int dtype> static qn_status launch_of(bool slopes, const cuda_rnn *p, int64_t s, void *stream)
 {
   void (*kernel)(cuda_rnn, int64_t);
   if (slopes) kernel = p->gates == 4 ? rnn_slopes_four<dtype, 4> : p->gates == 3 ? rnn_slopes_four<dtype, 3> : rnn_slopes_four<dtype, 1>;
   else kernel = p->gates == 4 ? rnn_cell_four<dtype, 4> : p->gates == 3 ? rnn_cell_four<dtype, 3> : rnn_cell_four<dtype, 1>;
-  kernel<<<(unsigned)qn_ceil_div(p->batch * (p->hidden / 4), THREADS), THREADS, 0, (cudaStream_t)stream>>>(*p, s);
+  const bool early = p->early && !(slopes && s == p->steps - 1);       /* the last step's dy may still be under way */
+  return rnn_launch_step(kernel, early, dim3((unsigned)qn_ceil_div(p->batch * (p->hidden / 4), THREADS)), THREADS, p, s, stream,
+                         "rnn_steps_four");
 }
 static qn_status launch(bool slopes, const cuda_rnn *p, int64_t s, void *stream)
 {
-  if (p->dtype == QN_F32) launch_of<QN_F32>(slopes, p, s, stream);
-  else if (p->dtype == QN_F16) launch_of<QN_F16>(slopes, p, s, stream);
-  else launch_of<QN_BF16>(slopes, p, s, stream);
-  return cuda_check(cudaGetLastError(), "rnn_steps_four");
+  if (p->dtype == QN_F32) return launch_of<QN_F32>(slopes, p, s, stream);
+  return p->dtype == QN_F16 ? launch_of<QN_F16>(slopes, p, s, stream) : launch_of<QN_BF16>(slopes, p, s, stream);
 }
 qn_status cuda_rnn_cell_four(const cuda_rnn *p, int64_t s, void *stream) { return launch(false, p, s, stream); }
 qn_status cuda_rnn_slopes_four(const cuda_rnn *p, int64_t s, void *stream) { return launch(true, p, s, stream); }
