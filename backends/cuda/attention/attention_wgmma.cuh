@@ -179,30 +179,46 @@ template <class TILE> __device__ __forceinline__ void attention_unseen(const cud
   if (a.max) a.max[attention_at(t, a.max_stride, row)] = -INFINITY;
 }
 
-/* Stores this warp's 16 rows, from row0 on; of those that must be computed again, bits 4 i and 4 i + 1 are set: rows i and i + 8. */
+/* Stores this warp's 16 rows, from row0 on; of those that must be computed again, bits 4 i and 4 i + 1 are set: rows i and i + 8. No
+ * product of this warpgroup runs meanwhile, so both rows of a thread go side by side: their sums, logarithms and addresses. */
 template <class T>
-__device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const typename T::tile &t, int row0,
+__device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const typename T::tile &of, int row0,
                                                   const attention_softmax &st, const float (&sum)[T::DV / 2])
 {
-  const int lane = threadIdx.x % 32;
+  const typename T::tile t = of;          /* from shared memory once */
+  const int lane = threadIdx.x % 32, row = row0 + lane / 4;
+  float l[2] = { st.l[0], st.l[1] }, probe[4] = {};
+#pragma unroll
+  for (int i = 0; i < T::DV / 2; i++) probe[i % 4] = fmaf(sum[i], 0.f, probe[i % 4]);
+  float not_finite[2] = { probe[0] + probe[1], probe[2] + probe[3] };
+#pragma unroll
+  for (int by = 1; by < 4; by *= 2)
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+      l[h] += __shfl_xor_sync(~0u, l[h], by), not_finite[h] += __shfl_xor_sync(~0u, not_finite[h], by);
   unsigned again = 0;
+  bool whole[2];
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    const int row = row0 + lane / 4 + 8 * h;
-    const bool sees = t.high(a, row) >= t.low(a, row), there = row < t.rows(a);
-    float l = st.l[h], probe = 0, other = 0;
-    l += __shfl_xor_sync(~0u, l, 1), l += __shfl_xor_sync(~0u, l, 2);
-#pragma unroll
-    for (int j = 0; j < T::DV / 8; j++) probe = fmaf(sum[4 * j + 2 * h], 0.f, probe), other = fmaf(sum[4 * j + 2 * h + 1], 0.f, other);
-    probe += other, probe += __shfl_xor_sync(~0u, probe, 1), probe += __shfl_xor_sync(~0u, probe, 2);
-    const bool bad = there && sees && !(probe == 0 && l >= 1e-30f && l < INFINITY && fabsf(st.m[h]) < 1e30f);
-    again |= __ballot_sync(~0u, bad && lane % 4 == 0) << h;
-    const int64_t at = attention_at(t, a.y_stride, row);
-    attention_put<T::kind, T::DV>(a, at, sum, h, fn_reciprocal(l), there && sees && !bad);
-    if (there && !sees) attention_unseen(a, t, row, T::kind == MMA_BF16);
-    if (!there || !sees || bad || lane % 4) continue;
-    if (a.lse) a.lse[attention_at(t, a.lse_stride, row)] = fmaf(st.m[h], a.scale, logf(l));
-    if (a.max) a.max[attention_at(t, a.max_stride, row)] = st.m[h] * a.scale;
+    const bool sees = t.high(a, row + 8 * h) >= t.low(a, row + 8 * h), there = row + 8 * h < t.rows(a);
+    const bool good = not_finite[h] == 0 && l[h] >= 1e-30f && l[h] < INFINITY && fabsf(st.m[h]) < 1e30f;
+    again |= __ballot_sync(~0u, there && sees && !good && lane % 4 == 0) << h;
+    if (there && !sees) attention_unseen(a, t, row + 8 * h, T::kind == MMA_BF16);
+    whole[h] = there && sees && good;
+  }
+  const int64_t at = attention_at(t, a.y_stride, row);
+  attention_put<T::kind, T::DV>(a, at, sum, 0, fn_reciprocal(l[0]), whole[0]);
+  attention_put<T::kind, T::DV>(a, at + 8 * a.y_stride[2], sum, 1, fn_reciprocal(l[1]), whole[1]);
+  if (lane % 4 == 0 && a.lse) {
+    float *lse = a.lse + attention_at(t, a.lse_stride, row);
+    const float log0 = fmaf(st.m[0], a.scale, logf(l[0])), log1 = fmaf(st.m[1], a.scale, logf(l[1]));
+    if (whole[0]) *lse = log0;
+    if (whole[1]) lse[8 * a.lse_stride[2]] = log1;
+  }
+  if (lane % 4 == 0 && a.max) {
+    float *max = a.max + attention_at(t, a.max_stride, row);
+    if (whole[0]) *max = st.m[0] * a.scale;
+    if (whole[1]) max[8 * a.max_stride[2]] = st.m[1] * a.scale;
   }
   return again;
 }
