@@ -5,8 +5,8 @@
  * begin with; warp 0 loads q, k and v by TMA, k and v through rings of STAGES blocks of BN keys, q through QS buffers, so that the
  * next tile's are there when a tile ends. Each of the other warpgroups owns 64 queries and goes its own way, past the blocks that none
  * of its queries sees: S = q k' by wgmma from shared memory, running maxima and sums in registers, O += P v with P from registers.
- * The next S is issued before this P v, so the softmax runs under both; with two buffers of q that goes on over a tile's end: the
- * next tile's first S, then this one's last P v. Keys go from last to first, so that blocks that need a mask come first under a causal one.
+ * The next S is issued before this P v, so the softmax runs under both. Keys go from last to first, so that blocks that need a mask come
+ * first under a causal one.
  *
  * A weight of 0 times a NaN or Inf value is NaN: what a query must not see could reach its result (the rest of a block on
  * the diagonal, of a sequence's end). So each row is looked at before it is stored, and if it is not finite, computed again by one
@@ -304,8 +304,10 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     registers_raise<WGS == 2 ? 232 : 160>();
     const int w = group - 1, lane = threadIdx.x % 32;
     const bool lead = threadIdx.x % 128 == 0;
-    const uint64_t dq = mma_descriptor(q0 + w * 8192, 16, 1024, 128), dk = mma_descriptor(k0, 16, 1024, 128),
-                   dv = mma_descriptor(v0, BN * 128, 1024, 128);
+    /* Of descriptors the lower words, where addresses are: sums of 64 bits were a tenth of a block's instructions. */
+    const uint32_t dq = (uint32_t)mma_descriptor(q0 + w * 8192, 16, 1024, 128), dk = (uint32_t)mma_descriptor(k0, 16, 1024, 128),
+                   dv = (uint32_t)mma_descriptor(v0, BN * 128, 1024, 128);
+    const uint64_t upper = mma_descriptor(0, 0, 1024, 128);
     int stage = 0, phase = 0, turn = 0, n = 0, block = 0;   /* of the block of scores in s, or to come there; block: of all tiles' */
     float sum[DV / 2], s[BN / 2], by[2];
     uint32_t p[BN / 4];
@@ -316,14 +318,14 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       wgmma_fence();
 #pragma unroll
       for (int k = 0; k < D / 16; k++)
-        wgmma<T::kind, 0, 0>(s, dq + b * (T::q_bytes >> 4) + k / 4 * (BM * 8) + (k & 3) * 2,
-                             dk + stage * (T::k_bytes >> 4) + k / 4 * (BN * 8) + (k & 3) * 2, k > 0);
+        wgmma<T::kind, 0, 0>(s, upper | (dq + b * (T::q_bytes >> 4) + k / 4 * (BM * 8) + (k & 3) * 2),
+                             upper | (dk + stage * (T::k_bytes >> 4) + k / 4 * (BN * 8) + (k & 3) * 2), k > 0);
       wgmma_commit();
     };
     auto add = [&](int of) {              /* sum += p v */
       wgmma_fence();
 #pragma unroll
-      for (int k = 0; k < BN / 16; k++) wgmma_registers<T::kind, 1>(sum, p + 4 * k, dv + of * (T::v_bytes >> 4) + k * 128, 1);
+      for (int k = 0; k < BN / 16; k++) wgmma_registers<T::kind, 1>(sum, p + 4 * k, upper | (dv + of * (T::v_bytes >> 4) + k * 128), 1);
       wgmma_commit();
     };
     auto nothing = [&] {
@@ -390,9 +392,10 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       after_the_last();
       scores(), wgmma_wait<0>();
       s_done(), softmax(), attention_pack<T::kind>(s, p);
-      /* Here p is a block's weights, of which the product is to come. The next block's scores go before it, be it one of the same tile or
-       * the next tile's first, unless buffers that this one holds were needed before those are there. */
-      auto both = [&](int of, int of_phase) {
+      /* Here p is a block's weights, of which the product is to come; the next block's scores go before it. */
+      while (n > slot.first[w]) {
+        const int of = stage, of_phase = phase;
+        n--, advance();
         barrier_wait(k_full + stage * 8, phase);
         after_the_last();
         scores();
@@ -403,43 +406,21 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         stop_if((st.l[0] < 0) | (st.l[1] < 0));              /* the products end under the softmax, not before it */
         wgmma_wait<0>();
         if (lead) barrier_arrive(v_empty + of * 8);
-      };
-      for (bool on = true; on;) {
-        while (n > slots[turn % ATTENTION_SLOTS].first[w]) {
-          const int of = stage, of_phase = phase;
-          n--, advance(), both(of, of_phase);
-          if (grown) attention_rescale(sum, by);
-          attention_pack<T::kind>(s, p);
-        }
-        const int of = stage, of_phase = phase;
-        const typename T::tile &t = slots[turn++ % ATTENTION_SLOTS].t;
-        const attention_softmax ended = st;
-        const int rest = n - t.first;   
-        advance();
-        on = QS > 1 && rest < STAGES;
-        if (on) {
-          barrier_wait(q_full + turn % QS * 8, turn / QS & 1);
-          const slot_of &next = slots[turn % ATTENTION_SLOTS];
-          const int between = rest + next.t.last - next.last[w];
-          on = next.t.b >= 0 && next.last[w] >= next.first[w] && between < STAGES;
-          if (on) begin(next), pass(between);
-        }
-        if (on) {
-          both(of, of_phase), attention_pack<T::kind>(s, p);
-        } else {
-          barrier_wait(v_full + of * 8, of_phase);
-          add(of), wgmma_wait<0>();
-          if (lead) barrier_arrive(v_empty + of * 8);
-        }
-        const unsigned again = attention_end<T>(a, t, t.row0 + warp_row, ended, sum);
-        if (!on) pass(rest);
-        if (again) {
-#pragma unroll 1
-          for (int i = 0; i < 16; i++)
-            if (again >> (i % 8 * 4 + i / 8) & 1) attention_row_again<T>(a, t, t.row0 + warp_row + i);
-        }
-        nothing();
+        if (grown) attention_rescale(sum, by);
+        attention_pack<T::kind>(s, p);
       }
+      barrier_wait(v_full + stage * 8, phase);
+      add(stage), wgmma_wait<0>();
+      if (lead) barrier_arrive(v_empty + stage * 8);
+      advance();
+      const unsigned again = attention_end<T>(a, slot.t, slot.t.row0 + warp_row, st, sum);
+      pass(n - slot.t.first);
+      if (again) {
+#pragma unroll 1
+        for (int i = 0; i < 16; i++)
+          if (again >> (i % 8 * 4 + i / 8) & 1) attention_row_again<T>(a, slot.t, slot.t.row0 + warp_row + i);
+      }
+      turn++;
     }
     group_sync(group, 128);               /* without it ptxas gives this branch the registers of the other, whose end it shares */
   }
