@@ -72,7 +72,7 @@ static const cuda_attention_kernel *choose(const qn_request *r, const qn_attenti
   const cuda_attention_kernel *kernel = q->dtype == QN_BF16 ? cuda_attention_bf16 : cuda_attention_f16;
   while (kernel->d && (kernel->d < q->dim[3] || kernel->dv < dv || (r->variant && strcmp(kernel->tile, r->variant)))) kernel++;
   if (!r->variant && kernel->d && kernel[1].d == kernel->d && kernel[1].dv == kernel->dv && attr->left < 0 && queries > kernel->bm &&
-      keys >= (attr->right < 0 ? 1024 : 8192))
+      keys >= (attr->right < 0 ? 4096 : 8192))
     kernel++;
   return kernel;
 }
@@ -148,8 +148,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale), a->scale_log2 = (float)(a->scale * 1.44269504088896340736);
   a->tiles_m = (int32_t)tiles_m, a->tiles = (uint32_t)tiles;
   /* Of what a tile begins with 164 KB at 256 elements, fetched ahead, stood before the copies of the tile before it (57% more time at 512
-   * keys); at 128 elements that costs 4% up to 1024 keys, and warpgroups in step 2%, while with more keys each gains 2%. */
-  a->ahead = kernel->d <= 64 || (kernel->d <= 128 && keys_each > 1024), a->skew = kernel->d <= 64 || (kernel->d <= 128 && !a->ahead);
+   * keys); at 128 elements that costs 6% at 512 keys, 1 to 2% at 2048. One after the other, warpgroups gain 3% at 64 elements and 512 keys
+   * without a mask, lose 1 to 2% with one or with 2048 keys; at 128 elements they gain up to 1%. */
+  a->ahead = kernel->d <= 64 || (kernel->d <= 128 && keys_each > 2048);
+  a->skew = kernel->d <= 64 ? a->right < 0 && keys_each <= 1024 : kernel->d <= 128 && !a->ahead;
   /* Sections of equal length: 16 heads leave the multiprocessors no more idle than all would, and tiles that share keys stay close to
    * each other; fewer, where the keys of 16 would crowd the L2 cache. */
   const int64_t heads = qs.dim[0] * qs.dim[1], kept = (16 << 20) / (qn_max_i64(1, keys_each) * (d + dv) * 2) * a->group,
