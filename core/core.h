@@ -196,16 +196,17 @@ typedef struct qn__policy {
   qn__backend **backend;                            /* enabled, in the order asked for */
   int           n_backends;
   qn__settings  settings;                           /* pins, tune, fallback */
-  struct qn__policy *next;
+  const struct qn__policy *next;
 } qn__policy;
+enum { QN__POLICY_BUCKETS = 64 };
 
 typedef struct qn__device {
   const qn_device_ops *ops;
   qn__backend    *provider;
   qn_device       desc;
   char            narrowed[16];                     /* the model it is narrowed to; "": none */
-  pthread_mutex_t lock;                             /* guards the list of policies */
-  qn__policy     *policy;
+  pthread_mutex_t lock;                             /* guards the policies */
+  const qn__policy *policy[QN__POLICY_BUCKETS];     /* lists, by the hash of the key */
   struct qn__cache *cache;                          /* of plans; NULL before its first context */
   struct qn__device *next;
 } qn__device;

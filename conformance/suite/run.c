@@ -354,34 +354,63 @@ static const char *rare_fill(const struct qc_item *item, const struct qc_problem
   return h < FILLS ? fills[h] : NULL;
 }
 
-/* One engine on one fill. Returns whether it took the case. */
-static bool run_engine(struct trial *t, bool first_fill)
+/* What an engine answered for the case: plans do not depend on the fill, so that each is made once. One for each level of math. */
+struct answer {
+  bool asked, took;
+  char *key;                            /* of an answer */
+  qn_plan *plan;                        /* NULL: refused, or the answer of an earlier level */
+};
+enum { LEVELS = sizeof levels / sizeof *levels };
+
+static void ask(struct trial *t, struct answer *answer, int level)
 {
-  char keys[4][1024];
-  bool took = false;
-  for (int level = 0; level < 4 && !t->failed; level++) {
-    qn_status status;
-    bool fresh = true;
-    t->math = levels[level];
-    *keys[level] = 0;
-    if (!qc_plan_pinned(t->e, t->math, t->p->graph, &t->plan, &status)) {
-      if (status != QN_UNSUPPORTED)
-        fail(t, "planning failed", qn_last_error());
-      else if (t->e && t->e->row->class_ == QN_CLASS_GENERIC && t->p->view->n_ops == 1)
-        fail(t, "a generic engine may not refuse", qn_last_error());
-      continue;
+  char key[1024];
+  qn_status status;
+  struct answer *a = &answer[level];
+  a->asked = true;
+  if (!qc_plan_pinned(t->e, t->math, t->p->graph, &a->plan, &status)) {
+    a->plan = NULL;
+    if (status != QN_UNSUPPORTED)
+      fail(t, "planning failed", qn_last_error());
+    else if (t->e && t->e->row->class_ == QN_CLASS_GENERIC && t->p->view->n_ops == 1)
+      fail(t, "a generic engine may not refuse", qn_last_error());
+    return;
+  }
+  a->took = true;
+  if (t->e && qn_plan_parts(a->plan) > 0)         /* problems settled by core reach no engine */
+    t->e->reached = 1;
+  *key = 0;
+  answer_key(a->plan, key, sizeof key);
+  a->key = qc_format("%s", key);
+  for (int k = 0; k < level && a->plan; k++)
+    if (answer[k].key && !strcmp(answer[k].key, key)) {
+      qn_plan_destroy(a->plan);
+      a->plan = NULL;
     }
-    took = true;
-    if (t->e && qn_plan_parts(t->plan) > 0)       /* problems settled by core reach no engine */
-      t->e->reached = 1;
-    answer_key(t->plan, keys[level], sizeof keys[level]);
-    for (int k = 0; k < level; k++)
-      fresh &= strcmp(keys[k], keys[level]) != 0;
-    if (fresh)
+}
+
+/* One engine on one fill. Returns whether it took the case. */
+static bool run_engine(struct trial *t, struct answer *answer, bool first_fill)
+{
+  bool took = false;
+  for (int level = 0; level < LEVELS && !t->failed; level++) {
+    t->math = levels[level];
+    if (!answer[level].asked)
+      ask(t, answer, level);
+    took |= answer[level].took;
+    if ((t->plan = answer[level].plan))
       run_plan(t, first_fill);
-    qn_plan_destroy(t->plan);
   }
   return took;
+}
+
+static void forget(struct answer *answer, int n)
+{
+  for (int i = 0; i < n; i++) {
+    qn_plan_destroy(answer[i].plan);
+    free(answer[i].key);
+  }
+  free(answer);
 }
 
 static bool fits_some_op(const struct qc_engine *e, const struct qc_problem *p)
@@ -442,6 +471,7 @@ int qc_run_case(const struct qc_item *item)
   const uint64_t turn = line_hash(item->line) + seed;
   int step = 0;
   struct trust { int runs, excluding; } *trust = qc_alloc((size_t)(qc_w.n_engines + 1) * sizeof *trust);
+  struct answer *answer = qc_alloc((size_t)(qc_w.n_engines + 1) * LEVELS * sizeof *answer);
   bool took = false, judged = false, failed = false;
   for (char *fill = fills, *next; fill && *fill; fill = next) {
     next = strchr(fill, ',');
@@ -471,7 +501,7 @@ int qc_run_case(const struct qc_item *item)
         failed |= t.failed;
         continue;
       }
-      if (!run_engine(&t, fill == fills))
+      if (!run_engine(&t, answer + i * LEVELS, fill == fills))
         continue;
       took = true;
       judged |= t.judged;
@@ -484,6 +514,7 @@ int qc_run_case(const struct qc_item *item)
       }
     }
   }
+  forget(answer, (qc_w.n_engines + 1) * LEVELS);
   qc_problem_free(p);
   for (int i = 0; i <= qc_w.n_engines && !failed; i++) {
     if (!trust[i].runs || trust[i].excluding)

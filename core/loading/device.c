@@ -311,20 +311,23 @@ static qn_status check_pin(const qn__policy *t, const qn__pin *pin, bool *keep)
   static const char *const from[] = { "engine", "QUERN_ENGINE", "engine", "QUERN_OVERRIDE: engine" };
   const uint8_t origin = t->settings.origin[QN_SET_ENGINE];
   const char *key = from[origin];
-  qn_status status = QN_OK;
+  qn_status status;
   *keep = false;
-  for (int k = 0; k < t->n_backends; k++) *keep |= has_pinned(t->backend[k], pin, &known, &variants);
-  const bool elsewhere = !*keep && origin != QN_FROM_CONTEXT && pinned_elsewhere(t, pin);
-  if (elsewhere)
+  for (int k = 0; k < t->n_backends; k++) *keep |= has_pinned(t->backend[k], pin, NULL, NULL);
+  if (*keep) return QN_OK;
+  for (int k = 0; k < t->n_backends; k++) has_pinned(t->backend[k], pin, &known, &variants);
+  if (origin != QN_FROM_CONTEXT && pinned_elsewhere(t, pin)) {
     qn__log(QN_LOG_INFO, "%s: %s of %s is another device's; a context on \"%s\" goes without", key, pin->engine, op,
             t->backend[0]->table->device_kind);
-  else if (!*keep && variants.s)
+    status = QN_OK;
+  } else if (variants.s) {
     status = qn__fail(QN_BAD_ARGUMENT, "%s: %s has no variant \"%s\" of %s here; known are %s", key, op, pin->variant, pin->engine,
                       variants.s);
-  else if (!*keep)
+  } else {
     status = qn__fail(QN_BAD_ARGUMENT, "%s: %s has no engine \"%s%s%s%s%s\" here; known are %s%s", key, op,
       pin->backend ? pin->backend : "", pin->backend ? "/" : "", pin->engine, pin->variant ? ":" : "",
       pin->variant ? pin->variant : "", known.s ? known.s : "none", family && !known.s ? ": name the ops of the family one by one" : "");
+  }
   qn__free(known.s);
   qn__free(variants.s);
   return status;
@@ -359,25 +362,37 @@ static qn_status copy_settings(qn__settings *to, const qn__settings *from)
   return status;
 }
 
+/* The canonical text of a policy, which settles all of it: a pin's origin too, since only a program's own pin must be here. NULL: no
+ * memory. */
+static char *key_of(const qn_demands *d, const qn__settings *s, qn__backend *const *list, int n)
+{
+  qn_text key = {0};
+  for (int i = 0; i < n; i++) qn__text_add(&key, "%s%s:%s", i ? "," : "", list[i]->name, list[i]->path);
+  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%d%s c%s r%s p%d g%d l%d", s->determinism, s->math, (unsigned long long)s->workspace_limit,
+               d->threads, s->tune, s->fallback, s->origin[QN_SET_ENGINE], s->text[QN_SET_ENGINE] ? s->text[QN_SET_ENGINE] : "",
+               s->text[QN_SET_TUNE_CACHE] ? s->text[QN_SET_TUNE_CACHE] : "",
+               s->text[QN_SET_TRACE] ? s->text[QN_SET_TRACE] : "",              /* it decides where the plans' trace is written */
+               s->text[QN_SET_PROFILE] != NULL, s->ranks, s->lanes);
+  if (!key.failed) return key.s;
+  qn__free(key.s);
+  return NULL;
+}
+
+static qn_demands demands_of(const qn_device *desc, const qn__settings *s)
+{
+  return (qn_demands){ .struct_size = sizeof(qn_demands), .determinism = s->determinism, .math = s->math,
+                       .workspace_limit = s->workspace_limit, .threads = threads_of(desc, s), .ranks = s->ranks };
+}
+
 qn_status qn__policy_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__policy **out)
 {
   qn__policy *t = qn__alloc(sizeof *t);
-  qn_text key = {0};
   qn_status status = QN_OK;
   if (!t || !(t->backend = qn__alloc((size_t)n * sizeof *t->backend)) || (status = copy_settings(&t->settings, s))) goto fail;
   memcpy(t->backend, list, (size_t)n * sizeof *list);
   t->n_backends = n;
-  t->demands = (qn_demands){ .struct_size = sizeof t->demands, .determinism = s->determinism, .math = s->math,
-                             .workspace_limit = s->workspace_limit, .threads = threads_of(desc, s), .ranks = s->ranks };
-  for (int i = 0; i < n; i++) qn__text_add(&key, "%s%s:%s", i ? "," : "", list[i]->name, list[i]->path);
-  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%s c%s r%s p%d g%d l%d", s->determinism, s->math, (unsigned long long)s->workspace_limit,
-               t->demands.threads, s->tune, s->fallback, s->text[QN_SET_ENGINE] ? s->text[QN_SET_ENGINE] : "",
-               s->text[QN_SET_TUNE_CACHE] ? s->text[QN_SET_TUNE_CACHE] : "",
-               s->text[QN_SET_TRACE] ? s->text[QN_SET_TRACE] : "",              /* it decides where the plans' trace is written */
-               s->text[QN_SET_PROFILE] != NULL, s->ranks, s->lanes);
-  t->key = key.s;
-  if (key.failed) goto fail;
-  if ((status = check_pins(t))) goto fail;
+  t->demands = demands_of(desc, s);
+  if (!(t->key = key_of(&t->demands, s, list, n)) || (status = check_pins(t))) goto fail;
   *out = t;
   return QN_OK;
 fail:
@@ -385,21 +400,45 @@ fail:
   return status ? status : qn__fail(QN_NO_MEMORY, "no memory for a context's demands");
 }
 
+static const qn__policy **bucket_of(qn__device *dev, const char *key)
+{
+  uint64_t hash = UINT64_C(14695981039346656037);   /* FNV-1a */
+  for (; *key; key++) hash = (hash ^ (unsigned char)*key) * UINT64_C(1099511628211);
+  return &dev->policy[hash % QN__POLICY_BUCKETS];
+}
+
+static const qn__policy *find(const qn__policy *t, const char *key)
+{
+  while (t && strcmp(t->key, key)) t = t->next;
+  return t;
+}
+
 qn_status qn__policy_intern(qn__device *dev, const qn__settings *s, qn__backend *const *list, int n, const qn__policy **out)
 {
   static atomic_ullong ids;
-  qn__policy *t, *known;
+  qn__policy *t = NULL;
   qn_device desc = dev->desc, now = { .struct_size = sizeof now };
   if (desc.threads > 0 && !dev->ops->describe(desc.ordinal, &now)) desc.threads = now.threads;     /* the OpenMP thread count can change */
   say_one_thread(&desc, s);
-  qn_status status = qn__policy_make(&desc, s, list, n, &t);
-  if (status) return status;
+  const qn_demands demands = demands_of(&desc, s);
+  char *key = key_of(&demands, s, list, n);
+  if (!key) return qn__fail(QN_NO_MEMORY, "no memory for a context's demands");
+  const qn__policy **bucket = bucket_of(dev, key), *known;
   pthread_mutex_lock(&dev->lock);
-  for (known = dev->policy; known && strcmp(known->key, t->key); known = known->next) {}
+  known = find(*bucket, key);
+  pthread_mutex_unlock(&dev->lock);
+  qn_status status = known ? QN_OK : qn__policy_make(&desc, s, list, n, &t);
+  qn__free(key);
+  if (known || status) {
+    if (known) *out = known;
+    return status;
+  }
+  pthread_mutex_lock(&dev->lock);
+  known = find(*bucket, t->key);                    /* another thread's meanwhile */
   if (!known) {
     t->id = atomic_fetch_add(&ids, 1) + 1;
-    t->next = dev->policy;
-    dev->policy = t;
+    t->next = *bucket;
+    *bucket = t;
   }
   pthread_mutex_unlock(&dev->lock);
   if (known) qn__policy_free(t);

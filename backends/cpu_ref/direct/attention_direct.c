@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include "direct.h"
 
-enum { STRIP = 128, KEPT = 512 };            /* columns of one row summed together; scores that are kept */
+enum { STRIP = CPU_COLUMNS, KEPT = 512 };    /* columns of one row summed together; scores, or pairs, that are kept */
 
 typedef struct problem {
   cpu_tensor q, k, v, bias, mask, blocks, slopes, sink, q_lengths, kv_lengths, q_starts, kv_starts, pages;
@@ -153,26 +153,14 @@ static long double score(const problem *p, const sequence *s, int64_t h, int64_t
 }
 
 /* Products of one weight with each of n columns of a row that begins at `index`. */
-static void add_row(cpu_sum *sum, double weight, const cpu_tensor *t, const cpu_tensor *scale, int64_t index[4], int64_t first, int64_t n)
+static void add_row(cpu_columns *sum, double weight, const cpu_tensor *t, const cpu_tensor *scale, int64_t index[4], int64_t first, int64_t n)
 {
   double x[STRIP];
   index[3] = first;
   if (!scale || !scale->p) cpu_load_run(x, n, cpu_at(t, cpu_offset(4, index, t->stride)), t->stride[3] * t->bytes, t->dtype);
   else
     for (int64_t c = 0; c < n; c++, index[3]++) x[c] = value(t, scale, index);
-  uint64_t digits = 0;
-  for (int64_t c = 0; c < n; c++) digits |= qn_bits_of_f64(x[c]);
-  if (digits & 0x7ffffff || !(fabs(weight) < 0x1p900)) {
-    for (int64_t c = 0; c < n; c++) cpu_sum_add_product(&sum[c], weight, x[c]);
-    return;
-  }
-  /* columns of at most 26 digits: their products with either half of the weight are exact, which tells what the whole loses */
-  const double most = 134217729.0 * weight, high = most - (most - weight), low = weight - high;
-  for (int64_t c = 0; c < n; c++) {
-    const double product = weight * x[c];
-    cpu_sum_add(&sum[c], product);
-    sum[c].low += (high * x[c] - product) + low * x[c];
-  }
+  cpu_columns_add(sum, n, weight, x);
 }
 
 static long double sink_of(const problem *p, int64_t h) { return p->sink.p ? cpu_get(&p->sink, h * p->sink.stride[0]) : -INFINITY; }
@@ -202,7 +190,8 @@ static double one_row(const problem *p, const sequence *s, int64_t h, int64_t i,
   double amax = 0, multiplier = p->y_scale.p ? cpu_get(&p->y_scale, 0) : 1;
   for (int64_t first = 0; first == 0 || first < p->dv_size; first += STRIP) {      /* once even without columns, for the divisor */
     const int64_t n = qn_min_i64(STRIP, p->dv_size - first);
-    cpu_sum sum[STRIP] = { { 0 } }, weights = { 0 };
+    cpu_columns sum = { 0 };
+    cpu_sum weights = { 0 };
     for (int64_t j = 0; isfinite(most) && isfinite(m) && j < s->nk; j++) {
       if (!seen(p, s, h, i, j)) continue;
       const double w = (double)expl((j < KEPT ? kept[j] : score(p, s, h, i, j, &slope)) - m);
@@ -210,12 +199,13 @@ static double one_row(const problem *p, const sequence *s, int64_t h, int64_t i,
       cpu_sum_add(&weights, w);
       if (dropped(p, s, h, i, j)) continue;
       key_place(p, s, h, j, at);
-      add_row(sum, w, p->v.p ? &p->v : &p->k, p->v.p ? &p->v_scale : &p->k_scale, at, first, n);
+      add_row(&sum, w, p->v.p ? &p->v : &p->k, p->v.p ? &p->v_scale : &p->k_scale, at, first, n);
     }
     divisor = !isfinite(m) && m != -INFINITY ? NAN : m == -INFINITY ? 0 : cpu_sum_total(&weights) + expl(sink - m);
     for (int64_t c = 0; c < n; c++) {
       index[3] = first + c;
-      const long double total = cpu_sum_total(&sum[c]);
+      const cpu_sum column = cpu_column(&sum, c);
+      const long double total = cpu_sum_total(&column);
       const double y = isnan(divisor) ? NAN : divisor == 0 || total == 0 ? 0 : (double)(total * p->kept / divisor);
       amax = isnan(y) || isnan(amax) ? NAN : fmax(amax, fabs(y));
       cpu_put(&p->y, cpu_offset(4, index, p->y.stride), y * multiplier);
@@ -288,6 +278,15 @@ static pair pair_of(const problem *p, const sequence *s, int64_t h, int64_t i, i
   return (pair){ keep * weight, ds, p->scale * ds * slope };
 }
 
+static void put_columns(const cpu_tensor *t, int64_t index[4], const cpu_columns *sum, int64_t first, int64_t n)
+{
+  for (int64_t c = 0; c < n; c++) {
+    const cpu_sum column = cpu_column(sum, c);
+    index[3] = first + c;
+    cpu_put(t, cpu_offset(4, index, t->stride), cpu_sum_value(&column));
+  }
+}
+
 static void query_gradient(const problem *p, int64_t row)
 {
   int64_t index[4], at[4];
@@ -295,53 +294,58 @@ static void query_gradient(const problem *p, int64_t row)
   cpu_place(row, 3, p->q.dim, index);
   const int64_t h = index[1], i = owner(p, false, index[0], index[2], &s);
   const long double d = i >= 0 ? row_d(p, &s, h, i) : 0;
+  double kept[KEPT];                        /* dS through the softcap, for the strips after the first */
   for (int64_t first = 0; first < p->d; first += STRIP) {
     const int64_t n = qn_min_i64(STRIP, p->d - first);
-    cpu_sum sum[STRIP] = { { 0 } };
+    cpu_columns sum = { 0 };
     for (int64_t j = 0; i >= 0 && j < s.nk; j++) {
       if (!seen(p, &s, h, i, j)) continue;
-      const double ds = (double)pair_of(p, &s, h, i, j, d).inner;
+      const double ds = first > 0 && j < KEPT ? kept[j] : (double)pair_of(p, &s, h, i, j, d).inner;
+      if (j < KEPT) kept[j] = ds;
       key_place(p, &s, h, j, at);
-      add_row(sum, ds, &p->k, NULL, at, first, n);
+      add_row(&sum, ds, &p->k, NULL, at, first, n);
     }
-    for (int64_t c = 0; c < n; c++) {
-      index[3] = first + c;
-      cpu_put(&p->dq, cpu_offset(4, index, p->dq.stride), cpu_sum_value(&sum[c]));
-    }
+    put_columns(&p->dq, index, &sum, first, n);
   }
 }
 
-/* Columns first .. of a key's gradient, and the same of its value's; where there is no v, both are k's. */
-static void key_strip(const problem *p, const sequence *s, int64_t g, int64_t j, int64_t first, int64_t index[4])
+/* What a key's gradients take from a query. */
+typedef struct weights { double inner, p; } weights;
+
+/* Columns first .. of a key's gradient, and the same of its value's; where there is no v, both are k's. The weights of the first queries
+ * are kept for the strips after the first. */
+static void key_strip(const problem *p, const sequence *s, int64_t g, int64_t j, int64_t first, weights kept[KEPT], int64_t index[4])
 {
   const int64_t n = qn_min_i64(STRIP, p->d - first), n_v = qn_min_i64(STRIP, p->dv_size - first);
-  cpu_sum sum[STRIP] = { { 0 } }, of_v[STRIP] = { { 0 } };
-  for (int64_t h = g * p->group; h < (g + 1) * p->group && j >= 0; h++)
+  cpu_columns sum = { 0 }, of_v = { 0 };
+  for (int64_t h = g * p->group, number = 0; h < (g + 1) * p->group && j >= 0; h++)
     for (int64_t i = 0; i < s->nq; i++) {
       int64_t at[4];
+      weights w;
       if (!seen(p, s, h, i, j)) continue;
-      const pair pair = pair_of(p, s, h, i, j, row_d(p, s, h, i));
+      if (first > 0 && number < KEPT) {
+        w = kept[number];
+      } else {
+        const pair pair = pair_of(p, s, h, i, j, row_d(p, s, h, i));
+        w = (weights){ (double)pair.inner, (double)pair.p };
+      }
+      if (number < KEPT) kept[number++] = w;
       query_place(p, s, h, i, at);
-      if (n > 0) add_row(sum, (double)pair.inner, &p->q, NULL, at, first, n);
-      if (n_v > 0) add_row(p->v.p ? of_v : sum, (double)pair.p, &p->dy, NULL, at, first, n_v);
+      if (n > 0) add_row(&sum, w.inner, &p->q, NULL, at, first, n);
+      if (n_v > 0) add_row(p->v.p ? &of_v : &sum, w.p, &p->dy, NULL, at, first, n_v);
     }
-  for (int64_t c = 0; c < n; c++) {
-    index[3] = first + c;
-    cpu_put(&p->dk, cpu_offset(4, index, p->dk.stride), cpu_sum_value(&sum[c]));
-  }
-  for (int64_t c = 0; c < n_v && p->v.p; c++) {
-    index[3] = first + c;
-    cpu_put(&p->dv, cpu_offset(4, index, p->dv.stride), cpu_sum_value(&of_v[c]));
-  }
+  put_columns(&p->dk, index, &sum, first, n);
+  if (p->v.p) put_columns(&p->dv, index, &of_v, first, n_v);
 }
 
 static void key_gradient(const problem *p, int64_t row)
 {
   int64_t index[4];
   sequence s;
+  weights kept[KEPT];
   cpu_place(row, 3, p->k.dim, index);
   const int64_t g = index[1], j = owner(p, true, index[0], index[2], &s);
-  for (int64_t first = 0; first < qn_max_i64(p->d, p->dv_size); first += STRIP) key_strip(p, &s, g, j, first, index);
+  for (int64_t first = 0; first < qn_max_i64(p->d, p->dv_size); first += STRIP) key_strip(p, &s, g, j, first, kept, index);
 }
 
 static void bias_gradient(const problem *p, int64_t element)

@@ -1,4 +1,5 @@
-/* conv_direct.c -- convolution and both its gradients, one sum for each output element, 1 to 3 spatial dims.
+/* conv_direct.c -- convolution and both its gradients, one sum for each output element, 1 to 3 spatial dims. Where the factors of a
+ * sum are is found once for some channels, and what those of one group share is read once.
  *
  *   x [N, C, X]   w [K, C/groups, R]   y [N, K, P]
  *   forward          y[n,k,p]  = sum_{c,r} w[k,c,r] x[n, g C/groups + c, p stride + r dilation - pad] + bias[k]
@@ -59,32 +60,81 @@ static taps holding(const cpu_windows *v, int d, int64_t x)
   return t;
 }
 
-/* The sum of a b over `count` channels and the taps of three dims; the longest of the four loops is the inner one. */
-static cpu_sum products(int64_t count, const taps tap[3], const cpu_grid *a, int64_t a_at, int64_t a_step,
-                        const cpu_grid *b, int64_t b_at, int64_t b_step)
+/* Up to CPU_RUN elements of t, these many elements from `at`, as doubles. */
+static void pick(double *to, int64_t n, const cpu_tensor *t, int64_t at, const int64_t *place)
 {
-  int64_t n[4] = {count, tap[0].n, tap[1].n, tap[2].n}, by_a[4] = {a_step}, by_b[4] = {b_step}, i[3];
-  int longest = 3;
+  const unsigned char *from = cpu_at(t, at);
+  unsigned char raw[CPU_RUN * 8];
+  switch (t->bytes) {
+  case 8:  for (int64_t i = 0; i < n; i++) memcpy(raw + 8 * i, from + 8 * place[i], 8); break;
+  case 4:  for (int64_t i = 0; i < n; i++) memcpy(raw + 4 * i, from + 4 * place[i], 4); break;
+  case 2:  for (int64_t i = 0; i < n; i++) memcpy(raw + 2 * i, from + 2 * place[i], 2); break;
+  default: for (int64_t i = 0; i < n; i++) raw[i] = from[place[i]];
+  }
+  cpu_widen(to, n, raw, t->dtype);
+}
+
+/* Channels of a result whose sums are made together: where the factors of each begin. */
+enum { TOGETHER = 16 };
+typedef struct channels { int64_t n, a[TOGETHER], b[TOGETHER]; cpu_sum sum[TOGETHER]; } channels;
+
+/* Adds n products to each sum. */
+static void add(channels *of, int64_t n, const cpu_tensor *a, const int64_t *a_place, const cpu_tensor *b, const int64_t *b_place)
+{
+  double x[CPU_RUN], y[CPU_RUN];
+  for (int64_t k = 0; k < of->n; k++) {
+    if (qn_is_integer(a->dtype)) {
+      for (int64_t i = 0; i < n; i++)
+        of->sum[k].integer += (uint64_t)(qn_load_i64(cpu_at(a, of->a[k] + a_place[i]), a->dtype)
+                                         * qn_load_i64(cpu_at(b, of->b[k] + b_place[i]), b->dtype));
+      continue;
+    }
+    pick(x, n, a, of->a[k], a_place);
+    if (k == 0 || of->b[k] != of->b[k - 1]) pick(y, n, b, of->b[k], b_place);
+    cpu_sum_run(&of->sum[k], n, x, y);
+  }
+}
+
+/* Adds the products over `count` channels, or images, and the taps of three dims. */
+static void products(channels *of, int64_t count, const taps tap[3], const cpu_grid *a, int64_t a_step, const cpu_grid *b, int64_t b_step)
+{
+  const int64_t n[4] = {count, tap[0].n, tap[1].n, tap[2].n};
+  int64_t by_a[4] = {a_step}, by_b[4] = {b_step}, i[4] = {0}, a_place[CPU_RUN], b_place[CPU_RUN], at = 0, bt = 0;
   for (int d = 0; d < 3; d++) {
-    a_at += tap[d].first * a->stride[2 + d];
-    b_at += tap[d].place * b->stride[2 + d];
+    at += tap[d].first * a->stride[2 + d];
+    bt += tap[d].place * b->stride[2 + d];
     by_a[1 + d] = tap[d].step * a->stride[2 + d];
     by_b[1 + d] = tap[d].place_step * b->stride[2 + d];
   }
-  for (int d = 0; d < 3; d++) longest = n[d] > n[longest] ? d : longest;
-  const int64_t inner = n[longest], a_inner = by_a[longest], b_inner = by_b[longest];
-  n[longest] = n[3];
-  by_a[longest] = by_a[3];
-  by_b[longest] = by_b[3];
-  cpu_sum sum = { 0 };
-  cpu_run run;
-  run.n = 0;
-  for (i[0] = 0; i[0] < n[0]; i[0]++)
-    for (i[1] = 0; i[1] < n[1]; i[1]++)
-      for (i[2] = 0; i[2] < n[2]; i[2]++)
-        cpu_run_products(&run, &sum, inner, &a->t, a_at + cpu_offset(3, i, by_a), a_inner, &b->t, b_at + cpu_offset(3, i, by_b), b_inner);
-  cpu_run_end(&run, &sum);
-  return sum;
+  for (int64_t left = n[0] * n[1] * n[2] * n[3], few; left > 0; left -= few) {
+    few = qn_min_i64(left, CPU_RUN);
+    for (int64_t k = 0; k < few; k++) {
+      a_place[k] = at;
+      b_place[k] = bt;
+      at += by_a[3];
+      bt += by_b[3];
+      i[3]++;
+      for (int d = 3; d > 0 && i[d] == n[d]; d--) {          /* the next of the dim before, from this one's first on */
+        at += by_a[d - 1] - n[d] * by_a[d];
+        bt += by_b[d - 1] - n[d] * by_b[d];
+        i[d] = 0;
+        i[d - 1]++;
+      }
+    }
+    add(of, few, &a->t, a_place, &b->t, b_place);
+  }
+}
+
+/* ---- the three sums ------------------------------------------------------------------------------ */
+
+/* Places in a result, of which each has TOGETHER channels at most: `images` times blocks of channels times the spatial dims. */
+typedef struct blocks { int64_t n, dim[5]; } blocks;
+
+static blocks blocks_of(int64_t images, int64_t channels, const int64_t spatial[3])
+{
+  blocks s = { 1, { images, (channels + TOGETHER - 1) / TOGETHER, spatial[0], spatial[1], spatial[2] } };
+  for (int d = 0; d < 5; d++) s.n *= s.dim[d];
+  return s;
 }
 
 static qn_status forward(const qn_prepared *p, const qn_launch *launch)
@@ -93,22 +143,30 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch)
   const cpu_grid y = grid(p, launch, QN_ROLE_CONV_FORWARD_Y);
   const cpu_tensor bias = cpu_tensor_of(p, launch, QN_ROLE_CONV_FORWARD_BIAS, 0);
   const cpu_windows v = windows_of(p, &x, &w, &y);
-  const int64_t positions = v.size[0] * v.size[1] * v.size[2], channels = w.dim[1], filters = y.dim[1] / groups_of(p);
+  const int64_t positions = v.size[0] * v.size[1] * v.size[2], inputs = w.dim[1], filters = y.dim[1] / groups_of(p);
+  const blocks all = blocks_of(y.dim[0], y.dim[1], y.dim + 2);
 
-#pragma omp parallel for num_threads(cpu_team(launch, y.t.elements, positions * channels))
-  for (int64_t i = 0; i < y.t.elements; i++) {
+#pragma omp parallel for num_threads(cpu_team(launch, y.t.elements, positions * inputs))
+  for (int64_t i = 0; i < all.n; i++) {
     int64_t at[5];
     taps tap[3];
-    cpu_place(i, 5, y.dim, at);
-    const int64_t n = at[0], k = at[1], first = k / filters * channels;
-    for (int d = 0; d < 3; d++) tap[d] = inside(v.size[d], at[2 + d] * v.step[d] - v.before[d], v.dilation[d], v.inputs[d]);
-    cpu_sum sum = products(channels, tap, &w, k * w.stride[0], w.stride[1], &x, n * x.stride[0] + first * x.stride[1], x.stride[1]);
-    if (bias.p) {
-      const unsigned char *b = cpu_at(&bias, k * bias.stride[0]);
-      if (qn_is_integer(bias.dtype)) sum.integer += (uint64_t)qn_load_i64(b, bias.dtype);
-      else cpu_sum_add(&sum, qn_load_f64(b, bias.dtype));
+    cpu_place(i, 5, all.dim, at);
+    const int64_t first = at[1] * TOGETHER;
+    channels of = { .n = qn_min_i64(y.dim[1] - first, TOGETHER) };
+    for (int64_t k = 0; k < of.n; k++) {
+      of.a[k] = (first + k) * w.stride[0];
+      of.b[k] = at[0] * x.stride[0] + (first + k) / filters * inputs * x.stride[1];
     }
-    cpu_sum_store(&sum, &y.t, cpu_offset(5, at, y.stride));
+    for (int d = 0; d < 3; d++) tap[d] = inside(v.size[d], at[2 + d] * v.step[d] - v.before[d], v.dilation[d], v.inputs[d]);
+    products(&of, inputs, tap, &w, w.stride[1], &x, x.stride[1]);
+    for (int64_t k = 0; k < of.n; k++) {
+      if (bias.p) {
+        const unsigned char *b = cpu_at(&bias, (first + k) * bias.stride[0]);
+        if (qn_is_integer(bias.dtype)) of.sum[k].integer += (uint64_t)qn_load_i64(b, bias.dtype);
+        else cpu_sum_add(&of.sum[k], qn_load_f64(b, bias.dtype));
+      }
+      cpu_sum_store(&of.sum[k], &y.t, cpu_grid_offset(&y, at[0], first + k, at + 2));
+    }
   }
   return QN_OK;
 }
@@ -118,38 +176,51 @@ static qn_status backward_data(const qn_prepared *p, const qn_launch *launch)
   const cpu_grid dy = grid(p, launch, QN_ROLE_CONV_BACKWARD_DATA_DY), w = grid(p, launch, QN_ROLE_CONV_BACKWARD_DATA_W);
   const cpu_grid dx = grid(p, launch, QN_ROLE_CONV_BACKWARD_DATA_DX);
   const cpu_windows v = windows_of(p, &dx, &w, &dy);
-  const int64_t positions = v.size[0] * v.size[1] * v.size[2], channels = w.dim[1], filters = dy.dim[1] / groups_of(p);
+  const int64_t positions = v.size[0] * v.size[1] * v.size[2], inputs = w.dim[1], filters = dy.dim[1] / groups_of(p);
+  const blocks all = blocks_of(dx.dim[0], dx.dim[1], dx.dim + 2);
 
 #pragma omp parallel for num_threads(cpu_team(launch, dx.t.elements, positions * filters))
-  for (int64_t i = 0; i < dx.t.elements; i++) {
+  for (int64_t i = 0; i < all.n; i++) {
     int64_t at[5];
     taps tap[3];
-    cpu_place(i, 5, dx.dim, at);
-    const int64_t n = at[0], first = at[1] / channels * filters, c = at[1] % channels;
+    cpu_place(i, 5, all.dim, at);
+    const int64_t first = at[1] * TOGETHER;
+    channels of = { .n = qn_min_i64(dx.dim[1] - first, TOGETHER) };
+    for (int64_t c = 0; c < of.n; c++) {
+      const int64_t group = (first + c) / inputs;
+      of.a[c] = group * filters * w.stride[0] + (first + c) % inputs * w.stride[1];
+      of.b[c] = at[0] * dy.stride[0] + group * filters * dy.stride[1];
+    }
     for (int d = 0; d < 3; d++) tap[d] = holding(&v, d, at[2 + d]);
-    const cpu_sum sum = products(filters, tap, &w, first * w.stride[0] + c * w.stride[1], w.stride[0],
-                                 &dy, n * dy.stride[0] + first * dy.stride[1], dy.stride[1]);
-    cpu_sum_store(&sum, &dx.t, cpu_offset(5, at, dx.stride));
+    products(&of, filters, tap, &w, w.stride[0], &dy, dy.stride[1]);
+    for (int64_t c = 0; c < of.n; c++) cpu_sum_store(&of.sum[c], &dx.t, cpu_grid_offset(&dx, at[0], first + c, at + 2));
   }
   return QN_OK;
 }
 
+/* Here a place is an input channel's and a tap's. */
 static qn_status backward_filter(const qn_prepared *p, const qn_launch *launch)
 {
   const cpu_grid x = grid(p, launch, QN_ROLE_CONV_BACKWARD_FILTER_X), dy = grid(p, launch, QN_ROLE_CONV_BACKWARD_FILTER_DY);
   const cpu_grid dw = grid(p, launch, QN_ROLE_CONV_BACKWARD_FILTER_DW);
   const cpu_windows v = windows_of(p, &x, &dw, &dy);
-  const int64_t places = v.outputs[0] * v.outputs[1] * v.outputs[2], channels = dw.dim[1], filters = dw.dim[0] / groups_of(p);
+  const int64_t places = v.outputs[0] * v.outputs[1] * v.outputs[2], inputs = dw.dim[1], filters = dw.dim[0] / groups_of(p);
+  const blocks all = blocks_of(inputs, dw.dim[0], dw.dim + 2);
 
 #pragma omp parallel for num_threads(cpu_team(launch, dw.t.elements, places * dy.dim[0]))
-  for (int64_t i = 0; i < dw.t.elements; i++) {
+  for (int64_t i = 0; i < all.n; i++) {
     int64_t at[5];
     taps tap[3];
-    cpu_place(i, 5, dw.dim, at);
-    const int64_t k = at[0], c = k / filters * channels + at[1];
+    cpu_place(i, 5, all.dim, at);
+    const int64_t first = at[1] * TOGETHER;
+    channels of = { .n = qn_min_i64(dw.dim[0] - first, TOGETHER) };
+    for (int64_t k = 0; k < of.n; k++) {
+      of.a[k] = (first + k) * dy.stride[1];
+      of.b[k] = ((first + k) / filters * inputs + at[0]) * x.stride[1];
+    }
     for (int d = 0; d < 3; d++) tap[d] = inside(v.outputs[d], at[2 + d] * v.dilation[d] - v.before[d], v.step[d], v.inputs[d]);
-    const cpu_sum sum = products(dy.dim[0], tap, &dy, k * dy.stride[1], dy.stride[0], &x, c * x.stride[1], x.stride[0]);
-    cpu_sum_store(&sum, &dw.t, cpu_offset(5, at, dw.stride));
+    products(&of, dy.dim[0], tap, &dy, dy.stride[0], &x, x.stride[0]);
+    for (int64_t k = 0; k < of.n; k++) cpu_sum_store(&of.sum[k], &dw.t, cpu_grid_offset(&dw, first + k, at[0], at + 2));
   }
   return QN_OK;
 }

@@ -179,34 +179,16 @@ static inline void cpu_sum_add_product(cpu_sum *s, double a, double b)
   if ((qn_bits_of_f64(a) | qn_bits_of_f64(b)) & 0x7ffffff) s->low += fma(a, b, -product);
 }
 
-/* n elements as doubles, `step` bytes apart; the dtype is looked at once. */
-static inline void cpu_load_run(double *to, int64_t n, const unsigned char *from, int64_t step, uint32_t dtype)
-{
-  switch (dtype) {
-  case QN_F64:  for (int64_t i = 0; i < n; i++) to[i] = qn_load_f64(from + i * step, QN_F64); break;
-  case QN_F32:  for (int64_t i = 0; i < n; i++) to[i] = qn_load_f64(from + i * step, QN_F32); break;
-  case QN_F16:  for (int64_t i = 0; i < n; i++) to[i] = qn_load_f64(from + i * step, QN_F16); break;
-  case QN_BF16: for (int64_t i = 0; i < n; i++) to[i] = qn_load_f64(from + i * step, QN_BF16); break;
-  default:      for (int64_t i = 0; i < n; i++) to[i] = qn_load_f64(from + i * step, dtype); break;
-  }
-}
+/* n elements, `step` bytes apart, or one behind the other, as doubles (direct.c). */
+void cpu_load_run(double *to, int64_t n, const unsigned char *from, int64_t step, uint32_t dtype);
+void cpu_widen(double *to, int64_t n, const void *from, uint32_t dtype);
 
 /* s += the sum of x[i] y[i]: four sums side by side, then added up in order (direct.c). */
 void cpu_sum_run(cpu_sum *s, int64_t n, const double *x, const double *y);
 
-/* Products on their way to one sum, which they reach many at a time. */
-enum { CPU_RUN = 64 };
-typedef struct cpu_run { int64_t n; double x[CPU_RUN], y[CPU_RUN]; } cpu_run;
-
-static inline void cpu_run_end(cpu_run *run, cpu_sum *s)
-{
-  cpu_sum_run(s, run->n, run->x, run->y);
-  run->n = 0;
-}
-
-/* s += the sum of n products of elements of a and b, from these offsets in these steps, in the arithmetic of the dtypes; of floats the
- * last ones wait in `run`. */
-static inline void cpu_run_products(cpu_run *run, cpu_sum *s, int64_t n, const cpu_tensor *a, int64_t a_at, int64_t a_step,
+/* s += the sum of n products of elements of a and b, from these offsets in these steps, in the arithmetic of the dtypes. */
+enum { CPU_RUN = 64 };                      /* products that reach the sum together */
+static inline void cpu_sum_products(cpu_sum *s, int64_t n, const cpu_tensor *a, int64_t a_at, int64_t a_step,
                                     const cpu_tensor *b, int64_t b_at, int64_t b_step)
 {
   if (qn_is_integer(a->dtype)) {
@@ -215,23 +197,23 @@ static inline void cpu_run_products(cpu_run *run, cpu_sum *s, int64_t n, const c
                                * qn_load_i64(cpu_at(b, b_at + i * b_step), b->dtype));
     return;
   }
-  for (int64_t i = 0, few; i < n; i += few) {
-    if (run->n == CPU_RUN) cpu_run_end(run, s);
-    few = qn_min_i64(n - i, CPU_RUN - run->n);
-    cpu_load_run(run->x + run->n, few, cpu_at(a, a_at + i * a_step), a_step * a->bytes, a->dtype);
-    cpu_load_run(run->y + run->n, few, cpu_at(b, b_at + i * b_step), b_step * b->bytes, b->dtype);
-    run->n += few;
+  for (int64_t i = 0; i < n; i += CPU_RUN) {
+    double x[CPU_RUN], y[CPU_RUN];
+    const int64_t few = qn_min_i64(n - i, CPU_RUN);
+    cpu_load_run(x, few, cpu_at(a, a_at + i * a_step), a_step * a->bytes, a->dtype);
+    cpu_load_run(y, few, cpu_at(b, b_at + i * b_step), b_step * b->bytes, b->dtype);
+    cpu_sum_run(s, few, x, y);
   }
 }
 
-static inline void cpu_sum_products(cpu_sum *s, int64_t n, const cpu_tensor *a, int64_t a_at, int64_t a_step,
-                                    const cpu_tensor *b, int64_t b_at, int64_t b_step)
-{
-  cpu_run run;
-  run.n = 0;
-  cpu_run_products(&run, s, n, a, a_at, a_step, b, b_at, b_step);
-  cpu_run_end(&run, s);
-}
+/* Sums of columns side by side, each as cpu_sum: of rows, each times a weight. */
+enum { CPU_COLUMNS = 128 };
+typedef struct cpu_columns { double high[CPU_COLUMNS], low[CPU_COLUMNS]; long double wide[CPU_COLUMNS]; } cpu_columns;
+
+/* Adds weight x[c] to the first n columns (direct.c). */
+void cpu_columns_add(cpu_columns *s, int64_t n, double weight, const double *x);
+
+static inline cpu_sum cpu_column(const cpu_columns *s, int64_t c) { return (cpu_sum){ s->high[c], s->low[c], s->wide[c], 0 }; }
 
 static inline void cpu_sum_store(const cpu_sum *s, const cpu_tensor *y, int64_t offset)
 {
