@@ -72,6 +72,7 @@ struct qc_value {
   void    *raw;                         /* an input as engines get it, in q.dtype */
   double  *y;                           /* floats: the reference value */
   double  *e;                           /* floats: how far a stored y may be from it (QC_ANY: anywhere); 0 for inputs */
+  double  *rounded;                     /* floats: y rounded to the dtype; NULL: not kept (qc_round_reference) */
   void    *twin;                        /* integers: the reference; else y */
   void    *stated;                      /* an output whose values the case states (`name.is`): these, in q.dtype; else NULL */
   double   within;                      /* times max(1, |stated|): how far both reference and result may be from them */
@@ -141,7 +142,17 @@ char   *qc_random_graph(struct qc_dice *dice);          /* the caller frees; NUL
 
 /* ---- fill.c ------------------------------------------------------------------------------- */
 
-uint64_t qc_hash(uint64_t seed, uint64_t tensor, uint64_t i);
+/* splitmix64's finaliser, twice */
+static inline uint64_t qc_mix(uint64_t z)
+{
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+static inline uint64_t qc_hash(uint64_t seed, uint64_t tensor, uint64_t i)
+{
+  return qc_mix(qc_mix(seed * 0x9e3779b97f4a7c15u + tensor + 1) + i * 0x9e3779b97f4a7c15u);
+}
 /* Fills v->raw; how: see fill.c. range: the largest magnitude of integer fills. False: unknown fill. */
 bool qc_fill(struct qc_value *v, const char *how, uint64_t seed, int tensor, int range);
 bool qc_fill_is_random(const char *how);        /* independent elements: the square-root law holds */
@@ -191,8 +202,7 @@ struct qc_problem {
   struct qc_value *value;
   struct qc_node  *node;
   bool      random, special, integers;  /* of the current fill */
-  qn_numerics bounded[QC_MAX_OPS];      /* the numerics that e is for; n_bounded -1: none yet */
-  int       n_bounded;
+  struct qc_bounds *bounds, *bound;     /* those of the current fill, and that whose e the values have; NULL: none yet (bound.c) */
 };
 
 struct qc_problem *qc_problem_make(const char *lines, char *why, size_t bytes);
@@ -207,6 +217,7 @@ bool               qc_is_vouched_for(const struct qc_problem *p, uint64_t traits
 
 /* Sets e and exact of every computed value, for a plan whose parts declare these numerics; once for engines that declare the same. */
 void   qc_bound(struct qc_problem *p, const qn_numerics *parts, int n_parts);
+void   qc_bounds_free(struct qc_problem *p);    /* when a fill ends */
 struct qc_numerics { const qn_numerics *part; int n; bool random, special; };      /* the parts'; the fill's */
 double qc_roundings(double n);                                  /* that reach one term of a sum of n */
 /* The coefficient of S for a sum of n terms. */
@@ -229,6 +240,8 @@ struct qc_verdict {
   bool    vacuous, undecided;           /* vacuous: the bound excludes nothing useful; undecided: and asks nothing of most elements */
 };
 /* raw: packed results in v's dtype. strict_zero: the sign of zero counts. */
+/* Keeps y rounded to the dtype, for all comparisons until the next fill. */
+void qc_round_reference(struct qc_value *v);
 void qc_compare(const struct qc_value *v, const void *raw, bool strict_zero, struct qc_verdict *out);
 /* The same against the values that the case states; raw NULL: of the reference. */
 void qc_compare_stated(const struct qc_value *v, const void *raw, struct qc_verdict *out);

@@ -77,6 +77,18 @@ static void place(const qn_value *x, uint64_t mask, int64_t group, int64_t j, in
   }
 }
 
+/* To the group's next element; after the last to the first. Divisions take long. */
+static void next(const qn_value *x, uint64_t mask, int64_t *index)
+{
+  for (int d = x->rank - 1; d >= 0; d--) {
+    if (!(mask >> d & 1))
+      continue;
+    if (++index[d] < x->dim[d])
+      return;
+    index[d] = 0;
+  }
+}
+
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
 static void measured_statistics(const struct norm *s, uint64_t mask, int64_t group, double c, struct number *mean, struct number *var)
@@ -84,16 +96,16 @@ static void measured_statistics(const struct norm *s, uint64_t mask, int64_t gro
   int64_t n = count(s->x, mask, true), index[QN_MAX_RANK];
   bool centred = s->n->op->kind != QN_OP_RMS_NORM;
   double sum = 0, size = 0, inexact = 0, squares = 0, spread = 0, away = 0, farthest = 0, tiny = qc_half_ulp(s->n->compute, 0);
-  for (int64_t j = 0; j < n; j++) {
-    place(s->x, mask, group, j, index);
+  place(s->x, mask, group, 0, index);
+  for (int64_t j = 0; j < n; j++, next(s->x, mask, index)) {
     struct number x = look(PART(s, x), index, 0);
     sum += x.y;
     size += fabs(x.y);
     inexact += x.e;
   }
   mean->y = centred ? sum / (double)n : 0;
-  for (int64_t j = 0; j < n; j++) {
-    place(s->x, mask, group, j, index);
+  place(s->x, mask, group, 0, index);
+  for (int64_t j = 0; j < n; j++, next(s->x, mask, index)) {
     struct number x = look(PART(s, x), index, 0);
     double d = fabs(x.y - mean->y);
     squares += d * d;
@@ -131,8 +143,8 @@ static void forward_group(const struct norm *s, uint64_t mask, int64_t group, co
   set(PART(s, new_mean), index, m * mean.e + running.e + 3 * u * ((1 - m) * fabs(running.y) + m * fabs(mean.y)) + 3 * tiny);
   set(PART(s, new_var), index, m * correction * (var.e + 3 * u * var.y) + running_var.e +
                                3 * u * ((1 - m) * fabs(running_var.y) + m * correction * var.y) + 3 * tiny);
-  for (int64_t j = 0; j < n; j++) {
-    place(s->x, mask, group, j, index);
+  place(s->x, mask, group, 0, index);
+  for (int64_t j = 0; j < n; j++, next(s->x, mask, index)) {
     struct number x = look(PART(s, x), index, 0), scale = look(PART(s, scale), index, 1), shift = look(PART(s, shift), index, 0);
     double d = fabs(x.y - mean.y), ed = mean.e + x.e + 2 * u * (fabs(x.y) + fabs(mean.y)), y = fabs(look(PART(s, y), index, 0).y);
     double e = fabs(scale.y) * (ed * (r + er) + d * er + tiny) + scale.e * (d + ed) * (r + er) + 4 * u * d * r * fabs(scale.y);
@@ -170,8 +182,8 @@ static void backward_group(const struct norm *s, uint64_t mask, int64_t group, c
   double c = qc_sum_error(k, s->n->compute, (double)n), u = s->u;
   struct number g = {0, 0}, b = {0, 0};
   bool any = false;
-  for (int64_t j = 0; j < n; j++) {
-    place(s->x, mask, group, j, index);
+  place(s->x, mask, group, 0, index);
+  for (int64_t j = 0; j < n; j++, next(s->x, mask, index)) {
     struct term t = term_at(s, index);
     g.y += t.g.y / (double)n;
     g.e += t.g.e / (double)n;
@@ -184,8 +196,8 @@ static void backward_group(const struct norm *s, uint64_t mask, int64_t group, c
   b.e += (c + 4 * u) * b.y;
   if (s->n->op->kind == QN_OP_RMS_NORM_BACKWARD)
     g = (struct number){0, 0};
-  for (int64_t j = 0; j < n; j++) {
-    place(s->x, mask, group, j, index);
+  place(s->x, mask, group, 0, index);
+  for (int64_t j = 0; j < n; j++, next(s->x, mask, index)) {
     struct term t = term_at(s, index);
     double q = t.g.y + g.y + t.h.y * b.y;
     double eq = t.g.e + g.e + t.h.y * b.e + t.h.e * (b.y + b.e) + 3 * u * q;
@@ -204,8 +216,9 @@ static void by_parameter(const struct norm *s, struct qc_value *out, bool produc
   for (int64_t i = 0; i < groups; i++) {
     double e = 0, size = 0;
     bool any = false;
-    for (int64_t j = 0; j < n; j++) {
-      place(s->x, mask, i, j, index);
+    if (n)
+      place(s->x, mask, i, 0, index);
+    for (int64_t j = 0; j < n; j++, next(s->x, mask, index)) {
       struct term t = term_at(s, index);
       any |= products && ((isinf(t.dy) && vanishes(s, t.h.y)) || qc_overflows(s->n->compute, t.h.y));
       size += products ? t.dy * t.h.y : t.dy;

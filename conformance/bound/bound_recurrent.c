@@ -16,9 +16,21 @@
 
 struct near { double y, e; };
 
+/* Of either op. They are asked for so often that their names are looked for once. */
+enum role {
+  X, R, LENGTHS, SEED, OFFSET, W, BW, BR, PROJECTION, GATES, CELLS, H0, C0, HT, CT, Y, INNER, DHT, DCT, DH0, DC0, DX, DY, DW, DR,
+  DBW, DBR, DPROJECTION, ROLES
+};
+static const char *const roles[ROLES] = {
+  "x", "r", "lengths", "seed", "offset", "w", "bw", "br", "projection", "gates", "cells", "h0", "c0", "ht", "ct", "y", "inner",
+  "dht", "dct", "dh0", "dc0", "dx", "dy", "dw", "dr", "dbw", "dbr", "dprojection"
+};
+
 /* The op under judgement, its sizes, and roundings of its computing type. */
 struct net {
   struct qc_node *n;
+  struct qc_value *const *first[ROLES];
+  int64_t count[ROLES];
   const struct qc_numerics *k;
   const qn_rnn *a;
   double u, tiny, lost;                 /* lost: of an operand in tf32 near zero, or of its low part */
@@ -27,15 +39,10 @@ struct net {
   int64_t steps, batch, inputs, hidden, state, directions, gates, kept, layers, width;
 };
 
-static struct qc_value *item(const struct qc_node *n, const char *role, int64_t i)
+/* The i-th value of a role; NULL: absent. */
+static struct qc_value *item(const struct net *r, enum role role, int64_t i)
 {
-  for (int k = 0; k < n->n_in; k++)
-    if (!strcmp(n->op->role[n->in_role[k]].name, role) && i-- == 0)
-      return n->in[k];
-  for (int k = 0; k < n->n_out; k++)
-    if (!strcmp(n->op->role[n->out_role[k]].name, role) && i-- == 0)
-      return n->out[k];
-  return NULL;
+  return i < r->count[role] ? r->first[role][i] : NULL;
 }
 
 /* ---- numbers ------------------------------------------------------------------------------------------------------- */
@@ -124,11 +131,24 @@ static struct near bounded(const struct net *r, struct near c)
 
 /* ---- both ops ------------------------------------------------------------------------------------------------------ */
 
+/* Among inputs or outputs; those of a role follow each other. */
+static void look_for(struct net *r, int role, struct qc_value *const *value, const int *number, int n)
+{
+  for (int i = 0; i < n; i++)
+    if (!strcmp(r->n->op->role[number[i]].name, roles[role]) && !r->count[role]++)
+      r->first[role] = value + i;
+}
+
 static struct net net_of(struct qc_node *n, const struct qc_numerics *k)
 {
   const qn_rnn *a = n->attr;
-  const struct qc_value *x = item(n, "x", 0), *w = item(n, "r", 0);
-  struct net r = {.n = n, .k = k, .a = a, .u = qc_unit(n->compute), .tiny = qc_half_ulp(n->compute, 0), .dtype = x->q.dtype};
+  struct net r = {.n = n, .k = k, .a = a, .u = qc_unit(n->compute), .tiny = qc_half_ulp(n->compute, 0)};
+  for (int role = 0; role < ROLES; role++) {
+    look_for(&r, role, n->in, n->in_role, n->n_in);
+    look_for(&r, role, n->out, n->out_role, n->n_out);
+  }
+  const struct qc_value *x = item(&r, X, 0), *w = item(&r, R, 0);
+  r.dtype = x->q.dtype;
   for (int i = 0; i < k->n; i++)        /* half of the spacing, 2^-136 */
     if (k->part[i].accumulator == QN_ACC_TF32 || k->part[i].accumulator == QN_ACC_3XTF32)
       r.lost = 0x1p-137;
@@ -144,7 +164,7 @@ static struct net net_of(struct qc_node *n, const struct qc_numerics *k)
 
 static int64_t length_of(const struct net *r, int64_t b)
 {
-  const struct qc_value *v = item(r->n, "lengths", 0);
+  const struct qc_value *v = item(r, LENGTHS, 0);
   if (!v)
     return r->steps;
   double length = qc_decode(v->q.dtype, (const char *)v->twin + (size_t)b * qn_dtype_bytes(v->q.dtype));
@@ -158,7 +178,7 @@ static int64_t time_of(const struct net *r, int64_t direction, int64_t length, i
 /* What dropout makes of element i of layer l's output. */
 static struct near dropped(const struct net *r, int64_t l, int64_t i, struct near x)
 {
-  const struct qc_value *seed = item(r->n, "seed", 0), *offset = item(r->n, "offset", 0);
+  const struct qc_value *seed = item(r, SEED, 0), *offset = item(r, OFFSET, 0);
   int64_t key[2] = {0, 0}, at = l * r->steps * r->batch * r->width + i;
   uint32_t word[4];
   if (r->a->dropout == 0)
@@ -183,8 +203,8 @@ struct cell { int64_t k, inputs; const struct qc_value *w, *r, *bw, *br, *projec
 static struct cell cell_of(const struct net *r, int64_t l, int64_t d)
 {
   int64_t k = l * r->directions + d;
-  return (struct cell){k, l ? r->width : r->inputs, item(r->n, "w", k), item(r->n, "r", k), item(r->n, "bw", k), item(r->n, "br", k),
-                       item(r->n, "projection", k)};
+  return (struct cell){k, l ? r->width : r->inputs, item(r, W, k), item(r, R, k), item(r, BW, k), item(r, BR, k),
+                       item(r, PROJECTION, k)};
 }
 
 static void add_x(const struct cell *c, struct sum *s, int64_t row, const struct near *x)
@@ -255,15 +275,15 @@ static void step(const struct net *r, const struct cell *c, const struct near *x
 static void run_layer(const struct net *r, int64_t l, int64_t d, const struct near *in, struct near *out)
 {
   struct cell c = cell_of(r, l, d);
-  struct qc_value *gates = item(r->n, "gates", 0), *cells = item(r->n, "cells", 0);
+  struct qc_value *gates = item(r, GATES, 0), *cells = item(r, CELLS, 0);
   struct near *h = numbers(r->state), *cell = numbers(r->hidden), *gate = numbers(4 * r->hidden), *raw = numbers(r->hidden),
       *full = numbers(r->hidden);
   for (int64_t b = 0; b < r->batch; b++) {
     int64_t length = length_of(r, b), own = c.k * r->batch + b;
     for (int64_t j = 0; j < r->state; j++)
-      h[j] = of(item(r->n, "h0", 0), own * r->state + j);
+      h[j] = of(item(r, H0, 0), own * r->state + j);
     for (int64_t j = 0; j < r->hidden; j++)
-      cell[j] = of(item(r->n, "c0", 0), own * r->hidden + j);
+      cell[j] = of(item(r, C0, 0), own * r->hidden + j);
     for (int64_t s = 0; s < length; s++) {
       int64_t t = time_of(r, d, length, s), at = t * r->batch + b, place = (c.k * r->steps + t) * r->batch + b;
       step(r, &c, in + at * c.inputs, h, cell, gate, raw, full);
@@ -277,9 +297,9 @@ static void run_layer(const struct net *r, int64_t l, int64_t d, const struct ne
       }
     }
     for (int64_t j = 0; j < r->state; j++)
-      set(item(r->n, "ht", 0), own * r->state + j, length ? h[j] : of(item(r->n, "h0", 0), own * r->state + j));
+      set(item(r, HT, 0), own * r->state + j, length ? h[j] : of(item(r, H0, 0), own * r->state + j));
     for (int64_t j = 0; j < r->hidden; j++)
-      set(item(r->n, "ct", 0), own * r->hidden + j, cell[j]);
+      set(item(r, CT, 0), own * r->hidden + j, cell[j]);
   }
   free(h);
   free(cell);
@@ -291,7 +311,7 @@ static void run_layer(const struct net *r, int64_t l, int64_t d, const struct ne
 static void forward(const struct net *r)
 {
   int64_t places = r->steps * r->batch, all = places * r->width;
-  struct qc_value *x = item(r->n, "x", 0);
+  struct qc_value *x = item(r, X, 0);
   struct near *in = numbers(places * (r->inputs > r->width ? r->inputs : r->width)), *out = numbers(all);
   for (int64_t i = 0; i < x->n; i++)
     in[i] = of(x, i);
@@ -301,9 +321,9 @@ static void forward(const struct net *r)
       run_layer(r, l, d, in, out);
     for (int64_t i = 0; i < all; i++) {
       if (l == r->layers - 1)
-        set(item(r->n, "y", 0), i, out[i]);
+        set(item(r, Y, 0), i, out[i]);
       else
-        set(item(r->n, "inner", 0), l * all + i, out[i]);
+        set(item(r, INNER, 0), l * all + i, out[i]);
       if (l < r->layers - 1)
         in[i] = dropped(r, l, i, rounded(r, out[i]));
     }
@@ -320,25 +340,25 @@ struct slopes { struct near *x, *h, *state; };
 static struct near output_of(const struct net *r, int64_t l, int64_t at, int64_t i)    /* of layer l; -1: x */
 {
   if (l < 0)
-    return of(item(r->n, "x", 0), at * r->inputs + i);
+    return of(item(r, X, 0), at * r->inputs + i);
   if (l == r->layers - 1)
-    return of(item(r->n, "y", 0), at * r->width + i);
-  return of(item(r->n, "inner", 0), (l * r->steps * r->batch + at) * r->width + i);
+    return of(item(r, Y, 0), at * r->width + i);
+  return of(item(r, INNER, 0), (l * r->steps * r->batch + at) * r->width + i);
 }
 static struct near h_before(const struct net *r, int64_t l, int64_t d, int64_t length, int64_t s, int64_t b, int64_t j)
 {
   if (s == 0)
-    return of(item(r->n, "h0", 0), ((l * r->directions + d) * r->batch + b) * r->state + j);
+    return of(item(r, H0, 0), ((l * r->directions + d) * r->batch + b) * r->state + j);
   return output_of(r, l, time_of(r, d, length, s - 1) * r->batch + b, d * r->state + j);
 }
 
 static struct near gate_of(const struct net *r, int64_t k, int64_t at, int64_t g, int64_t j)
 {
-  return of(item(r->n, "gates", 0), (k * r->steps * r->batch + at) * r->kept * r->hidden + g * r->hidden + j);
+  return of(item(r, GATES, 0), (k * r->steps * r->batch + at) * r->kept * r->hidden + g * r->hidden + j);
 }
 static struct near cell_of_step(const struct net *r, int64_t k, int64_t at, int64_t j)
 {
-  return of(item(r->n, "cells", 0), (k * r->steps * r->batch + at) * r->hidden + j);
+  return of(item(r, CELLS, 0), (k * r->steps * r->batch + at) * r->hidden + j);
 }
 
 static void lstm_slopes(const struct net *r, const struct cell *c, int64_t d, int64_t length, int64_t s, int64_t b, const struct near *dh,
@@ -350,7 +370,7 @@ static void lstm_slopes(const struct net *r, const struct cell *c, int64_t d, in
     struct near o = gate_of(r, c->k, at, 3, j);
     struct near raw = cell_of_step(r, c->k, at, j), t = tangent(r, bounded(r, raw)), old;
     old = s ? bounded(r, cell_of_step(r, c->k, time_of(r, d, length, s - 1) * r->batch + b, j))
-            : of(item(r->n, "c0", 0), (c->k * r->batch + b) * H + j);
+            : of(item(r, C0, 0), (c->k * r->batch + b) * H + j);
     struct near by_c = plus(r, dc[j], times(r, times(r, dh[j], o), slope_of_tanh(r, t)));
     if (isfinite(r->a->clip) && fabs(fabs(raw.y) - r->a->clip) <= raw.e + r->u * r->a->clip)
       by_c.e = INFINITY;
@@ -400,9 +420,9 @@ static void sequence_slopes(const struct net *r, const struct cell *c, int64_t l
   int64_t H = r->hidden, P = r->state, rows = r->gates * H, length = length_of(r, b), own = c->k * r->batch + b;
   struct near *carry = numbers(P), *dc = numbers(H), *full = numbers(H);
   for (int64_t j = 0; j < P; j++)
-    carry[j] = of(item(r->n, "dht", 0), own * P + j);
+    carry[j] = of(item(r, DHT, 0), own * P + j);
   for (int64_t j = 0; j < H; j++)
-    dc[j] = of(item(r->n, "dct", 0), own * H + j);
+    dc[j] = of(item(r, DCT, 0), own * H + j);
   for (int64_t s = length - 1; s >= 0; s--) {
     int64_t at = time_of(r, d, length, s) * r->batch + b;
     struct near *x = to->x + at * rows, *h = to->h + at * rows, *dh = to->state + at * P;
@@ -440,9 +460,9 @@ static void sequence_slopes(const struct net *r, const struct cell *c, int64_t l
     }
   }
   for (int64_t j = 0; j < P; j++)
-    set(item(r->n, "dh0", 0), own * P + j, carry[j]);
+    set(item(r, DH0, 0), own * P + j, carry[j]);
   for (int64_t j = 0; j < H; j++)
-    set(item(r->n, "dc0", 0), own * H + j, dc[j]);
+    set(item(r, DC0, 0), own * H + j, dc[j]);
   free(carry);
   free(dc);
   free(full);
@@ -462,10 +482,10 @@ static struct near factor(const struct net *r, int which, int64_t l, int64_t d, 
 }
 
 /* to [rows, columns] of layer l and direction d; columns 0: a bias. */
-static void weight_gradient(const struct net *r, const char *role, int which, int64_t l, int64_t d, const struct near *slope, int64_t rows,
+static void weight_gradient(const struct net *r, enum role role, int which, int64_t l, int64_t d, const struct near *slope, int64_t rows,
                             int64_t columns)
 {
-  struct qc_value *to = item(r->n, role, l * r->directions + d);
+  struct qc_value *to = item(r, role, l * r->directions + d);
   for (int64_t e = 0; to && e < to->n; e++) {
     int64_t row = columns ? e / columns : e;
     struct sum sum = {0};
@@ -490,12 +510,12 @@ static void input_gradient(const struct net *r, int64_t l, const struct slopes *
     struct sum sum = {0};
     for (int64_t d = 0; d < r->directions && t < length_of(r, b); d++)
       for (int64_t j = 0; j < rows; j++)
-        add(&sum, of(item(r->n, "w", l * r->directions + d), j * inputs + e % inputs), slope[d].x[at * rows + j]);
+        add(&sum, of(item(r, W, l * r->directions + d), j * inputs + e % inputs), slope[d].x[at * rows + j]);
     struct near x = settle_finite(r, total(r, &sum));
     if (l)
       below[e] = dropped(r, l - 1, e, rounded(r, x));
     else
-      set(item(r->n, "dx", 0), e, x);
+      set(item(r, DX, 0), e, x);
   }
 }
 
@@ -507,17 +527,17 @@ static void backward(const struct net *r)
   for (int64_t d = 0; d < 2; d++)
     slope[d] = (struct slopes){numbers(places * rows), numbers(places * rows), numbers(places * r->state)};
   for (int64_t i = 0; i < places * r->width; i++)
-    dout[i] = of(item(r->n, "dy", 0), i);
+    dout[i] = of(item(r, DY, 0), i);
   for (int64_t l = r->layers - 1; l >= 0; l--) {
     for (int64_t d = 0; d < r->directions; d++) {
       struct cell c = cell_of(r, l, d);
       for (int64_t b = 0; b < r->batch; b++)
         sequence_slopes(r, &c, l, d, b, dout, &slope[d]);
-      weight_gradient(r, "dw", BY_W, l, d, slope[d].x, rows, c.inputs);
-      weight_gradient(r, "dr", BY_R, l, d, slope[d].h, rows, r->state);
-      weight_gradient(r, "dbw", BY_W, l, d, slope[d].x, rows, 0);
-      weight_gradient(r, "dbr", BY_R, l, d, slope[d].h, rows, 0);
-      weight_gradient(r, "dprojection", BY_PROJECTION, l, d, slope[d].state, r->state, r->hidden);
+      weight_gradient(r, DW, BY_W, l, d, slope[d].x, rows, c.inputs);
+      weight_gradient(r, DR, BY_R, l, d, slope[d].h, rows, r->state);
+      weight_gradient(r, DBW, BY_W, l, d, slope[d].x, rows, 0);
+      weight_gradient(r, DBR, BY_R, l, d, slope[d].h, rows, 0);
+      weight_gradient(r, DPROJECTION, BY_PROJECTION, l, d, slope[d].state, r->state, r->hidden);
     }
     input_gradient(r, l, slope, dout);
   }

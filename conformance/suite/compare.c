@@ -6,7 +6,8 @@
 #include <string.h>
 #include "conform.h"
 
-bool qc_element_ok(uint32_t dtype, double got, double want, double e, bool once, bool strict_zero, double *ratio)
+/* rounded: want, rounded to the dtype. */
+static bool element_ok(uint32_t dtype, double got, double want, double rounded, double e, bool once, bool strict_zero, double *ratio)
 {
   *ratio = INFINITY;
   if (e == QC_ANY && !once) {
@@ -17,7 +18,6 @@ bool qc_element_ok(uint32_t dtype, double got, double want, double e, bool once,
     return isnan(got);
   if (isnan(got))
     return false;
-  double rounded = qc_round(dtype, want);
   if (got == rounded && (!strict_zero || got != 0 || signbit(got) == signbit(rounded))) {
     *ratio = 0;
     return true;
@@ -28,6 +28,11 @@ bool qc_element_ok(uint32_t dtype, double got, double want, double e, bool once,
     return signbit(got) == signbit(want) && fabs(want) + e >= qc_overflow(dtype);
   *ratio = e > 0 ? fabs(got - want) / e : INFINITY;
   return *ratio <= 1;
+}
+
+bool qc_element_ok(uint32_t dtype, double got, double want, double e, bool once, bool strict_zero, double *ratio)
+{
+  return element_ok(dtype, got, want, qc_round(dtype, want), e, once, strict_zero, ratio);
 }
 
 static bool same_bits(const struct qc_value *v, const char *want, const char *raw, struct qc_verdict *out)
@@ -44,6 +49,15 @@ static bool same_bits(const struct qc_value *v, const char *want, const char *ra
     }
   }
   return !out->failed;
+}
+
+void qc_round_reference(struct qc_value *v)
+{
+  if (!v->y || v->rounded)
+    return;
+  v->rounded = qc_alloc((size_t)v->n * sizeof *v->rounded + 8);
+  for (int64_t i = 0; i < v->n; i++)
+    v->rounded[i] = qc_round(v->q.dtype, v->y[i]);
 }
 
 void qc_compare(const struct qc_value *v, const void *raw, bool strict_zero, struct qc_verdict *out)
@@ -63,7 +77,8 @@ void qc_compare(const struct qc_value *v, const void *raw, bool strict_zero, str
       largest = fmax(largest, fabs(v->y[i]));
   for (int64_t i = 0; i < v->n; i++) {
     double got = qc_decode(v->q.dtype, (const char *)raw + (size_t)i * bytes), ratio;
-    bool ok = qc_element_ok(v->q.dtype, got, v->y[i], v->e[i], v->once, strict_zero, &ratio);
+    double rounded = v->rounded ? v->rounded[i] : qc_round(v->q.dtype, v->y[i]);
+    bool ok = element_ok(v->q.dtype, got, v->y[i], rounded, v->e[i], v->once, strict_zero, &ratio);
     if (isfinite(v->y[i])) {
       finite++;
       blind += v->e[i] >= largest && !v->once;

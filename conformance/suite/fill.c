@@ -16,19 +16,6 @@
 #include <string.h>
 #include "conform.h"
 
-/* splitmix64's finaliser, twice */
-static uint64_t mix(uint64_t z)
-{
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
-
-uint64_t qc_hash(uint64_t seed, uint64_t tensor, uint64_t i)
-{
-  return mix(mix(seed * 0x9e3779b97f4a7c15u + tensor + 1) + i * 0x9e3779b97f4a7c15u);
-}
-
 static double uniform(uint64_t h)       /* (0, 1) */
 {
   return ((double)(h >> 11) + 0.5) * 0x1p-53;
@@ -43,7 +30,7 @@ static double special(uint64_t h, uint32_t dtype, bool finite)
   case 1: return least * (double)(h >> 8 & 0xff);
   case 2: case 3: return odd[(finite ? 3 : 0) + (h >> 8) % (sizeof odd / sizeof *odd - (finite ? 3 : 0))];
   }
-  return 8 * uniform(mix(h)) - 4;
+  return 8 * uniform(qc_mix(h)) - 4;
 }
 
 static double number(const char *how, double argument, double upto, uint32_t dtype, int range, uint64_t h, int64_t i)

@@ -127,6 +127,7 @@ void qc_problem_free(struct qc_problem *p)
 {
   if (!p)
     return;
+  qc_bounds_free(p);
   for (uint32_t k = 0; k < p->view->n_ops; k++) {
     qc_twin_free(p->node[k].twin);
     qc_twin_free(p->node[k].absolute);
@@ -137,6 +138,7 @@ void qc_problem_free(struct qc_problem *p)
       free(p->value[i].twin);
     free(p->value[i].raw);
     free(p->value[i].stated);
+    free(p->value[i].rounded);
     free(p->value[i].y);
     free(p->value[i].e);
   }
@@ -340,13 +342,15 @@ bool qc_problem_fill(struct qc_problem *p, const char *settings, const char *how
 {
   p->random = true;
   p->special = false;
-  p->n_bounded = -1;
+  qc_bounds_free(p);
   for (uint32_t k = 0; k < p->view->n_ops; k++) {
     free(p->node[k].s);
     p->node[k].s = NULL;
   }
   for (uint32_t i = 0; i < p->view->n_values; i++) {
     struct qc_value *v = &p->value[i];
+    free(v->rounded);
+    v->rounded = NULL;
     v->exact = v->is_input || v->q.flags & QN_VALUE_HOST;
     if (v->e)
       memset(v->e, 0, (size_t)v->n * sizeof *v->e);

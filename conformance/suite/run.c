@@ -166,8 +166,9 @@ static void judge(struct trial *t, void *const *raw, const char *which)
   const qn_graph_view *view = t->p->view;
   t->judged = true;
   for (uint32_t i = view->n_ins; i < view->n_pointers && !t->failed; i++) {
-    const struct qc_value *v = &t->p->value[view->pointer[i]];
+    struct qc_value *v = &t->p->value[view->pointer[i]];
     struct qc_verdict d;
+    qc_round_reference(v);
     qc_compare(v, raw[i], zero_has_sign(t->p, v), &d);
     t->vacuous |= d.vacuous || (d.undecided && !strstr(t->item->settings, ".is="));     /* with stated values it is intended */
     if (d.failed)

@@ -32,30 +32,43 @@ typedef struct group {
   const cpu_tensor *x;
   uint64_t mask;                          /* the dims summed over */
   int64_t  kept[QN_MAX_RANK], walked[QN_MAX_RANK], groups, n;
+  int32_t  along;                         /* the last of the dims summed over: elements come in lines of it */
+  int64_t  lines, length;
 } group;
 
 static group group_of(const cpu_tensor *x, uint64_t mask)
 {
-  group g = { .x = x, .mask = mask, .groups = 1, .n = 1 };
+  group g = { .x = x, .mask = mask, .groups = 1, .n = 1, .along = -1, .length = 1 };
   for (int32_t d = 0; d < x->rank; d++) {
     g.walked[d] = mask >> d & 1 ? x->dim[d] : 1;
     g.kept[d] = mask >> d & 1 ? 1 : x->dim[d];
     g.n *= g.walked[d];
     g.groups *= g.kept[d];
+    if (mask >> d & 1) g.along = d, g.length = x->dim[d];
   }
+  g.lines = g.length ? g.n / g.length : 0;
   return g;
 }
 
-/* The index of the first element of group i; that of the next one, after the last the first's. */
+/* The index of the first element of group i; that of the next line's, after the last the first's. */
 static void begin(const group *g, int64_t i, int64_t *index) { cpu_place(i, g->x->rank, g->kept, index); }
 static void next(const group *g, int64_t *index)
 {
-  for (int32_t d = g->x->rank - 1; d >= 0; d--) {
+  for (int32_t d = g->along - 1; d >= 0; d--) {
     if (!(g->mask >> d & 1)) continue;
     if (++index[d] < g->walked[d]) return;
     index[d] = 0;
   }
 }
+
+/* Places in a tensor along a line; of one that is absent, its value. */
+typedef struct places { const cpu_tensor *t; int64_t at, step; double absent; } places;
+static places line_of(const group *g, const cpu_tensor *t, const int64_t *index, double absent)
+{
+  if (!t->p) return (places){ t, 0, 0, absent };
+  return (places){ t, broadcast(t, index), g->along < 0 || t->dim[g->along] == 1 ? 0 : t->stride[g->along], 0 };
+}
+static long double item(const places *l, int64_t j) { return l->t->p ? cpu_get(l->t, l->at + j * l->step) : l->absent; }
 
 /* ---- forward ---------------------------------------------------------------------------------------------------- */
 
@@ -65,12 +78,18 @@ static void statistics(const group *g, int64_t i, int centred, long double *mean
   cpu_sum sum = { 0 };
   *mean = 0;
   begin(g, i, index);
-  for (int64_t j = 0; centred && j < g->n; j++, next(g, index)) cpu_sum_add(&sum, cpu_get(g->x, broadcast(g->x, index)));
+  for (int64_t l = 0; centred && l < g->lines; l++, next(g, index)) {
+    const places x = line_of(g, g->x, index, 0);
+    for (int64_t j = 0; j < g->length; j++) cpu_sum_add(&sum, (double)item(&x, j));
+  }
   if (centred) *mean = cpu_sum_total(&sum) / g->n;
   long double squares = 0;
-  for (int64_t j = 0; j < g->n; j++, next(g, index)) {
-    const long double d = cpu_get(g->x, broadcast(g->x, index)) - *mean;
-    squares += d * d;
+  for (int64_t l = 0; l < g->lines; l++, next(g, index)) {
+    const places x = line_of(g, g->x, index, 0);
+    for (int64_t j = 0; j < g->length; j++) {
+      const long double d = item(&x, j) - *mean;
+      squares += d * d;
+    }
   }
   *var = squares / g->n;
 }
@@ -98,9 +117,13 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch)
     } else statistics(&g, i, kept->op != QN_OP_RMS_NORM, &mean, &var);
     const long double rstd = 1 / sqrtl(var + norm->eps), m = norm->momentum;
     begin(&g, i, index);
-    for (int64_t j = 0; j < g.n; j++, next(&g, index)) {
-      const long double h = (cpu_get(&x, broadcast(&x, index)) - mean) * rstd;
-      cpu_put(&y, broadcast(&y, index), (double)(h * value(&scale, index, 1) + value(&shift, index, 0)));
+    for (int64_t l = 0; l < g.lines; l++, next(&g, index)) {
+      const places from = line_of(&g, &x, index, 0), to = line_of(&g, &y, index, 0);
+      const places by = line_of(&g, &scale, index, 1), plus = line_of(&g, &shift, index, 0);
+      for (int64_t j = 0; j < g.length; j++) {
+        const long double h = (item(&from, j) - mean) * rstd;
+        cpu_put(&y, to.at + j * to.step, (double)(h * item(&by, j) + item(&plus, j)));
+      }
     }
     if (mean_out.p) cpu_put(&mean_out, broadcast(&mean_out, home), (double)mean);
     if (rstd_out.p) cpu_put(&rstd_out, broadcast(&rstd_out, home), (double)rstd);
@@ -117,10 +140,15 @@ static qn_status forward(const qn_prepared *p, const qn_launch *launch)
 
 typedef struct gradient { cpu_tensor x, dy, scale, mean, rstd; } gradient;
 
-static long double h_at(const gradient *s, const int64_t *index)
+/* What a gradient reads along a line. */
+typedef struct lines { places x, dy, scale, mean, rstd; } lines;
+static lines lines_of(const gradient *s, const group *g, const int64_t *index)
 {
-  return (cpu_get(&s->x, broadcast(&s->x, index)) - value(&s->mean, index, 0)) * value(&s->rstd, index, 1);
+  return (lines){ line_of(g, &s->x, index, 0), line_of(g, &s->dy, index, 0), line_of(g, &s->scale, index, 1),
+                  line_of(g, &s->mean, index, 0), line_of(g, &s->rstd, index, 1) };
 }
+
+static long double h_at(const lines *l, int64_t j) { return (item(&l->x, j) - item(&l->mean, j)) * item(&l->rstd, j); }
 
 /* dscale (products) or dshift: each element is the sum over the elements of x that use its parameter. */
 static void by_parameter(const gradient *s, const cpu_tensor *out, int products, const qn_launch *launch)
@@ -134,9 +162,9 @@ static void by_parameter(const gradient *s, const cpu_tensor *out, int products,
     int64_t index[QN_MAX_RANK];
     long double sum = 0;
     begin(&g, i, index);
-    for (int64_t j = 0; j < g.n; j++, next(&g, index)) {
-      const long double dy = cpu_get(&s->dy, broadcast(&s->dy, index));
-      sum += products ? dy * h_at(s, index) : dy;
+    for (int64_t l = 0; l < g.lines; l++, next(&g, index)) {
+      const lines in = lines_of(s, &g, index);
+      for (int64_t j = 0; j < g.length; j++) sum += products ? item(&in.dy, j) * h_at(&in, j) : item(&in.dy, j);
     }
     cpu_place(i, s->x.rank, g.kept, index);
     cpu_put(out, broadcast(out, index), (double)sum);
@@ -158,16 +186,20 @@ static qn_status backward(const qn_prepared *p, const qn_launch *launch)
     int64_t index[QN_MAX_RANK];
     long double sum = 0, along = 0;
     begin(&g, i, index);
-    for (int64_t j = 0; j < g.n; j++, next(&g, index)) {
-      const long double t = cpu_get(&s.dy, broadcast(&s.dy, index)) * value(&s.scale, index, 1);
-      sum += t;
-      along += t * h_at(&s, index);
+    for (int64_t l = 0; l < g.lines; l++, next(&g, index)) {
+      const lines in = lines_of(&s, &g, index);
+      for (int64_t j = 0; j < g.length; j++) {
+        const long double t = item(&in.dy, j) * item(&in.scale, j);
+        sum += t;
+        along += t * h_at(&in, j);
+      }
     }
-    begin(&g, i, index);
-    for (int64_t j = 0; j < g.n; j++, next(&g, index)) {
-      const long double t = cpu_get(&s.dy, broadcast(&s.dy, index)) * value(&s.scale, index, 1);
-      const long double away = (centred ? sum / g.n : 0) + h_at(&s, index) * (along / g.n);
-      cpu_put(&dx, broadcast(&dx, index), (double)(value(&s.rstd, index, 1) * (t - away)));
+    const long double mean = centred ? sum / g.n : 0, slope = along / g.n;
+    for (int64_t l = 0; l < g.lines; l++, next(&g, index)) {
+      const lines in = lines_of(&s, &g, index);
+      const places to = line_of(&g, &dx, index, 0);
+      for (int64_t j = 0; j < g.length; j++)
+        cpu_put(&dx, to.at + j * to.step, (double)(item(&in.rstd, j) * (item(&in.dy, j) * item(&in.scale, j) - (mean + h_at(&in, j) * slope))));
     }
   }
   if (dscale.p) by_parameter(&s, &dscale, 1, launch);

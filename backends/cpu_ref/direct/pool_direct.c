@@ -52,10 +52,9 @@ static cpu_grid grid(const qn_prepared *p, const qn_launch *launch, uint32_t rol
 /* Number of the tap of `window` that holds the maximum; -1 if none is inside x. */
 static int64_t maximum(const pooling *v, const cpu_grid *x, int64_t n, int64_t c, const int64_t window[3], double *value)
 {
-  int64_t best = -1, r[3], at[3];
+  int64_t best = -1, r[3] = { 0 }, at[3];
   *value = -INFINITY;
-  for (int64_t tap = 0; tap < v->taps; tap++) {
-    cpu_place(tap, 3, v->w.size, r);
+  for (int64_t tap = 0; tap < v->taps; tap++, cpu_next(3, v->w.size, r)) {
     if (!cpu_tap(&v->w, window, r, at)) continue;
     const double here = cpu_get(&x->t, cpu_grid_offset(x, n, c, at));
     if (best < 0 || here > *value || (isnan(here) && !isnan(*value))) {
@@ -64,6 +63,22 @@ static int64_t maximum(const pooling *v, const cpu_grid *x, int64_t n, int64_t c
     }
   }
   return best;
+}
+
+/* Does this tap, inside x, hold it? It does unless an earlier one is as large, or a later one is larger; the first NaN beats all. */
+static int is_maximum(const pooling *v, const cpu_grid *x, int64_t n, int64_t c, const int64_t window[3], int64_t tap)
+{
+  int64_t r[3], at[3];
+  cpu_place(tap, 3, v->w.size, r);
+  cpu_tap(&v->w, window, r, at);
+  const double here = cpu_get(&x->t, cpu_grid_offset(x, n, c, at));
+  r[0] = r[1] = r[2] = 0;
+  for (int64_t other = 0; other < v->taps; other++, cpu_next(3, v->w.size, r)) {
+    if (other == tap || !cpu_tap(&v->w, window, r, at)) continue;
+    const double there = cpu_get(&x->t, cpu_grid_offset(x, n, c, at));
+    if (isnan(here) ? other < tap && isnan(there) : isnan(there) || there > here || (other < tap && there == here)) return 0;
+  }
+  return 1;
 }
 
 /* A tap's index in this dtype: its number in the window, or its position in x's spatial plane. */
@@ -108,7 +123,6 @@ static qn_status max_backward(const qn_prepared *p, const qn_launch *launch)
 #pragma omp parallel for num_threads(cpu_team(launch, dx.t.elements, v.taps * (indices.t.p ? 1 : v.taps)))
   for (int64_t i = 0; i < dx.t.elements; i++) {
     int64_t at[5], r[3], window[3];
-    double value;
     cpu_place(i, 5, dx.dim, at);
     cpu_sum sum = { 0 };
     for (int64_t tap = v.taps - 1; tap >= 0; tap--) {     /* the last tap belongs to the first window */
@@ -117,7 +131,7 @@ static qn_status max_backward(const qn_prepared *p, const qn_launch *launch)
       const int chosen = indices.t.p
         ? qn_load_i64(cpu_at(&indices.t, cpu_grid_offset(&indices, at[0], at[1], window)), index_dtype)
             == index_of(&v, index_dtype, window, tap)
-        : maximum(&v, &x, at[0], at[1], window, &value) == tap;
+        : is_maximum(&v, &x, at[0], at[1], window, tap);
       if (chosen) cpu_sum_add(&sum, cpu_get(&dy.t, cpu_grid_offset(&dy, at[0], at[1], window)));
     }
     cpu_put(&dx.t, cpu_offset(5, at, dx.stride), cpu_sum_value(&sum));
@@ -127,15 +141,17 @@ static qn_status max_backward(const qn_prepared *p, const qn_launch *launch)
 
 /* ---- average ---------------------------------------------------------------------------------- */
 
+/* The taps that count, of each dim those before an end: x's, or that of its padding. */
 static int64_t divisor(const pooling *v, const int64_t window[3])
 {
-  int64_t count = 0, r[3], at[3];
-  for (int64_t tap = 0; tap < v->taps; tap++) {
-    cpu_place(tap, 3, v->w.size, r);
-    const int inside = cpu_tap(&v->w, window, r, at);
-    int declared = 1;
-    for (int d = 0; d < 3; d++) declared &= at[d] < v->w.inputs[d] + v->after[d];
-    count += v->include_pad ? declared : inside;
+  int64_t count = 1;
+  for (int d = 0; d < 3; d++) {
+    int64_t here = 0;
+    for (int64_t r = 0; r < v->w.size[d]; r++) {
+      const int64_t at = window[d] * v->w.step[d] + r * v->w.dilation[d] - v->w.before[d];
+      here += v->include_pad ? at < v->w.inputs[d] + v->after[d] : at >= 0 && at < v->w.inputs[d];
+    }
+    count *= here;
   }
   return count;
 }
@@ -147,11 +163,10 @@ static qn_status average_forward(const qn_prepared *p, const qn_launch *launch)
 
 #pragma omp parallel for num_threads(cpu_team(launch, y.t.elements, v.taps * 2))
   for (int64_t i = 0; i < y.t.elements; i++) {
-    int64_t at[5], r[3], from[3], inside = 0;
+    int64_t at[5], r[3] = { 0 }, from[3], inside = 0;
     cpu_place(i, 5, y.dim, at);
     cpu_sum sum = { 0 };
-    for (int64_t tap = 0; tap < v.taps; tap++) {
-      cpu_place(tap, 3, v.w.size, r);
+    for (int64_t tap = 0; tap < v.taps; tap++, cpu_next(3, v.w.size, r)) {
       if (!cpu_tap(&v.w, at + 2, r, from)) continue;
       cpu_sum_add(&sum, cpu_get(&x.t, cpu_grid_offset(&x, at[0], at[1], from)));
       inside++;

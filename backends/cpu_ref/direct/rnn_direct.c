@@ -96,10 +96,24 @@ static double after_dropout(const net *n, int64_t at, double x)
   return w[at % 4] < n->a->dropout * 0x1p32 ? 0 : x / (1 - n->a->dropout);
 }
 
-/* s += row j of m times v, of n elements */
+/* s += the n elements of m from `at` on, `step` apart, times v. */
+static void add_line(cpu_sum *s, const cpu_tensor *m, int64_t at, int64_t step, const double *v, int64_t n)
+{
+  for (int64_t i = 0; i < n; i += CPU_RUN) {
+    double x[CPU_RUN];
+    const int64_t few = qn_min_i64(n - i, CPU_RUN);
+    cpu_load_run(x, few, cpu_at(m, at + i * step), step * m->bytes, m->dtype);
+    cpu_sum_run(s, few, x, v + i);
+  }
+}
 static void add_row(cpu_sum *s, const cpu_tensor *m, int64_t j, const double *v, int64_t n)
 {
-  for (int64_t i = 0; i < n; i++) cpu_sum_add_product(s, cpu_get(m, j * m->stride[0] + i * m->stride[1]), v[i]);
+  add_line(s, m, j * m->stride[0], m->stride[1], v, n);
+}
+/* Of the rows from `first` on. */
+static void add_column(cpu_sum *s, const cpu_tensor *m, int64_t first, int64_t j, const double *v, int64_t n)
+{
+  add_line(s, m, first * m->stride[0] + j * m->stride[1], m->stride[0], v, n);
 }
 static void add_bias(cpu_sum *s, const cpu_tensor *b, int64_t j)
 {
@@ -301,8 +315,7 @@ static void gru_slopes(const cell *c, int64_t length, int64_t s, int64_t b, cons
   for (int64_t j = 0; j < H; j++) {
     const long double r = gate(c, t, b, 0, j), dn = of_x[2 * H + j];
     cpu_sum by_rh = { 0 };
-    for (int64_t i = 0; i < H && !after; i++)
-      cpu_sum_add_product(&by_rh, cpu_get(&c->r, (2 * H + i) * c->r.stride[0] + j * c->r.stride[1]), of_x[2 * H + i]);
+    if (!after) add_column(&by_rh, &c->r, 2 * H, j, of_x + 2 * H, H);
     const long double by_r = after ? dn * gate(c, t, b, 3, j) : cpu_sum_total(&by_rh) * h_before(c, length, s, b, j);
     of_x[j] = of_h[j] = (double)(by_r * r * (1 - r));
     if (after) of_h[2 * H + j] = (double)(dn * r);
@@ -326,8 +339,7 @@ static void sequence_slopes(const cell *c, int64_t b, const double *dout, const 
     for (int64_t j = 0; j < P; j++) dh[j] = carry[j] + dout[at * width + c->direction * P + j], carry[j] = 0;
     for (int64_t j = 0; j < H; j++) {
       cpu_sum sum = { 0 };
-      for (int64_t i = 0; i < P && c->projection.p; i++)
-        cpu_sum_add_product(&sum, cpu_get(&c->projection, i * c->projection.stride[0] + j * c->projection.stride[1]), dh[i]);
+      if (c->projection.p) add_column(&sum, &c->projection, 0, j, dh, P);
       full[j] = c->projection.p ? cpu_sum_value(&sum) : dh[j];
     }
     if (n->a->cell == QN_RNN_LSTM) {
@@ -342,8 +354,7 @@ static void sequence_slopes(const cell *c, int64_t b, const double *dout, const 
       }
     for (int64_t j = 0; j < P; j++) {
       cpu_sum sum = { 0 };
-      for (int64_t i = 0; i < (before ? 2 * H : rows); i++)
-        cpu_sum_add_product(&sum, cpu_get(&c->r, i * c->r.stride[0] + j * c->r.stride[1]), of_h[i]);
+      add_column(&sum, &c->r, 0, j, of_h, before ? 2 * H : rows);
       carry[j] += cpu_sum_value(&sum);
     }
   }
@@ -367,21 +378,29 @@ static double factor(const cell *c, int which, int64_t length, int64_t s, int64_
   return n->a->cell == QN_RNN_GRU && n->a->reset == QN_RNN_RESET_BEFORE && row >= 2 * n->hidden ? h * gate(c, t, b, 0, i) : h;
 }
 
-/* to [rows, columns]: the sum over all steps of slope times factor. columns 0: a bias, whose factor is 1. */
+/* to [rows, columns]: the sum over all steps of slope times factor. columns 0: a bias, whose factor is 1. Some rows are summed together,
+ * since most have the same factors. */
 static void weight_gradient(const cell *c, const cpu_tensor *to, int which, const double *slope, int64_t rows, int64_t columns)
 {
+  enum { TOGETHER = 16 };
   const net *n = c->n;
-  const int64_t elements = rows * (columns ? columns : 1);               /* columns 0: a bias, */
+  const int64_t blocks = (rows + TOGETHER - 1) / TOGETHER, units = blocks * (columns ? columns : 1);     /* columns 0: a bias, */
   if (!to->p || !to->elements) return;                                    /*   or a weight of none */
-#pragma omp parallel for num_threads(cpu_team(n->launch, elements, n->steps * n->batch * 4))
-  for (int64_t e = 0; e < elements; e++) {
-    const int64_t row = columns ? e / columns : e, column = columns ? e % columns : 0;
-    cpu_sum sum = { 0 };
+#pragma omp parallel for num_threads(cpu_team(n->launch, units, n->steps * n->batch * 4 * TOGETHER))
+  for (int64_t e = 0; e < units; e++) {
+    const int64_t column = e / blocks, first = e % blocks * TOGETHER, last = qn_min_i64(first + TOGETHER, rows);
+    cpu_sum sum[TOGETHER] = { { 0 } };
     for (int64_t b = 0; b < n->batch; b++)
-      for (int64_t s = 0, length = length_of(n, b); s < length; s++)
-        cpu_sum_add_product(&sum, slope[(time_of(c, length, s) * n->batch + b) * rows + row],
-                            columns ? factor(c, which, length, s, b, row, column) : 1);
-    cpu_sum_store(&sum, to, row * to->stride[0] + (columns ? column * to->stride[1] : 0));
+      for (int64_t s = 0, length = length_of(n, b); s < length; s++) {
+        const double *of_row = slope + (time_of(c, length, s) * n->batch + b) * rows;
+        double by = 1;
+        for (int64_t row = first; row < last; row++) {
+          if (columns && (row == first || row == 2 * n->hidden)) by = factor(c, which, length, s, b, row, column);
+          cpu_sum_add_product(&sum[row - first], of_row[row], by);
+        }
+      }
+    for (int64_t row = first; row < last; row++)
+      cpu_sum_store(&sum[row - first], to, row * to->stride[0] + (columns ? column * to->stride[1] : 0));
   }
 }
 
@@ -396,8 +415,7 @@ static void input_gradient(const net *n, int64_t l, const slopes *d, double *bel
     cpu_sum sum = { 0 };
     for (int64_t k = 0; k < n->directions && t < length_of(n, b); k++) {
       const cpu_tensor w = item(n, BOTH(W), l * n->directions + k);
-      for (int64_t j = 0; j < rows; j++)
-        cpu_sum_add_product(&sum, cpu_get(&w, j * w.stride[0] + i * w.stride[1]), d[k].of_x[(t * n->batch + b) * rows + j]);
+      add_column(&sum, &w, 0, i, d[k].of_x + (t * n->batch + b) * rows, rows);
     }
     if (l) below[e] = after_dropout(n, (l - 1) * all + e, cpu_sum_value(&sum));
     else cpu_sum_store(&sum, &dx, at3(&dx, t, b, i));
