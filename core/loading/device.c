@@ -362,26 +362,19 @@ static qn_status copy_settings(qn__settings *to, const qn__settings *from)
   return status;
 }
 
-/* The canonical text of a policy, which settles all of it: a pin's origin too, since only a program's own pin must be here. NULL: no
- * memory. */
-static char *key_of(const qn_demands *d, const qn__settings *s, qn__backend *const *list, int n)
+/* A policy's canonical text, which settles all of it: also a pin's origin, since only a program's own pin must be here. NULL: no memory. */
+static char *key_of(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n)
 {
   qn_text key = {0};
   for (int i = 0; i < n; i++) qn__text_add(&key, "%s%s:%s", i ? "," : "", list[i]->name, list[i]->path);
-  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%d%s c%s r%s p%d g%d l%d", s->determinism, s->math, (unsigned long long)s->workspace_limit,
-               d->threads, s->tune, s->fallback, s->origin[QN_SET_ENGINE], s->text[QN_SET_ENGINE] ? s->text[QN_SET_ENGINE] : "",
-               s->text[QN_SET_TUNE_CACHE] ? s->text[QN_SET_TUNE_CACHE] : "",
+  qn__text_add(&key, " d%u m%u w%llu t%d u%u f%d e%d%s c%s r%s p%d g%d l%d", s->determinism, s->math,
+               (unsigned long long)s->workspace_limit, threads_of(desc, s), s->tune, s->fallback, s->origin[QN_SET_ENGINE],
+               s->text[QN_SET_ENGINE] ? s->text[QN_SET_ENGINE] : "", s->text[QN_SET_TUNE_CACHE] ? s->text[QN_SET_TUNE_CACHE] : "",
                s->text[QN_SET_TRACE] ? s->text[QN_SET_TRACE] : "",              /* it decides where the plans' trace is written */
                s->text[QN_SET_PROFILE] != NULL, s->ranks, s->lanes);
   if (!key.failed) return key.s;
   qn__free(key.s);
   return NULL;
-}
-
-static qn_demands demands_of(const qn_device *desc, const qn__settings *s)
-{
-  return (qn_demands){ .struct_size = sizeof(qn_demands), .determinism = s->determinism, .math = s->math,
-                       .workspace_limit = s->workspace_limit, .threads = threads_of(desc, s), .ranks = s->ranks };
 }
 
 qn_status qn__policy_make(const qn_device *desc, const qn__settings *s, qn__backend *const *list, int n, qn__policy **out)
@@ -391,8 +384,9 @@ qn_status qn__policy_make(const qn_device *desc, const qn__settings *s, qn__back
   if (!t || !(t->backend = qn__alloc((size_t)n * sizeof *t->backend)) || (status = copy_settings(&t->settings, s))) goto fail;
   memcpy(t->backend, list, (size_t)n * sizeof *list);
   t->n_backends = n;
-  t->demands = demands_of(desc, s);
-  if (!(t->key = key_of(&t->demands, s, list, n)) || (status = check_pins(t))) goto fail;
+  t->demands = (qn_demands){ .struct_size = sizeof t->demands, .determinism = s->determinism, .math = s->math,
+                             .workspace_limit = s->workspace_limit, .threads = threads_of(desc, s), .ranks = s->ranks };
+  if (!(t->key = key_of(desc, s, list, n)) || (status = check_pins(t))) goto fail;
   *out = t;
   return QN_OK;
 fail:
@@ -420,8 +414,7 @@ qn_status qn__policy_intern(qn__device *dev, const qn__settings *s, qn__backend 
   qn_device desc = dev->desc, now = { .struct_size = sizeof now };
   if (desc.threads > 0 && !dev->ops->describe(desc.ordinal, &now)) desc.threads = now.threads;     /* the OpenMP thread count can change */
   say_one_thread(&desc, s);
-  const qn_demands demands = demands_of(&desc, s);
-  char *key = key_of(&demands, s, list, n);
+  char *key = key_of(&desc, s, list, n);
   if (!key) return qn__fail(QN_NO_MEMORY, "no memory for a context's demands");
   const qn__policy **bucket = bucket_of(dev, key), *known;
   pthread_mutex_lock(&dev->lock);
@@ -429,10 +422,8 @@ qn_status qn__policy_intern(qn__device *dev, const qn__settings *s, qn__backend 
   pthread_mutex_unlock(&dev->lock);
   qn_status status = known ? QN_OK : qn__policy_make(&desc, s, list, n, &t);
   qn__free(key);
-  if (known || status) {
-    if (known) *out = known;
-    return status;
-  }
+  if (known) *out = known;
+  if (known || status) return status;
   pthread_mutex_lock(&dev->lock);
   known = find(*bucket, t->key);                    /* another thread's meanwhile */
   if (!known) {

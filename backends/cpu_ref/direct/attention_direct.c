@@ -153,7 +153,8 @@ static long double score(const problem *p, const sequence *s, int64_t h, int64_t
 }
 
 /* Products of one weight with each of n columns of a row that begins at `index`. */
-static void add_row(cpu_columns *sum, double weight, const cpu_tensor *t, const cpu_tensor *scale, int64_t index[4], int64_t first, int64_t n)
+static void add_row(cpu_columns *sum, double weight, const cpu_tensor *t, const cpu_tensor *scale, int64_t index[4], int64_t first,
+                    int64_t n)
 {
   double x[STRIP];
   index[3] = first;

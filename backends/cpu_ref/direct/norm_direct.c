@@ -198,8 +198,10 @@ static qn_status backward(const qn_prepared *p, const qn_launch *launch)
     for (int64_t l = 0; l < g.lines; l++, next(&g, index)) {
       const lines in = lines_of(&s, &g, index);
       const places to = line_of(&g, &dx, index, 0);
-      for (int64_t j = 0; j < g.length; j++)
-        cpu_put(&dx, to.at + j * to.step, (double)(item(&in.rstd, j) * (item(&in.dy, j) * item(&in.scale, j) - (mean + h_at(&in, j) * slope))));
+      for (int64_t j = 0; j < g.length; j++) {
+        const long double t = item(&in.dy, j) * item(&in.scale, j), away = mean + h_at(&in, j) * slope;
+        cpu_put(&dx, to.at + j * to.step, (double)(item(&in.rstd, j) * (t - away)));
+      }
     }
   }
   if (dscale.p) by_parameter(&s, &dscale, 1, launch);
