@@ -789,3 +789,13 @@ in b i8/64x72/t
 in v i32/70x1
 p = matmul a=a b=b
 out y = add a=p b=v
+
+# so many slices of an added matrix that they come round to the stage with the vectors
+in a bf16/140x96
+in b bf16/96x264
+in v bf16/1x264
+in r bf16/140x264
+p = matmul a=a b=b
+q = add a=p b=v
+s = add a=q b=r
+out y = relu x=s ; as=f16,f32

@@ -12,6 +12,7 @@
 #include "program/chain.h"
 #include "conv_layout.h"
 #include "conv_wgmma.h"
+#include "matmul/matmul_wgmma_room.h"
 #include "engines.h"
 
 /* ---- variants --------------------------------------------------------------------------------- */
@@ -280,13 +281,14 @@ typedef struct choice { int kernel; int64_t parts; double ns; } choice;
 
 /* Chooses the kernel and, for the gradient by the filter, the number of partial sums. */
 static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_kernel *kernels, const product *g, int64_t classes,
-                        choice *best, qn_prepared *out)
+                        int slice, choice *best, qn_prepared *out)
 {
   const double bytes = bytes_of(p), steps = (double)g->steps / (double)classes;
   *best = (choice){ -1, 1, 0 };
   for (int i = 0; kernels[i].bm; i++) {
     if (r->variant && strcmp(r->variant, names[p->mode][i])) continue;
     int splits = kernels[i].splits;
+    if (slice && !r->variant && !cuda_gemm_room(&kernels[i], 1, slice)) continue;
     if (splits > 1 && (classes > 1 || steps < 2 * splits || kernels[i].bn / splits < 64)) continue;
     int64_t tiles = qn_ceil_div(g->m, kernels[i].bm) * qn_ceil_div(g->n, kernels[i].bn);
     for (int rounds = 0; rounds <= (p->mode == CUDA_CONV_FILTER && splits == 1 ? 2 : 0); rounds++) {
@@ -304,6 +306,14 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_k
 }
 
 /* ---- prepare -------------------------------------------------------------------------------------- */
+
+/* Columns of a slice of an added tensor that comes beside vectors, for which a tile must have room; 0: there is none. */
+static int slice_beside(const cuda_chain *c, const qn_value *to)
+{
+  cuda_plain plain;
+  const bool both = cuda_chain_plain(c, &plain) && plain.added >= 0 && (plain.bias >= 0 || plain.factor >= 0);
+  return !both ? 0 : to->dtype == QN_F32 ? 32 : 64;
+}
 
 /* Pixels and taps of each class, those with most taps first. */
 static qn_status make_classes(const qn_request *r, int64_t residues, state *st, product *g, qn_prepared *out)
@@ -380,6 +390,8 @@ static void describe_product(const product *d, const qn_request *r, state *st)
                  (g->plain.added < 0 || added_fits(&st->problem, &r->value[st->chain.value[g->plain.added]], to));
   g->staged = g->plain.bias >= 0 || g->plain.factor >= 0;
   g->store_map = g->store_map && (!g->staged || cuda_plain_vectors(&st->chain, &g->plain, r, g->n));
+  const int slice = slice_beside(&st->chain, to);
+  g->store_map = g->store_map && (!slice || cuda_gemm_room(st->kernel, 1, slice));
   g->staged = g->staged && g->store_map;
 }
 
@@ -410,7 +422,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   st->out_dtype = to->dtype;
   const cuda_gemm_kernel *kernels = (p.dtype == QN_BF16 ? cuda_conv_bf16 : cuda_conv_f16)[p.mode];
   status = make_classes(r, residues, st, &g, out);
-  if (!status) status = choose(r, &p, kernels, &g, st->n_classes, &best, out);
+  if (!status) status = choose(r, &p, kernels, &g, st->n_classes, slice_beside(&chain, to), &best, out);
   if (status) {
     cuda_release(out);
     return status;

@@ -14,7 +14,7 @@
  * at least 64 rows, but as few as 16 columns. The kernel is in matmul_wgmma.cuh. */
 #include "engines.h"
 #include "matmul_problem.h"
-#include "matmul_wgmma.h"
+#include "matmul_wgmma_room.h"
 #include "matmul_wgmma_tiles.h"
 #include "kit/map.h"
 #include "kit/pack.h"
@@ -357,9 +357,9 @@ static bool one_vector(const cuda_gemm *g)
 
 /* Are tiles stored by TMA? It needs contiguous columns, and all else in units of 16 bytes, because it clips in those. */
 static bool stored_by_map(const problem *p, const cuda_gemm *g, const cuda_chain *chain, const qn_request *r, const qn_value *to,
-                          int columns_of_share)
+                          const cuda_gemm_kernel *kernel)
 {
-  const int bytes = (int)qn_kit_bytes(to->dtype);
+  const int bytes = (int)qn_kit_bytes(to->dtype), columns_of_share = kernel->bn / kernel->splits;
   bool fits = (g->out_stride[1] == 1 || g->n == 1) && to->align >= 16 &&
               (bytes == 4 ? columns_of_share % 32 == 0 : columns_of_share >= 64) &&
               (int64_t)g->n * bytes % 16 == 0;
@@ -369,6 +369,7 @@ static bool stored_by_map(const problem *p, const cuda_gemm *g, const cuda_chain
   fits = fits && !is_over(to, chain, g->plain.bias) && (g->plain.added < 0 || added_fits(p, g, chain, r, to));
   for (int i = 0; i < 2 && g->plain.factor >= 0; i++) fits = fits && !is_over(to, chain, g->plain.factor + i);
   if (g->plain.added >= 0 || g->staged) fits = fits && !lines_cleared(p);
+  if (g->plain.added >= 0 && g->staged) fits = fits && cuda_gemm_room(kernel, p->which == WGMMA_3XTF32 ? 2 : 1, bytes == 4 ? 32 : 64);
   if (to->dtype == QN_I32)                /* integers have a bias of columns alone */
     fits = fits && !g->plain.by_row && g->plain.factor < 0 && (g->plain.bias < 0 || (g->n % 8 == 0 && one_vector(g)));
   return fits && (!g->staged || cuda_plain_vectors(chain, &g->plain, r, g->n));
@@ -401,7 +402,7 @@ static void describe_sums(const problem *p, const variant *v, const qn_request *
   g->store_map = cuda_chain_plain(&st->chain, &g->plain);
   g->staged = !g->plain.by_row && (g->plain.bias >= 0 || g->plain.factor >= 0) && to->dtype != QN_I32;
   const bool plain = g->store_map;
-  g->store_map = plain && stored_by_map(p, g, &st->chain, r, to, st->kernel.bn / v->splits);
+  g->store_map = plain && stored_by_map(p, g, &st->chain, r, to, &st->kernel);
   /* f32 recomputes sums that are not finite, and then needs the steps */
   g->scaled = plain && g->plain.any && !g->store_map && g->plain.added < 0 && to->dtype != QN_I32 && p->esize < 4 && !lines_cleared(p) &&
               !is_over(to, &st->chain, g->plain.bias) && (!g->staged || cuda_plain_vectors(&st->chain, &g->plain, r, g->n));
