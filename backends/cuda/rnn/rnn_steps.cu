@@ -2,7 +2,7 @@
  * The formulas are those of rnn_cells.cuh; rnn_steps.c and rnn_steps_backward.c say what follows what. */
 #include "rnn_steps.cuh"
 
-enum { THREADS = 256, FEW = 64 };         /* FEW: of a step in f64, whose functions take a multiprocessor long */
+enum { THREADS = 256 };
 
 template <class T> __device__ __forceinline__ T &number(void *p, int64_t i) { return ((T *)p)[i]; }
 template <class T> __device__ __forceinline__ T packed(const cuda_rnn &p, const void *of, int64_t i)
@@ -10,18 +10,6 @@ template <class T> __device__ __forceinline__ T packed(const cuda_rnn &p, const 
   return element_load<T>(of, i, p.dtype);
 }
 template <class T> __device__ __forceinline__ void pack(const cuda_rnn &p, void *to, int64_t i, T v) { element_store(to, i, p.dtype, v); }
-
-/* same: all tensors have the dtype T, so no choice of dtypes lies between loads, which are under way together. */
-template <class T, bool same> __device__ __forceinline__ T get(const cuda_rnn_tensor &t, int64_t i, int64_t j = 0, int64_t k = 0)
-{
-  if (same) return t.p ? ((const T *)t.p)[rnn_at(t, i, j, k)] : T(0);
-  return rnn_get<T>(t, i, j, k);
-}
-template <class T, bool same> __device__ __forceinline__ void put(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k, T v)
-{
-  if (!same) rnn_put(t, i, j, k, v);
-  else if (t.p) ((T *)t.p)[rnn_at(t, i, j, k)] = v;
-}
 
 /* Rows are shared out along y, the n numbers of each along x. */
 #define FOR_ALL(i, j, rows, n)                                                   \
@@ -53,8 +41,7 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_reset(c
   }
 }
 
-template <class T, bool same>
-__global__ static void __launch_bounds__(THREADS) rnn_cell(const __grid_constant__ cuda_rnn p, int64_t s)
+template <class T> __global__ static void __launch_bounds__(THREADS) rnn_cell(const __grid_constant__ cuda_rnn p, int64_t s)
 {
   const int64_t H = p.hidden;
   rnn_wait_before();
@@ -71,12 +58,12 @@ __global__ static void __launch_bounds__(THREADS) rnn_cell(const __grid_constant
 #pragma unroll
     for (int g = 0; g < 4; g++)
       if (g < p.gates) {
-        x[g] = number<T>(p.sums, place * p.rows + g * H + j) + get<T, same>(p.bw, g * H + j);
+        x[g] = number<T>(p.sums, place * p.rows + g * H + j) + rnn_get<T>(p.bw, g * H + j);
         r[g] = p.before && g == 2 ? number<T>(p.inner, e) : number<T>(p.product, b * p.rows + g * H + j);
-        if (!p.before || g == 2) r[g] += get<T, same>(p.br, g * H + j);
+        if (!p.before || g == 2) r[g] += rnn_get<T>(p.br, g * H + j);
       }
     if (lstm) c = number<T>(p.c, e);
-    if (gru) old = same ? number<T>(p.h, e) : packed<T>(p, p.h, e);
+    if (gru) old = packed<T>(p, p.h, e);
 #pragma unroll
     for (int g = 0; g < 4; g++) {
       if (p.before && g < 2) gate[g] = r[g];
@@ -87,7 +74,7 @@ __global__ static void __launch_bounds__(THREADS) rnn_cell(const __grid_constant
       T raw;
       h = rnn_lstm(p, gate, c, raw);
       number<T>(p.c, e) = c;
-      put<T, same>(p.cells_at, t, b, j, raw);
+      rnn_put(p.cells_at, t, b, j, raw);
     } else if (p.before) {
       gate[2] = tanh(gate[2]);
       h = (1 - gate[1]) * gate[2] + gate[1] * old;
@@ -95,7 +82,7 @@ __global__ static void __launch_bounds__(THREADS) rnn_cell(const __grid_constant
     if (p.gates_at.p)
 #pragma unroll
       for (int g = 0; g < 4; g++)
-        if (g < p.kept) put<T, same>(p.gates_at, t, b, g * H + j, gate[g]);
+        if (g < p.kept) rnn_put(p.gates_at, t, b, g * H + j, gate[g]);
     if (p.projects) pack(p, p.full, e, h);
     else {
       pack(p, p.h, e, h);
@@ -124,17 +111,15 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_end(con
 /* ---- gradient ------------------------------------------------------------------------------------------ */
 
 /* What reaches h of step s from the steps after it. */
-template <class T, bool same = false>
-__device__ __forceinline__ T carried(const cuda_rnn &p, int64_t b, int64_t j, int64_t s, int64_t length)
+template <class T> __device__ __forceinline__ T carried(const cuda_rnn &p, int64_t b, int64_t j, int64_t s, int64_t length)
 {
-  if (s == length - 1) return get<T, same>(p.ht, b, j);
+  if (s == length - 1) return rnn_get<T>(p.ht, b, j);
   return number<T>(p.product, b * p.state + j) + (p.cell == QN_RNN_GRU ? number<T>(p.direct, b * p.state + j) : T(0));
 }
 /* h of the step before s. */
-template <class T, bool same = false>
-__device__ __forceinline__ T h_before(const cuda_rnn &p, int64_t b, int64_t j, int64_t s, int64_t length)
+template <class T> __device__ __forceinline__ T h_before(const cuda_rnn &p, int64_t b, int64_t j, int64_t s, int64_t length)
 {
-  return s == 0 ? get<T, same>(p.h0, b, j) : get<T, same>(p.out, rnn_time(p, length, s - 1), b, p.first + j);
+  return s == 0 ? rnn_get<T>(p.h0, b, j) : rnn_get<T>(p.out, rnn_time(p, length, s - 1), b, p.first + j);
 }
 
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_slopes_state(const __grid_constant__ cuda_rnn p, int64_t s)
@@ -148,8 +133,7 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_slopes_
   }
 }
 
-template <class T, bool same>
-__global__ static void __launch_bounds__(THREADS) rnn_slopes(const __grid_constant__ cuda_rnn p, int64_t s)
+template <class T> __global__ static void __launch_bounds__(THREADS) rnn_slopes(const __grid_constant__ cuda_rnn p, int64_t s)
 {
   const int64_t H = p.hidden;
   rnn_wait_before();
@@ -159,18 +143,18 @@ __global__ static void __launch_bounds__(THREADS) rnn_slopes(const __grid_consta
     if (s < length) {
 #pragma unroll
       for (int g = 0; g < 4; g++)
-        if (g < p.kept) gate[g] = get<T, same>(p.gates_at, t, b, g * H + j);
-      T dh = p.projects ? number<T>(p.inner, e) : carried<T, same>(p, b, j, s, length) + get<T, same>(p.dout, t, b, p.first + j);
+        if (g < p.kept) gate[g] = rnn_get<T>(p.gates_at, t, b, g * H + j);
+      T dh = p.projects ? number<T>(p.inner, e) : carried<T>(p, b, j, s, length) + rnn_get<T>(p.dout, t, b, p.first + j);
       if (p.cell == QN_RNN_LSTM) {
-        T dc = s == length - 1 ? get<T, same>(p.ct, b, j) : number<T>(p.c, e);
-        const T old = s ? rnn_bounded(p, get<T, same>(p.cells_at, rnn_time(p, length, s - 1), b, j)) : get<T, same>(p.c0, b, j);
-        rnn_lstm_slopes(p, gate, get<T, same>(p.cells_at, t, b, j), old, dh, dc);
+        T dc = s == length - 1 ? rnn_get<T>(p.ct, b, j) : number<T>(p.c, e);
+        const T old = s ? rnn_bounded(p, rnn_get<T>(p.cells_at, rnn_time(p, length, s - 1), b, j)) : rnn_get<T>(p.c0, b, j);
+        rnn_lstm_slopes(p, gate, rnn_get<T>(p.cells_at, t, b, j), old, dh, dc);
         number<T>(p.c, e) = dc;
       } else if (p.cell == QN_RNN_GRU) {                    /* reset before: gate[0] and of_h are made in rnn_slopes_reset */
-        rnn_gru_slopes(gate, h_before<T, same>(p, b, j, s, length), dh, of_h);
+        rnn_gru_slopes(gate, h_before<T>(p, b, j, s, length), dh, of_h);
         number<T>(p.direct, e) = dh;
         if (p.before) of_h = gate[2];
-      } else gate[0] = rnn_plain_slope(p, get<T, same>(p.out, t, b, p.first + j), dh);
+      } else gate[0] = rnn_plain_slope(p, rnn_get<T>(p.out, t, b, p.first + j), dh);
     }
 #pragma unroll
     for (int g = 0; g < 4; g++) {
@@ -245,35 +229,27 @@ template <class T> __global__ static void __launch_bounds__(THREADS)
 
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
-static dim3 grid_of(int64_t rows, int64_t n, unsigned threads)
+static dim3 grid_of(int64_t rows, int64_t n)
 {
-  return dim3((unsigned)qn_min_i64(qn_ceil_div(n, threads), 1 << 30), (unsigned)qn_min_i64(rows, 65535));
+  return dim3((unsigned)qn_min_i64(qn_ceil_div(n, THREADS), 1 << 30), (unsigned)qn_min_i64(rows, 65535));
 }
 template <class... A> static qn_status launch(void (*f64)(cuda_rnn, A...), void (*f32)(cuda_rnn, A...), int64_t rows, int64_t n,
                                               void *stream, const cuda_rnn *p, A... more)
 {
   void (*kernel)(cuda_rnn, A...) = p->dtype == QN_F64 ? f64 : f32;
-  kernel<<<grid_of(rows, n, THREADS), THREADS, 0, (cudaStream_t)stream>>>(*p, more...);
+  kernel<<<grid_of(rows, n), THREADS, 0, (cudaStream_t)stream>>>(*p, more...);
   return cuda_check(cudaGetLastError(), "rnn_steps");
 }
 /* A kernel of a step, which waits itself. */
 static qn_status step(void (*f64)(cuda_rnn, int64_t), void (*f32)(cuda_rnn, int64_t), int64_t n, void *stream, const cuda_rnn *p, int64_t s)
 {
-  const unsigned threads = p->dtype == QN_F64 ? FEW : THREADS;
-  return rnn_launch_step(p->dtype == QN_F64 ? f64 : f32, p->early, grid_of(p->batch, n, threads), threads, p, s, stream, "rnn_steps");
+  return rnn_launch_step(p->dtype == QN_F64 ? f64 : f32, p->early, grid_of(p->batch, n), THREADS, p, s, stream, "rnn_steps");
 }
 #define BOTH(kernel) kernel<double>, kernel<float>
 
-static bool all_same(const cuda_rnn *p)
-{
-  const cuda_rnn_tensor *all[] = { &p->h0, &p->c0, &p->ht, &p->ct, &p->out, &p->gates_at, &p->cells_at, &p->bw, &p->br, &p->dout };
-  bool is = true;
-  for (int i = 0; i < 10; i++) is = is && (!all[i]->p || all[i]->dtype == p->dtype);
-  return is;
-}
 static int64_t widest(const cuda_rnn *p) { return qn_max_i64(p->state, p->hidden); }
 
-qn_status cuda_rnn_early(int32_t *early) { return cuda_waits_itself((const void *)rnn_cell<float, false>, early); }
+qn_status cuda_rnn_early(int32_t *early) { return cuda_waits_itself((const void *)rnn_cell<float>, early); }
 qn_status cuda_rnn_begin(const cuda_rnn *p, void *stream)
 {
   return launch(BOTH(rnn_begin), p->batch, widest(p), stream, p);
@@ -285,7 +261,7 @@ qn_status cuda_rnn_reset(const cuda_rnn *p, int64_t s, void *stream)
 qn_status cuda_rnn_cell(const cuda_rnn *p, int64_t s, void *stream)
 {
   if (cuda_rnn_fours(p)) return cuda_rnn_cell_four(p, s, stream);
-  return step(all_same(p) ? rnn_cell<double, true> : rnn_cell<double, false>, rnn_cell<float, false>, p->hidden, stream, p, s);
+  return step(BOTH(rnn_cell), p->hidden, stream, p, s);
 }
 qn_status cuda_rnn_project(const cuda_rnn *p, int64_t s, void *stream)
 {
@@ -302,7 +278,7 @@ qn_status cuda_rnn_slopes_state(const cuda_rnn *p, int64_t s, void *stream)
 qn_status cuda_rnn_slopes(const cuda_rnn *p, int64_t s, void *stream)
 {
   if (cuda_rnn_fours(p)) return cuda_rnn_slopes_four(p, s, stream);
-  return step(all_same(p) ? rnn_slopes<double, true> : rnn_slopes<double, false>, rnn_slopes<float, false>, p->hidden, stream, p, s);
+  return step(BOTH(rnn_slopes), p->hidden, stream, p, s);
 }
 qn_status cuda_rnn_slopes_reset(const cuda_rnn *p, int64_t s, void *stream)
 {
