@@ -386,13 +386,12 @@ static void describe_product(const product *d, const qn_request *r, state *st)
   g->out_stride[0] = st->problem.mode == CUDA_CONV_FORWARD ? st->problem.pitch : d->n;
   g->out_stride[1] = 1;
   g->steps = st->chain.steps;
-  g->store_map = cuda_chain_plain(&st->chain, &g->plain) && to->align >= 16 && d->n * out_bytes % 16 == 0 &&
-                 (g->plain.added < 0 || added_fits(&st->problem, &r->value[st->chain.value[g->plain.added]], to));
-  g->staged = g->plain.bias >= 0 || g->plain.factor >= 0;
-  g->store_map = g->store_map && (!g->staged || cuda_plain_vectors(&st->chain, &g->plain, r, g->n));
+  const bool plain = cuda_chain_plain(&st->chain, &g->plain), vectors = g->plain.bias >= 0 || g->plain.factor >= 0;
   const int slice = slice_beside(&st->chain, to);
-  g->store_map = g->store_map && (!slice || cuda_gemm_room(st->kernel, 1, slice));
-  g->staged = g->staged && g->store_map;
+  g->store_map = plain && to->align >= 16 && d->n * out_bytes % 16 == 0 &&
+                 (g->plain.added < 0 || added_fits(&st->problem, &r->value[st->chain.value[g->plain.added]], to)) &&
+                 (!vectors || cuda_plain_vectors(&st->chain, &g->plain, r, g->n)) && (!slice || cuda_gemm_room(st->kernel, 1, slice));
+  g->staged = vectors && g->store_map;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)

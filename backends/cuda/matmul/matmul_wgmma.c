@@ -399,9 +399,8 @@ static void describe_sums(const problem *p, const variant *v, const qn_request *
   g->batch1 = (int32_t)p->batch[1];
   g->steps = st->chain.steps;
   g->along = g->out_stride[0] == 1 && g->out_stride[1] != 1 && g->n > 1 ? 1 : g->out_stride[1] == 1 && !in_vectors(g, to) ? 2 : 0;
-  g->store_map = cuda_chain_plain(&st->chain, &g->plain);
+  const bool plain = cuda_chain_plain(&st->chain, &g->plain);
   g->staged = !g->plain.by_row && (g->plain.bias >= 0 || g->plain.factor >= 0) && to->dtype != QN_I32;
-  const bool plain = g->store_map;
   g->store_map = plain && stored_by_map(p, g, &st->chain, r, to, &st->kernel);
   /* f32 recomputes sums that are not finite, and then needs the steps */
   g->scaled = plain && g->plain.any && !g->store_map && g->plain.added < 0 && to->dtype != QN_I32 && p->esize < 4 && !lines_cleared(p) &&

@@ -257,7 +257,7 @@ template <class F> __device__ __forceinline__ void gemm_slice_end(uint32_t from,
   }
 }
 
-/* A slice of a tile of N columns, 16-bit elements: its first 16 count columns, of which TMA stores those before `end`. */
+/* A slice of a tile of N columns, 16-bit elements: its 16 count columns from `column` on, of which TMA stores those before n. */
 template <int N, int count, class shape, class F>
 __device__ __forceinline__ void gemm_slice_16(const cuda_gemm &g, const gemm_vectors &by, float *d, int n0, int column,
                                               gemm_ring<shape> &ring, int group, int &half, const F &put)
