@@ -1,8 +1,8 @@
 /* matmul_mma.cuh -- mma.sync as a Product of matmul_tiled.cuh: each warp has 16 QM by 16 QN sums.
  *
  * tf32: elements are multiplied by 2^24, so that subnormals keep their digits, and rounded to 11 bits; with `split` (3xTF32) the
- * remainder is kept as a second number, and both products of small by large are added. Overflow, or infinite elements, makes a
- * sum that is not finite; it is recomputed in plain f32 (tiled_sum_again). */
+ * remainder is kept as a second number, and both products of small by large are added. Overflow (from 2^91 on), or infinite elements,
+ * makes a sum that is not finite; it is recomputed in plain f32 (tiled_sum_again). */
 #pragma once
 #include "matmul_tiled.cuh"
 
@@ -11,6 +11,22 @@ template <int next, int other> __device__ __forceinline__ void load_words(uint32
 {
 #pragma unroll
   for (int i = 0; i < 4; i++) asm volatile("ld.shared.u32 %0, [%1];" : "=r"(r[i]) : "r"(at + i % 2 * next + i / 2 * other) : "memory");
+}
+
+/* f32, scaled, to tf32; with `split` the remainders too, of which the Tensor Cores take the first 11 bits. x c - (x c - x), with c = 2^13 + 1,
+ * is x rounded to 11 bits, by the FP32 cores alone: conversions would take longer than the products. */
+template <bool split> __device__ __forceinline__ void round_tf32(uint32_t (&large)[4], uint32_t (&small)[4])
+{
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const float x = __uint_as_float(large[i]);
+    if (split) {
+      const float above = __fmul_rn(x, 8193 * 0x1p24f), rounded = __fadd_rn(above, fmaf(x, 0x1p24f, -above));
+      large[i] = __float_as_uint(rounded), small[i] = __float_as_uint(fmaf(x, 0x1p24f, -rounded));
+    } else {
+      asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(large[i]) : "f"(x * 0x1p24f));
+    }
+  }
 }
 
 template <class mma, int WM, int WN, int QM, int QN, int BYTES, int STAGES, int RESIDENT, int ESIZE, bool ROWS_A, bool ROWS_B,
@@ -46,17 +62,6 @@ struct mma_product {
     for (int i = 0; i < QM * QN * 8; i++) sum[i] = 0;
   }
 
-  /* Rounds to tf32; with SPLIT also returns the remainders. */
-  __device__ static void round_tf32(uint32_t (&large)[4], uint32_t (&small)[4])
-  {
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      float x = __uint_as_float(large[i]);
-      asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(large[i]) : "f"(x * 0x1p24f));
-      if (SPLIT) asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(small[i]) : "f"(fmaf(x, 0x1p24f, -__uint_as_float(large[i]))));
-    }
-  }
-
   __device__ __forceinline__ void multiply(uint32_t a, uint32_t b)
   {
 #pragma unroll
@@ -67,14 +72,14 @@ struct mma_product {
         uint32_t at = a + a_at + (rows_a ? k / esize * stage_a::pitch + i * 16 * esize : i * 16 * stage_a::pitch + k);
         if (words_a) load_words<32, 4 * stage_a::pitch>(x[i], at);
         else load_matrices<rows_a>(x[i], at);
-        if (TF32) round_tf32(x[i], x_small[i]);
+        if (TF32) round_tf32<SPLIT>(x[i], x_small[i]);
       }
 #pragma unroll
       for (int j = 0; j < QN; j++) {
         uint32_t at = b + b_at + (rows_b ? k / esize * stage_b::pitch + j * 16 * esize : j * 16 * stage_b::pitch + k);
         if (words_b) load_words<4 * stage_b::pitch, 32>(y[j], at);
         else load_matrices<rows_b>(y[j], at);
-        if (TF32) round_tf32(y[j], y_small[j]);
+        if (TF32) round_tf32<SPLIT>(y[j], y_small[j]);
       }
       if (SPLIT) {
 #pragma unroll
