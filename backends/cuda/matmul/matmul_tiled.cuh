@@ -158,34 +158,37 @@ static __device__ __noinline__ float tiled_sum_again(const cuda_tiled &g, int ro
   return sum;
 }
 
-/* Takes the tile of sums from shared memory through the steps to y. Not inlined: the kernels of a file share it. */
+/* Takes the tile of sums from shared memory through the steps to y, eight at a time along y's contiguous dim; where that would not be in
+ * whole units of 16 bytes, across it, so that neighbouring threads store neighbouring elements. Not inlined: the kernels of a file
+ * share it. */
 template <int BM, int BN, bool again>
 __device__ __noinline__ void tiled_finish(const cuda_tiled &g, const float *tile, int pitch, const tiled_place &u)
 {
+  const int size = g.out_dtype == QN_F32 ? 4 : 2;
+  const int64_t at = u.m0 * g.out_stride[0] + u.n0 * g.out_stride[1] + u.b0 * g.out_stride[2] + u.b1 * g.out_stride[3];
+  const bool across = ((uintptr_t)g.out + at * size | g.out_stride[g.along ? 1 : 0] * size) & 15;
+  const int down = g.along != across;     /* the eight are of a column */
   for (int i = threadIdx.x; i < BM * BN / 8; i += blockDim.x) {
     float v[8];
     int r, c, n;
-    if (g.along == 0) {
-      r = i / (BN / 8), c = i % (BN / 8) * 8;
-      n = u.m0 + r < g.a.rows ? min(8, g.b.rows - (u.n0 + c)) : 0;
-#pragma unroll
-      for (int e = 0; e < 8; e++) v[e] = tile[r * pitch + c + e];
-    } else {
-      r = i % (BM / 8) * 8, c = i / (BM / 8);
+    if (down) {
+      r = across ? i / BN * 8 : i % (BM / 8) * 8, c = across ? i % BN : i / (BM / 8);
       n = u.n0 + c < g.b.rows ? min(8, g.a.rows - (u.m0 + r)) : 0;
-#pragma unroll
-      for (int e = 0; e < 8; e++) v[e] = tile[(r + e) * pitch + c];
+    } else {
+      r = across ? i % BM : i / (BN / 8), c = across ? i / BM * 8 : i % (BN / 8) * 8;
+      n = u.m0 + r < g.a.rows ? min(8, g.b.rows - (u.n0 + c)) : 0;
     }
     if (n <= 0) continue;
+#pragma unroll
+    for (int e = 0; e < 8; e++) v[e] = tile[(r + (down ? e : 0)) * pitch + c + (down ? 0 : e)];
     int row = u.m0 + r, col = u.n0 + c;
     if (again) {
 #pragma unroll
       for (int e = 0; e < 8; e++)
-        if (e < n && !isfinite(v[e])) v[e] = tiled_sum_again(g, row + (g.along ? e : 0), col + (g.along ? 0 : e), u.b0, u.b1);
+        if (e < n && !isfinite(v[e])) v[e] = tiled_sum_again(g, row + (down ? e : 0), col + (down ? 0 : e), u.b0, u.b1);
     }
-    steps_apply(g.steps, v, row, col, u.b0, u.b1, g.along, n);
-    store8(v, g.out, g.out_dtype, row * g.out_stride[0] + col * g.out_stride[1] + u.b0 * g.out_stride[2] + u.b1 * g.out_stride[3],
-           g.out_stride[g.along ? 0 : 1], n);
+    steps_apply(g.steps, v, row, col, u.b0, u.b1, down, n);
+    store8(v, g.out, g.out_dtype, at + r * g.out_stride[0] + c * g.out_stride[1], g.out_stride[down ? 0 : 1], n);
   }
 }
 
