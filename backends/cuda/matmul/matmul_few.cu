@@ -1,4 +1,5 @@
-/* matmul_few.cu -- 16-bit products with m or n at most 32: from memory into the Tensor Cores' registers, without a tile.
+/* matmul_few.cu -- products with m or n at most 32, in 16 bits and f32 (as 3xTF32): from memory into the Tensor Cores' registers, without
+ * a tile.
  *
  *   y = chain(alpha a b + beta c + bias)     any strides, any alignment
  *
@@ -10,10 +11,10 @@
 #include "kit/sm80.cuh"
 #include "kit/early.cuh"
 #include "matmul_problem.h"
-#include "program/steps.cuh"
+#include "matmul_mma.cuh"
 
 enum { ROWS = 16, EIGHT = 8, CHUNK = 32, WAYS = 8, MOST = 32,             /* k of a chunk: eight of each of four lanes */
-       LONGEST = 32768 };                 /* terms of a warp's running sum: Tensor Cores truncate */
+       LONGEST = 32768, LONGEST_F32 = 8192 };     /* terms of a warp's running sum: Tensor Cores truncate */
 
 struct side { const void *p; int64_t row, k, batch[2]; int32_t rows; };      /* strides in elements */
 struct few {
@@ -26,42 +27,91 @@ struct few {
   cuda_steps steps;
 };
 
-/* Eight k of a row from k on, those beyond the end 0, in loads of `unit` bytes; 2: with any stride. */
-template <int unit> __device__ __forceinline__ void load_row(uint32_t (&v)[4], const uint16_t *row, int64_t stride, int k, int end)
+/* Eight k of a row from k on, those beyond the end 0, in loads of `unit` bytes; those of an element: with any stride. */
+template <int esize, int unit> __device__ __forceinline__ void load_row(uint32_t (&v)[2 * esize], const char *row, int64_t stride, int k, int end)
 {
-  const uint16_t *p = row + k * (unit > 2 ? 1 : stride);
-  if constexpr (unit == 16) {
-    const uint4 q = k < end ? *(const uint4 *)p : make_uint4(0, 0, 0, 0);
-    v[0] = q.x, v[1] = q.y, v[2] = q.z, v[3] = q.w;
-  } else if constexpr (unit == 8) {
+  constexpr int of = unit / esize;        /* elements of a load */
+  const char *p = row + k * (of > 1 ? 1 : stride) * esize;
+  if constexpr (of > 1) {
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const uint2 q = k + 4 * i < end ? *(const uint2 *)(p + 4 * i) : make_uint2(0, 0);
-      v[2 * i] = q.x, v[2 * i + 1] = q.y;
+    for (int i = 0; i < EIGHT / of; i++) {
+      const bool there = k + i * of < end;
+      if constexpr (unit == 16) {
+        const uint4 q = there ? *(const uint4 *)(p + 16 * i) : make_uint4(0, 0, 0, 0);
+        v[4 * i] = q.x, v[4 * i + 1] = q.y, v[4 * i + 2] = q.z, v[4 * i + 3] = q.w;
+      } else if constexpr (unit == 8) {
+        const uint2 q = there ? *(const uint2 *)(p + 8 * i) : make_uint2(0, 0);
+        v[2 * i] = q.x, v[2 * i + 1] = q.y;
+      } else {
+        v[i] = there ? *(const uint32_t *)(p + 4 * i) : 0;
+      }
     }
-  } else if constexpr (unit == 4) {
+  } else if constexpr (esize == 4) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) v[i] = k + 2 * i < end ? *(const uint32_t *)(p + 2 * i) : 0;
+    for (int i = 0; i < EIGHT; i++) v[i] = k + i < end ? *(const uint32_t *)(p + i * stride * 4) : 0;
   } else {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      const uint32_t low = k + 2 * i < end ? p[2 * i * stride] : 0, high = k + 2 * i + 1 < end ? p[(2 * i + 1) * stride] : 0;
-      v[i] = low | high << 16;
+      const uint32_t low = k + 2 * i < end ? *(const uint16_t *)(p + 4 * i * stride) : 0;
+      v[i] = low | (uint32_t)(k + 2 * i + 1 < end ? *(const uint16_t *)(p + (4 * i + 2) * stride) : 0) << 16;
     }
   }
 }
 
+/* Adds the products of a lane's part of a chunk. 16 bits: of its eight k two are a word, four words two products; f32: a word each. */
+template <class mma, int esize, int eights>
+__device__ __forceinline__ void multiply(float (&sum)[eights][4], const uint32_t (&a)[2][2 * esize], const uint32_t (&b)[eights][2 * esize])
+{
+#pragma unroll
+  for (int at = 0; at < 2 * esize; at += 4) {
+    uint32_t x[2][4], x_small[2][4];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      x[i][0] = a[0][at + 2 * i], x[i][1] = a[1][at + 2 * i], x[i][2] = a[0][at + 2 * i + 1], x[i][3] = a[1][at + 2 * i + 1];
+      if (esize == 4) round_tf32<true>(x[i], x_small[i]);
+    }
+#pragma unroll
+    for (int e = 0; e < eights; e++) {
+      uint32_t y[4] = { b[e][at], b[e][at + 1], b[e][at + 2], b[e][at + 3] }, y_small[4];
+      if (esize == 4) {
+        round_tf32<true>(y, y_small);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+          mma::product(sum[e], x_small[i], y[2 * i], y[2 * i + 1]);
+          mma::product(sum[e], x[i], y_small[2 * i], y_small[2 * i + 1]);
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < 2; i++) mma::product(sum[e], x[i], y[2 * i], y[2 * i + 1]);
+    }
+  }
+}
+
+__device__ __forceinline__ const char *matrix_of(const side &s, int b0, int b1, int esize)
+{
+  return (const char *)s.p + (b0 * s.batch[0] + b1 * s.batch[1]) * esize;
+}
+
+/* A sum in plain f32, straight from the formula: of those that scaling or splitting has spoilt. */
+static __device__ __noinline__ float sum_again(const few &t, int near, int far, int b0, int b1)
+{
+  const float *x = (const float *)matrix_of(t.near, b0, b1, 4) + near * t.near.row, *z = (const float *)matrix_of(t.far, b0, b1, 4) + far * t.far.row;
+  float sum = 0;
+  for (int k = 0; k < t.k; k++) sum += x[k * t.near.k] * z[k * t.far.k];
+  return sum;
+}
+
 /* Eights: of far rows. Grid: groups of near rows, of all batches. */
-template <class mma, int unit, int eights> __global__ void __launch_bounds__(32 * WAYS) matmul_few(const __grid_constant__ few t)
+template <class mma, int esize, int unit, int eights> __global__ void __launch_bounds__(32 * WAYS) matmul_few(const __grid_constant__ few t)
 {
   __shared__ float sums[WAYS][ROWS][EIGHT * eights];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, ways = blockDim.x / 32, q = lane % 4, r = lane / 4;
   const uint32_t batch = blockIdx.x / t.groups, row0 = (blockIdx.x - batch * t.groups) * ROWS;
   const uint32_t b1 = batch / t.batch0, b0 = batch - b1 * t.batch0;
   const auto row_of = [&](const side &s, int row) {         /* rows beyond the operand give sums that are not stored */
-    return (const uint16_t *)s.p + b0 * s.batch[0] + b1 * s.batch[1] + min(row, s.rows - 1) * s.row;
+    return matrix_of(s, b0, b1, esize) + min(row, s.rows - 1) * s.row * esize;
   };
-  const uint16_t *const near[2] = { row_of(t.near, row0 + r), row_of(t.near, row0 + r + 8) }, *far[eights];
+  const char *const near[2] = { row_of(t.near, row0 + r), row_of(t.near, row0 + r + 8) }, *far[eights];
 #pragma unroll
   for (int i = 0; i < eights; i++) far[i] = row_of(t.far, i * EIGHT + r);
   const int begin = warp * t.share, end = min(t.k, begin + t.share);
@@ -72,18 +122,12 @@ template <class mma, int unit, int eights> __global__ void __launch_bounds__(32 
 #endif
 #pragma unroll(eights > 2 ? 2 : 4)
   for (int k = begin; k < end; k += CHUNK) {
-    uint32_t a[2][4], b[eights][4];
+    uint32_t a[2][2 * esize], b[eights][2 * esize];
 #pragma unroll
-    for (int i = 0; i < 2; i++) load_row<unit>(a[i], near[i], t.near.k, k + q * EIGHT, end);
+    for (int i = 0; i < 2; i++) load_row<esize, unit>(a[i], near[i], t.near.k, k + q * EIGHT, end);
 #pragma unroll
-    for (int i = 0; i < eights; i++) load_row<unit>(b[i], far[i], t.far.k, k + q * EIGHT, end);
-#pragma unroll
-    for (int i = 0; i < eights; i++)
-#pragma unroll
-      for (int half = 0; half < 4; half += 2) {
-        const uint32_t x[4] = { a[0][half], a[1][half], a[0][half + 1], a[1][half + 1] };
-        mma::product(sum[i], x, b[i][half], b[i][half + 1]);
-      }
+    for (int i = 0; i < eights; i++) load_row<esize, unit>(b[i], far[i], t.far.k, k + q * EIGHT, end);
+    multiply<mma, esize, eights>(sum, a, b);
   }
   /* the sums of all warps, then of each near row eight far ones at a time */
 #pragma unroll
@@ -98,6 +142,13 @@ template <class mma, int unit, int eights> __global__ void __launch_bounds__(32 
     for (int w = 0; w < ways; w++)
 #pragma unroll
       for (int e = 0; e < 8; e++) v[e] += sums[w][near_row][far0 + e];
+    if constexpr (esize == 4) {
+#pragma unroll
+      for (int e = 0; e < 8; e++) {
+        v[e] *= 0x1p-48f;
+        if (e < n && !isfinite(v[e])) v[e] = sum_again(t, row1, far0 + e, b0, b1);
+      }
+    }
     const int row = t.exchanged ? far0 : row1, column = t.exchanged ? row1 : far0;
     steps_apply(t.steps, v, row, column, b0, b1, t.exchanged, n);
     store8(v, t.y, t.y_dtype, row * t.y_stride[0] + column * t.y_stride[1] + b0 * t.y_stride[2] + b1 * t.y_stride[3],
@@ -107,10 +158,11 @@ template <class mma, int unit, int eights> __global__ void __launch_bounds__(32 
 
 /* ---- host -------------------------------------------------------------------------------------------------------------- */
 
-#define EIGHTS(mma, unit) \
-  { (const void *)matmul_few<mma, unit, 1>, (const void *)matmul_few<mma, unit, 2>, (const void *)matmul_few<mma, unit, 4> }
-#define UNITS(mma) { EIGHTS(mma, 2), EIGHTS(mma, 4), EIGHTS(mma, 8), EIGHTS(mma, 16) }
-static const void *const kernels[2][4][3] = { UNITS(mma_bf16), UNITS(mma_f16) };
+#define EIGHTS(mma, esize, unit) { (const void *)matmul_few<mma, esize, unit, 1>, (const void *)matmul_few<mma, esize, unit, 2>, \
+                                   (const void *)matmul_few<mma, esize, unit, 4> }
+#define UNITS(mma) { EIGHTS(mma, 2, 2), EIGHTS(mma, 2, 4), EIGHTS(mma, 2, 8), EIGHTS(mma, 2, 16) }
+static const void *const kernels[3][4][3] = {               /* [dtype][log 2 of the unit, less 1][of far rows] */
+  UNITS(mma_bf16), UNITS(mma_f16), { {}, EIGHTS(mma_tf32, 4, 4), EIGHTS(mma_tf32, 4, 8), EIGHTS(mma_tf32, 4, 16) } };
 
 struct state { few t; cuda_chain chain; const void *function; int32_t near, far, early; uint32_t blocks, threads; };
 
@@ -119,11 +171,11 @@ static side side_of(const cuda_matmul_side *s)
   return side{ nullptr, s->row_stride, s->k_stride, { s->batch_stride[0], s->batch_stride[1] }, (int32_t)s->rows };
 }
 
-/* Log 2 of the bytes of the widest loads that a row's k are whole units of. */
-static int unit_of(const cuda_matmul_side *s, int64_t k)
+/* Log 2 of the bytes of the widest loads that a row's k are whole units of; least: an element. */
+static int unit_of(const cuda_matmul_side *s, int64_t k, int least)
 {
-  int unit = s->k_stride == 1 || k == 1 ? 4 : 1;
-  while (unit > 1 && (s->align % (1u << unit) || (k | s->row_stride | s->batch_stride[0] | s->batch_stride[1]) * 2 % (1 << unit))) unit--;
+  int unit = s->k_stride == 1 || k == 1 ? 4 : least;
+  while (unit > least && (s->align % (1u << unit) || ((k | s->row_stride | s->batch_stride[0] | s->batch_stride[1]) << least) % (1 << unit))) unit--;
   return unit;
 }
 
@@ -134,12 +186,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   qn_status status = cuda_matmul_read(r, out, &m);
   if (status) return status;
-  if ((m.a.dtype != QN_BF16 && m.a.dtype != QN_F16) || m.b.dtype != m.a.dtype)
-    return qn_refuse(out, "dtypes", "a", "both f16 or both bf16", "%s, %s", qn_kit_name(m.a.dtype), qn_kit_name(m.b.dtype));
+  const bool f32 = m.a.dtype == QN_F32;
+  if ((m.a.dtype != QN_BF16 && m.a.dtype != QN_F16 && !f32) || m.b.dtype != m.a.dtype)
+    return qn_refuse(out, "dtypes", "a", "both f16, both bf16 or both f32", "%s, %s", qn_kit_name(m.a.dtype), qn_kit_name(m.b.dtype));
   const int64_t least = qn_min_i64(m.m, m.n), batches = m.batch[0] * m.batch[1];
   if (least > MOST) return qn_refuse(out, "rows or columns of 32 or fewer", "y", "32", "%lld", (long long)least);
-  if (m.k > LONGEST * WAYS) return qn_refuse(out, "a running sum of each warp", "a", "k of at most 262144", "%lld", (long long)m.k);
-  if (m.a.align < 2 || m.b.align < 2) return qn_refuse(out, "elements at their own alignment", "a", "2 bytes", "%s", "less");
+  const int least_unit = f32 ? 2 : 1;
+  if (m.k > (f32 ? LONGEST_F32 : LONGEST) * WAYS)
+    return qn_refuse(out, "a running sum of each warp", "a", f32 ? "k of at most 65536" : "k of at most 262144", "%lld", (long long)m.k);
+  if (m.a.align < 1u << least_unit || m.b.align < 1u << least_unit)
+    return qn_refuse(out, "elements at their own alignment", "a", f32 ? "4 bytes" : "2 bytes", "%s", "less");
   const bool exchanged = m.n > m.m;
   const cuda_matmul_side *near = exchanged ? &m.b : &m.a, *far = exchanged ? &m.a : &m.b;
   const int64_t groups = qn_ceil_div(near->rows, ROWS), blocks = groups * batches;
@@ -150,7 +206,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   few *t = &s.t;
   const qn_value *y = &r->value[s.chain.out];
-  const int unit = (int)qn_min_i64(unit_of(near, m.k), unit_of(far, m.k)), eights = far->rows <= 8 ? 0 : far->rows <= 16 ? 1 : 2;
+  const int unit = (int)qn_min_i64(unit_of(near, m.k, least_unit), unit_of(far, m.k, least_unit)), eights = far->rows <= 8 ? 0 : far->rows <= 16 ? 1 : 2;
   /* a warp's k are in whole loads of many chunks, of short sums in one; loads one by one are slow, and shared by all warps */
   const bool strided = m.k > 1 && (m.a.k_stride != 1 || m.b.k_stride != 1);
   int64_t ways = qn_min_i64(WAYS, qn_ceil_div(m.k, strided ? CHUNK : 2 * CHUNK));
@@ -162,15 +218,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   t->y_dtype = y->dtype;
   for (int i = 0; i < 4; i++) t->y_stride[i] = cuda_stride(y, m.dims.dim_of[i]);
   t->steps = s.chain.steps;
-  s.function = kernels[m.a.dtype == QN_F16][unit - 1][eights];
+  s.function = kernels[f32 ? 2 : m.a.dtype == QN_F16][unit - 1][eights];
   s.near = near->value, s.far = far->value, s.blocks = (uint32_t)blocks, s.threads = (uint32_t)ways * 32;
   out->n_ops = s.chain.n_ops;
-  out->numerics.accumulator = QN_ACC_F32_TC;
+  if (f32) out->math = QN_MATH_F32;
+  out->numerics.accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC;
   /* the launch; loads of several chunks at a time; the rate at which 2.4 MB came on an H200 */
-  const double bytes = ((double)m.m * m.k + (double)m.n * m.k + (double)m.m * m.n) * batches * 2;
-  const double waves = (double)qn_ceil_div(blocks, 8 * (int64_t)r->device->units);
+  const double bytes = ((double)m.m * m.k + (double)m.n * m.k + (double)m.m * m.n) * batches * (f32 ? 4 : 2);
+  const double waves = (double)qn_ceil_div(blocks, qn_min_i64(8, 21 / ways) * (int64_t)r->device->units);
   const double passes = (double)qn_ceil_div(share, CHUNK * (strided ? 1 : eights > 1 ? 2 : 4)) * waves;
-  out->estimate = 1500 + passes * 600 * (unit < 3 ? 1.5 : 1) + bytes / (8.0 * r->device->units);
+  out->estimate = 1500 + passes * (f32 ? 800 : 600) * (unit < 3 ? 1.5 : 1) + bytes / ((f32 ? 12.0 : 8.0) * r->device->units);
   return cuda_keep(out, &s, sizeof s);
 }
 
