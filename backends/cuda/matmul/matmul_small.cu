@@ -1,161 +1,193 @@
-/* matmul_small.cu -- 16-bit products so short that they would end before a ring of stages is full, at any alignment.
+/* matmul_small.cu -- products of short sums or of many small matrices, at any alignment: 16 bits, and f32 as 3xTF32.
  *
  *   y = chain(alpha a b + beta c + bias)     either dim of an operand contiguous; any strides of y
  *
- * A CTA computes 32 x 32 of y; its warps share k, 16 of every 256 each, and their sums are added in a fixed order. Lines of an
- * operand are copied by cp.async in aligned 16-byte pieces, starting at the last aligned address before their first element, so
- * that a line stays as misaligned as in memory, and its reader shifts it. A short k is in flight all at once. */
-#include <climits>
+ *   32x32    the warps of a CTA share k, 16 of every 256 each (f32: 8 of 128), and their sums are added in a fixed order: few
+ *            tiles, which would end before a ring of stages is full
+ *   64x64    the warps share the tile: the many products of attention over 49, 50, 197 or 257 tokens, whose lines no TMA takes
+ *
+ * Lines of an operand are copied by cp.async in aligned 16-byte pieces, starting at the last aligned address before their first
+ * element, so that a line stays as misaligned as in memory, and its reader shifts it. A short k is in flight all at once. */
 #include "engines.h"
 #include "kit/early.cuh"
 #include "matmul_problem.h"
-#include "matmul_tiled.cuh"
+#include "matmul_mma.cuh"
 
-enum { TILE = 32, WARPS = 16, DEPTH = 16 * WARPS, THREADS = 32 * WARPS, STAGES = 4, TILE_PITCH = TILE + 4 };
+/* A CTA's tile, of whose sums a warp has 32 x 32 over 1 / WAYS of k. */
+template <int TILE, int WAYS, int ESIZE, int DEPTH, int STAGES, int RESIDENT> struct small_shape {
+  static constexpr int tile = TILE, ways = WAYS, esize = ESIZE, depth = DEPTH, stages = STAGES, resident = RESIDENT,
+                       across = TILE / 32, threads = 32 * across * across * WAYS, pitch = TILE + 4,     /* floats of a line of sums */
+                       k_of = 32 / ESIZE, steps = DEPTH / WAYS / k_of;                                  /* of an mma; a warp's in a stage */
+  template <bool rows_contiguous> using stage = tiled_stage<TILE, DEPTH, ESIZE, rows_contiguous, rows_contiguous && ESIZE == 4 ? 32 : 16>;
+};
 
 /* ---- an operand ------------------------------------------------------------------------------------ */
 
-/* An operand on its walk along k: this thread's pieces of a stage's lines. A line has the same misalignment in every stage. */
-template <bool rows_contiguous> struct small_operand {
-  typedef tiled_stage<TILE, DEPTH, 2, rows_contiguous> stage;
-  static constexpr int parts = stage::pitch / 16, count = stage::outer * parts, turns = (count + THREADS - 1) / THREADS;
-  const char *from[turns];                /* address in the next stage */
-  int bytes[turns];                       /* valid bytes from there on; k contiguous: less those of k */
-  uint32_t base, pitch;                   /* address of the tile's first line and distance of lines, low 32 bits */
+/* An operand on its walk along k, for tiled_sum. A line has the same misalignment in every stage. */
+template <class shape, bool rows_contiguous> struct small_operand {
+  typedef typename shape::template stage<rows_contiguous> stage;
+  static constexpr int parts = stage::inner * shape::esize / 16 + 1, lines = shape::threads / parts, turns = (stage::outer + lines - 1) / lines;
+  const char *first;                      /* the tile's first element at k 0 */
+  int64_t pitch, pace;                    /* bytes from line to line, and for each k */
   int rows_left;
-  int64_t pace;                           /* bytes between two stages */
 
   __device__ small_operand(const cuda_tiled_side &s, int row0, int b0, int b1)
   {
-    const char *first = (const char *)s.p + (row0 * s.row_stride + b0 * s.batch_stride[0] + b1 * s.batch_stride[1]) * 2;
-    int64_t stride = (rows_contiguous ? s.k_stride : s.row_stride) * 2;
-    base = (uint32_t)(uintptr_t)first, pitch = (uint32_t)stride;
+    first = (const char *)s.p + (row0 * s.row_stride + b0 * s.batch_stride[0] + b1 * s.batch_stride[1]) * shape::esize;
+    pitch = (rows_contiguous ? s.k_stride : s.row_stride) * shape::esize, pace = s.k_stride * shape::esize;
     rows_left = s.rows - row0;
-    pace = DEPTH * s.k_stride * 2;
-#pragma unroll
-    for (int i = 0; i < turns; i++) {
-      int e = i * THREADS + threadIdx.x, line = e / parts, part = e % parts;
-      from[i] = first + line * stride - shift(line) + part * 16;
-      bytes[i] = shift(line) - part * 16 + (rows_contiguous ? min(rows_left, (int)TILE) * 2 : line < rows_left ? 0 : INT_MIN / 4 * 3);
-    }
   }
-  __device__ __forceinline__ int shift(int line) const { return (base + line * pitch) & 15; }
+  __device__ __forceinline__ int shift(int line) const { return ((uint32_t)(uintptr_t)first + line * (uint32_t)pitch) & 15; }
 
   __device__ __forceinline__ void load(uint32_t to, int k, int k_end)
   {
+    const int line0 = threadIdx.x / parts, part = threadIdx.x % parts;
+    const int outer_left = rows_contiguous ? k_end - k : rows_left, inner_left = min(rows_contiguous ? rows_left : k_end - k, stage::inner);
+    if (line0 >= lines) return;
+    const char *from = first + k * pace + line0 * pitch;
 #pragma unroll
-    for (int i = 0; i < turns; i++) {
-      int e = i * THREADS + threadIdx.x, line = e / parts;
-      if ((i + 1) * THREADS > count && e >= count) break;
-      int there = rows_contiguous ? (line < k_end - k ? bytes[i] : 0) : bytes[i] + (k_end - k) * 2;
-      copy_async<16>(to + line * stage::pitch + e % parts * 16, from[i], min(max(there, 0), 16));
-      from[i] += pace;
+    for (int i = 0; i < turns; i++, from += lines * pitch) {
+      const int line = i * lines + line0, turn = (int)((uintptr_t)from & 15);
+      if ((i + 1) * lines > stage::outer && line >= stage::outer) break;
+      const int there = line < outer_left ? turn + inner_left * shape::esize - part * 16 : 0;
+      copy_async<16>(to + line * stage::pitch + part * 16, from - turn + part * 16, min(max(there, 0), 16));
     }
   }
   __device__ __forceinline__ void store(uint32_t) const {}
 };
 
-/* This thread's elements of a stage: in each group i of eight rows those at k 2q, 2q + 1 (half 0) or 8 further (half 1) of its
- * warp's 16 k, q = lane % 4. The lower k is in the lower half of the word. */
-template <bool rows_contiguous> struct small_elements {
-  typedef tiled_stage<TILE, DEPTH, 2, rows_contiguous> stage;
-  int at[4], turn[4];  /* at: byte offset for each i (rows contiguous: for each k); turn: bits to shift a pair down in two words */
-  int odd;                                /* can a pair straddle two words? */
+/* This lane's elements of a stage, in words: of each group i of eight of its warp's 32 rows, in each step the 4 bytes of k from
+ * 4 q on (half 0), or 16 bytes further (half 1); q = lane % 4. Of 16 bits the lower k is in the lower half.
+ * Lines eight (f32: four) apart are alike misaligned. */
+template <class shape, bool rows_contiguous> struct small_elements {
+  typedef typename shape::template stage<rows_contiguous> stage;
+  static constexpr int per_word = 4 / shape::esize;
+  uint32_t at[rows_contiguous ? per_word : 1];  /* byte offsets: rows contiguous, of each k of a word */
+  int turn, odd;                          /* bits to shift a word down in two; can one straddle two words? */
 
-  __device__ small_elements(const small_operand<rows_contiguous> &o)
+  /* row0: the warp's first row; k0: its first k in a stage. */
+  __device__ small_elements(const small_operand<shape, rows_contiguous> &o, int row0, int k0)
   {
-    int lane = threadIdx.x % 32, row = lane / 4, k = threadIdx.x / 32 * 16 + lane % 4 * 2;
-    odd = (o.base | o.pitch) & 2;
+    const int lane = threadIdx.x % 32, row = row0 + lane / 4, k = k0 + lane % 4 * per_word;
+    odd = shape::esize == 2 && ((uint32_t)(uintptr_t)o.first | (uint32_t)o.pitch) & 2;
+    if constexpr (rows_contiguous) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      int line = rows_contiguous ? k + i / 2 * 8 + i % 2 : row + i * 8;
-      int from = line * stage::pitch + o.shift(line) + (rows_contiguous ? row : k) * 2;
-      at[i] = rows_contiguous ? from : from & ~3, turn[i] = (from & 2) * 8;
+      for (int j = 0; j < per_word; j++) at[j] = (k + j) * stage::pitch + o.shift(k + j) + row * shape::esize;
+    } else {
+      const uint32_t from = row * stage::pitch + o.shift(row) + k * shape::esize;
+      at[0] = from & ~3u, turn = (from & 2) * 8;
     }
   }
-  __device__ __forceinline__ uint32_t pair(uint32_t operand, int i, int half) const
+  __device__ __forceinline__ uint32_t word(uint32_t operand, int i, int half, int step) const
   {
-    uint32_t lo, hi;
-    if (rows_contiguous) {
-      asm volatile("ld.shared.u16 %0, [%1];" : "=r"(lo) : "r"(operand + at[half * 2] + i * 16) : "memory");
-      asm volatile("ld.shared.u16 %0, [%1];" : "=r"(hi) : "r"(operand + at[half * 2 + 1] + i * 16) : "memory");
-      return lo | hi << 16;
+    uint32_t low, high = 0;
+    if constexpr (rows_contiguous) {
+      const uint32_t to = operand + (step * shape::k_of + half * shape::k_of / 2) * stage::pitch + i * 8 * shape::esize;
+      if constexpr (shape::esize == 4) {
+        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(low) : "r"(to + at[0]) : "memory");
+        return low;
+      } else {
+        asm volatile("ld.shared.u16 %0, [%1];" : "=r"(low) : "r"(to + at[0]) : "memory");
+        asm volatile("ld.shared.u16 %0, [%1];" : "=r"(high) : "r"(to + at[1]) : "memory");
+        return low | high << 16;
+      }
+    } else {
+      const uint32_t to = operand + at[0] + i * 8 * stage::pitch + half * 16 + step * 32;
+      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(low) : "r"(to) : "memory");
+      if constexpr (shape::esize == 4) return low;
+      asm volatile("{.reg .pred p; setp.ne.b32 p, %2, 0; @p ld.shared.u32 %0, [%1];}" : "+r"(high) : "r"(to + 4), "r"(odd) : "memory");
+      return __funnelshift_r(low, high, turn);
     }
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(lo) : "r"(operand + at[i] + half * 16) : "memory");
-    hi = 0;
-    asm volatile("{.reg .pred p; setp.ne.b32 p, %2, 0; @p ld.shared.u32 %0, [%1];}"
-                 : "+r"(hi)
-                 : "r"(operand + at[i] + half * 16 + 4), "r"(odd)
-                 : "memory");
-    return __funnelshift_r(lo, hi, turn[i]);
   }
 };
 
 /* ---- the kernel -------------------------------------------------------------------------------------- */
 
 /* A Product of matmul_tiled.cuh. */
-template <class mma, bool ROWS_A, bool ROWS_B> struct small_product {
-  static constexpr int BM = TILE, BN = TILE, BK = DEPTH, threads = THREADS, stages = STAGES, esize = 2;
-  static constexpr bool rows_a = ROWS_A, rows_b = ROWS_B, any = false;
-  static constexpr int pad_a = 16, pad_b = 16;
-  small_elements<rows_a> a;
-  small_elements<rows_b> b;
+template <class shape, class mma, bool ROWS_A, bool ROWS_B> struct small_product {
+  static constexpr int BM = shape::tile, BN = shape::tile, BK = shape::depth, threads = shape::threads, stages = shape::stages;
+  static constexpr int esize = shape::esize, pad_a = esize == 4 && ROWS_A ? 32 : 16, pad_b = esize == 4 && ROWS_B ? 32 : 16;
+  static constexpr bool rows_a = ROWS_A, rows_b = ROWS_B, any = false, split = esize == 4;
+  small_elements<shape, rows_a> a;
+  small_elements<shape, rows_b> b;
   float sum[2][4][4];                     /* [16 rows][8 columns][fragment] */
-  int left;                               /* k left from this warp's first one in the next stage */
+  int left;                               /* k left from this warp's first one in the next stage; 0 or less: nothing to do */
 
-  __device__ small_product(const small_operand<rows_a> &a, const small_operand<rows_b> &b, int k)
-    : a(a), b(b), sum{}, left(k - threadIdx.x / 32 * 16) {}
+  static __device__ int way() { return threadIdx.x / 32 % shape::ways; }
+  static __device__ int row0() { return threadIdx.x / 32 / shape::ways / shape::across * 32; }
+  static __device__ int col0() { return threadIdx.x / 32 / shape::ways % shape::across * 32; }
+
+  __device__ small_product(const small_operand<shape, rows_a> &oa, const small_operand<shape, rows_b> &ob, int k)
+    : a(oa, row0(), way() * shape::steps * shape::k_of), b(ob, col0(), way() * shape::steps * shape::k_of), sum{},
+      left(row0() < oa.rows_left && col0() < ob.rows_left ? k - way() * shape::steps * shape::k_of : 0) {}
+
   __device__ __forceinline__ void multiply(uint32_t stage_a, uint32_t stage_b)
   {
-    left -= DEPTH;
-    if (left <= -DEPTH) return;
-    uint32_t x[2][4], y[4][2];
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+    for (int step = 0; step < shape::steps; step++) {
+      if (left <= step * shape::k_of) break;
+      uint32_t x[2][4], y[2][4], x_small[2][4], y_small[2][4];
 #pragma unroll
-      for (int j = 0; j < 4; j++) x[i][j] = a.pair(stage_a, i * 2 + j % 2, j / 2);
+      for (int i = 0; i < 2; i++) {
 #pragma unroll
-    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) {
+          x[i][j] = a.word(stage_a, i * 2 + j % 2, j / 2, step);
+          y[i][j] = b.word(stage_b, i * 2 + j / 2, j % 2, step);
+        }
+        if (split) {
+          round_tf32<true>(x[i], x_small[i]);
+          round_tf32<true>(y[i], y_small[i]);
+        }
+      }
 #pragma unroll
-      for (int j = 0; j < 2; j++) y[i][j] = b.pair(stage_b, i, j);
+      for (int term = split ? 0 : 2; term < 3; term++)      /* the products of remainders first */
 #pragma unroll
-    for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++)
 #pragma unroll
-      for (int j = 0; j < 4; j++) mma::product(sum[i][j], x[i], y[j][0], y[j][1]);
+          for (int j = 0; j < 4; j++) {
+            const uint32_t(&with)[4] = term == 1 ? y_small[j / 2] : y[j / 2];
+            mma::product(sum[i][j], term == 0 ? x_small[i] : x[i], with[j % 2 * 2], with[j % 2 * 2 + 1]);
+          }
+    }
+    left -= shape::depth;
   }
-  /* Stores each warp's sums as a tile of its own, then adds them all into the first. */
+  /* Stores the sums as a tile; those of warps that share k as a tile for each, then adds them all into the first. */
   __device__ __forceinline__ void put(float *tile) const
   {
-    int lane = threadIdx.x % 32;
-    float *to = tile + threadIdx.x / 32 * TILE * TILE_PITCH + lane / 4 * TILE_PITCH + lane % 4 * 2;
+    constexpr int pitch = shape::pitch;
+    constexpr float scale = split ? 0x1p-48f : 1;
+    const int lane = threadIdx.x % 32;
+    float *to = tile + (way() * shape::tile + row0() + lane / 4) * pitch + col0() + lane % 4 * 2;
 #pragma unroll
     for (int i = 0; i < 2; i++)
 #pragma unroll
       for (int j = 0; j < 4; j++) {
-        *(float2 *)(to + i * 16 * TILE_PITCH + j * 8) = make_float2(sum[i][j][0], sum[i][j][1]);
-        *(float2 *)(to + (i * 16 + 8) * TILE_PITCH + j * 8) = make_float2(sum[i][j][2], sum[i][j][3]);
+        *(float2 *)(to + i * 16 * pitch + j * 8) = make_float2(sum[i][j][0] * scale, sum[i][j][1] * scale);
+        *(float2 *)(to + (i * 16 + 8) * pitch + j * 8) = make_float2(sum[i][j][2] * scale, sum[i][j][3] * scale);
       }
-    __syncthreads();
-    float2 *mine = (float2 *)(tile + threadIdx.x / 16 * TILE_PITCH + threadIdx.x % 16 * 2), all = *mine;
+    if constexpr (shape::ways > 1) {
+      static_assert(shape::tile * shape::tile == threads * 2, "two sums a thread");
+      __syncthreads();
+      float2 *mine = (float2 *)(tile + threadIdx.x / 16 * pitch + threadIdx.x % 16 * 2), all = *mine;
 #pragma unroll
-    for (int w = 1; w < WARPS; w++) {
-      float2 v = mine[w * TILE * TILE_PITCH / 2];
-      all.x += v.x, all.y += v.y;
+      for (int w = 1; w < shape::ways; w++) {
+        float2 v = mine[w * shape::tile * pitch / 2];
+        all.x += v.x, all.y += v.y;
+      }
+      *mine = all;
     }
-    *mine = all;
   }
 };
-static_assert(TILE * TILE == THREADS * 2, "two sums a thread");
 
-template <class mma, bool rows_a, bool rows_b>
-__global__ void __launch_bounds__(THREADS, 1) matmul_small(const __grid_constant__ cuda_tiled g)
+template <class shape, class mma, bool rows_a, bool rows_b>
+__global__ void __launch_bounds__(shape::threads, shape::resident) matmul_small(const __grid_constant__ cuda_tiled g)
 {
   extern __shared__ __align__(16) unsigned char shared[];
   int tiles = g.tiles_m * g.tiles_n, batch = blockIdx.x / tiles, t = blockIdx.x - batch * tiles;
-  tiled_place u = { t % g.tiles_m * TILE, t / g.tiles_m * TILE, batch % g.batch0, batch / g.batch0 };
-  small_operand<rows_a> a(g.a, u.m0, u.b0, u.b1);
-  small_operand<rows_b> b(g.b, u.n0, u.b0, u.b1);
-  small_product<mma, rows_a, rows_b> p(a, b, g.k);
+  tiled_place u = { t % g.tiles_m * shape::tile, t / g.tiles_m * shape::tile, batch % g.batch0, batch / g.batch0 };
+  small_operand<shape, rows_a> a(g.a, u.m0, u.b0, u.b1);
+  small_operand<shape, rows_b> b(g.b, u.n0, u.b0, u.b1);
+  small_product<shape, mma, rows_a, rows_b> p(a, b, g.k);
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();        /* earlier kernels of the stream may still write a and b */
@@ -164,21 +196,31 @@ __global__ void __launch_bounds__(THREADS, 1) matmul_small(const __grid_constant
   __syncthreads();                        /* the ring's memory is reused for the tiles */
   p.put((float *)shared);
   __syncthreads();
-  tiled_finish<TILE, TILE, false>(g, (const float *)shared, TILE_PITCH, u);
+  tiled_finish<shape::tile, shape::tile, shape::esize == 4>(g, (const float *)shared, shape::pitch, u);
 }
 
 /* ---- host ---------------------------------------------------------------------------------------------- */
 
-template <class mma, bool rows_a, bool rows_b> struct small_kernel {
-  static constexpr int ring = STAGES * tiled_shape<small_product<mma, rows_a, rows_b>>::stage_bytes, tiles = WARPS * TILE * TILE_PITCH * 4;
-  static constexpr int shared = ring > tiles ? ring : tiles;
-};
-struct kernel { const void *function; int32_t shared; };
-#define KERNEL(mma, rows_a, rows_b) { (const void *)matmul_small<mma, rows_a, rows_b>, small_kernel<mma, rows_a, rows_b>::shared }
-#define KERNELS(mma) { { KERNEL(mma, false, false), KERNEL(mma, false, true) }, { KERNEL(mma, true, false), KERNEL(mma, true, true) } }
-static const kernel kernels[2][2][2] = { KERNELS(mma_bf16), KERNELS(mma_f16) };       /* [f16][a has rows contiguous][b has] */
+enum { SHARED_K, SHARED_TILE, N_VARIANTS };
+static const char *const variants[] = { "32x32", "64x64", nullptr };
+typedef small_shape<32, 16, 2, 256, 4, 1> shared_k;
+typedef small_shape<32, 16, 4, 128, 4, 1> shared_k_f32;
+typedef small_shape<64, 1, 2, 64, 3, 5> shared_tile;
+typedef small_shape<64, 1, 4, 32, 3, 4> shared_tile_f32;
 
-struct state { cuda_tiled tiled; cuda_chain chain; int32_t value_a, value_b, grid, early; kernel with; };
+struct kernel { const void *function; int32_t tile, threads, ways, depth, stages, stage, sums; };       /* bytes of a stage, and of the sums */
+#define KERNEL(shape, mma, rows_a, rows_b)                                                                                    \
+  { (const void *)matmul_small<shape, mma, rows_a, rows_b>, shape::tile, shape::threads, shape::ways, shape::depth, shape::stages, \
+    tiled_shape<small_product<shape, mma, rows_a, rows_b>>::stage_bytes, shape::ways * shape::tile * shape::pitch * 4 }
+#define KERNELS(shape, mma) { { KERNEL(shape, mma, false, false), KERNEL(shape, mma, false, true) }, \
+                              { KERNEL(shape, mma, true, false), KERNEL(shape, mma, true, true) } }
+static const kernel kernels[3][N_VARIANTS][2][2] = {         /* [dtype][variant][a has rows contiguous][b has] */
+  { KERNELS(shared_k, mma_bf16), KERNELS(shared_tile, mma_bf16) },
+  { KERNELS(shared_k, mma_f16), KERNELS(shared_tile, mma_f16) },
+  { KERNELS(shared_k_f32, mma_tf32), KERNELS(shared_tile_f32, mma_tf32) },
+};
+
+struct state { cuda_tiled tiled; cuda_chain chain; int32_t value_a, value_b, grid, early, shared; kernel with; };
 
 /* Is either dim contiguous, and which? */
 static bool lies(const cuda_matmul_side *s, int64_t k, bool *rows_contiguous)
@@ -195,6 +237,27 @@ static cuda_tiled_side side_of(const cuda_matmul_side *s)
   return side;
 }
 
+static int64_t tiles_of(const cuda_matmul *m, const kernel *k)
+{
+  return qn_ceil_div(m->m, k->tile) * qn_ceil_div(m->n, k->tile) * m->batch[0] * m->batch[1];
+}
+
+/* Bytes for so many stages. A short sum needs less than the whole ring: more CTAs find room. */
+static int32_t shared_of(const kernel *k, int64_t stages)
+{
+  return (int32_t)qn_max_i64(qn_min_i64(stages, k->stages) * k->stage, k->sums);
+}
+
+/* Nanoseconds, fitted on an H200: the launch; then per tile of a multiprocessor its start and end, and its stages. */
+static double estimate(const cuda_matmul *m, const kernel *k, int variant, int32_t units)
+{
+  const int64_t tiles = tiles_of(m, k);
+  const bool f32 = m->a.dtype == QN_F32;
+  if (variant == SHARED_K) return 2700 + (double)qn_ceil_div(tiles, units) * (1000 + (f32 ? 1650 : 1400) * ((double)m->k / k->depth));
+  const double each = (double)tiles / units;
+  return 2700 + (each > 1 ? each : 1) * ((f32 ? 600 : 200) + 1050 * (double)qn_ceil_div(m->k, k->depth));
+}
+
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   cuda_matmul m;
@@ -202,21 +265,32 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   qn_status status = cuda_matmul_read(r, out, &m);
   if (status) return status;
-  if ((m.a.dtype != QN_BF16 && m.a.dtype != QN_F16) || m.b.dtype != m.a.dtype)
-    return qn_refuse(out, "dtypes", "a", "both f16 or both bf16", "%s, %s", qn_kit_name(m.a.dtype), qn_kit_name(m.b.dtype));
+  const bool f32 = m.a.dtype == QN_F32;
+  if ((m.a.dtype != QN_BF16 && m.a.dtype != QN_F16 && !f32) || m.b.dtype != m.a.dtype)
+    return qn_refuse(out, "dtypes", "a", "both f16, both bf16 or both f32", "%s, %s", qn_kit_name(m.a.dtype), qn_kit_name(m.b.dtype));
   bool rows_a, rows_b;
   if (!lies(&m.a, m.k, &rows_a) || !lies(&m.b, m.k, &rows_b))
     return qn_refuse(out, "operands with a contiguous dim", rows_a ? "a" : "b", "a stride of 1", "%s", "none");
-  int64_t tiles_m = qn_ceil_div(m.m, TILE), tiles_n = qn_ceil_div(m.n, TILE), tiles = tiles_m * tiles_n * m.batch[0] * m.batch[1];
-  if (m.k > 1 << 20) return qn_refuse(out, "one running sum of each warp", "a", "k of at most 2^20", "%lld", (long long)m.k);
-  if (tiles > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "y", "", "%s", "more");
+  const uint32_t size = f32 ? 4 : 2;
+  if (m.a.align < size || m.b.align < size)
+    return qn_refuse(out, "elements at their own alignment", m.a.align < size ? "a" : "b", f32 ? "4 bytes" : "2 bytes", "%s", "less");
 
   state s = {};
+  int best = -1;
+  for (int v = 0; v < N_VARIANTS; v++) {
+    const kernel *k = &kernels[f32 ? 2 : m.a.dtype == QN_F16][v][rows_a][rows_b];
+    if (r->variant && strcmp(r->variant, variants[v])) continue;
+    if (m.k > (int64_t)cuda_tiled_block((int)size) * k->ways || tiles_of(&m, k) > INT32_MAX) continue;
+    if (shared_of(k, k->stages) > (int64_t)r->device->shared_per_block) continue;
+    const double ns = estimate(&m, k, v, r->device->units);
+    if (best < 0 || ns < out->estimate) best = v, out->estimate = ns, s.with = *k;
+  }
+  if (best < 0)
+    return qn_refuse(out, "a tile for this problem", "y", "fewer than 2^31, shared memory for one, and a sum of at most 32768 terms (f32: "
+                     "8192) for each warp that shares it", "%s", r->variant ? r->variant : "neither");
+
   status = cuda_matmul_chain(r, out, &m, &s.chain);
   if (status) return status;
-  s.with = kernels[m.a.dtype == QN_F16][rows_a][rows_b];
-  if (s.with.shared > (int64_t)r->device->shared_per_block)
-    return qn_refuse(out, "its shared memory", "", "a device with more", "%d bytes", s.with.shared);
   const qn_value *y = &r->value[s.chain.out];
   cuda_tiled *t = &s.tiled;
   t->a = side_of(&m.a), t->b = side_of(&m.b);
@@ -224,14 +298,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   t->out_dtype = y->dtype;
   t->along = t->out_stride[1] != 1 && t->out_stride[0] == 1;
   t->k = (int32_t)m.k;
-  t->tiles_m = (int32_t)tiles_m, t->tiles_n = (int32_t)tiles_n;
+  t->tiles_m = (int32_t)qn_ceil_div(m.m, s.with.tile), t->tiles_n = (int32_t)qn_ceil_div(m.n, s.with.tile);
   t->batch0 = (int32_t)m.batch[0];
   t->steps = s.chain.steps;
-  s.value_a = m.a.value, s.value_b = m.b.value, s.grid = (int32_t)tiles;
+  s.value_a = m.a.value, s.value_b = m.b.value, s.grid = (int32_t)tiles_of(&m, &s.with);
+  s.shared = shared_of(&s.with, qn_ceil_div(m.k, s.with.depth));
   out->n_ops = s.chain.n_ops;
-  out->numerics.accumulator = QN_ACC_F32_TC;
-  /* measured on an H200: the launch; then per tile of a multiprocessor its start and end, and its stages */
-  out->estimate = 2700 + (double)qn_ceil_div(tiles, r->device->units) * (1000 + 1400 * ((double)m.k / DEPTH));
+  out->variant = variants[best];
+  if (f32) out->math = QN_MATH_F32;
+  out->numerics.accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC;
   return cuda_keep(out, &s, sizeof s);
 }
 
@@ -239,7 +314,8 @@ static qn_status build(const qn_request *, qn_prepared *out)
 {
   state *s = (state *)out->state;
   const qn_status status = cuda_check(
-    cudaFuncSetAttribute(s->with.function, cudaFuncAttributeMaxDynamicSharedMemorySize, s->with.shared), "cudaFuncSetAttribute");
+    cudaFuncSetAttribute(s->with.function, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_of(&s->with, s->with.stages)),
+    "cudaFuncSetAttribute");
   return status ? status : cuda_waits_itself(s->with.function, &s->early);
 }
 
@@ -251,11 +327,12 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   t.b.p = launch->ptr[s->value_b];
   t.out = launch->ptr[s->chain.out];
   cuda_chain_bind(&t.steps, &s->chain, launch->ptr);
-  return cuda_launch_early(s->with.function, s->early, (uint32_t)s->grid, THREADS, (uint32_t)s->with.shared, &t, launch, "matmul_small");
+  return cuda_launch_early(s->with.function, s->early, (uint32_t)s->grid, (uint32_t)s->with.threads, (uint32_t)s->shared, &t, launch,
+                           "matmul_small");
 }
 
 static const qn_engine row[] = {
   { "small", QN_OP_MATMUL, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES,
-    nullptr, nullptr, prepare, build, run, cuda_release },
+    variants, nullptr, prepare, build, run, cuda_release },
 };
 CUDA_ENGINES(matmul_small) = { row, sizeof row / sizeof *row };
