@@ -261,3 +261,8 @@ matmul a=f16/70x72 b=f16/72x88 bias=f16/88@2
 matmul a=f16/3x49x32 b=f16/3x32x49 bias=f16/49 ; as=f32
 matmul a=bf16/130x64 b=bf16/64x131/t c=bf16/130x131
 matmul a=bf16/8x1100 b=bf16/1100x72/t bias=bf16/72
+
+# attention over tokens in no eights: lines of operands and of y at any offset, y along its rows; more than a stage, and a chain behind
+matmul a=f32/5x49x49 b=f32/5x49x32 ; as=f16,bf16
+matmul a=f32/2x65x33/t b=f32/2x33x65/t y=f32/2x65x65/t ; as=f16
+matmul a=f32/3x67x150 b=f32/3x150x65 c=f32/3x67x65 bias=f32/65 ; as=bf16

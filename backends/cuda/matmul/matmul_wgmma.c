@@ -89,6 +89,7 @@ typedef struct problem {
   int64_t  k, batch[2];
   int      which, esize, out_bytes;       /* bytes of an element as multiplied; of a sum before the chain */
   int      class_bits;                    /* rows of a in 2^class_bits classes (matmul_wgmma.cuh) */
+  bool     odd;                           /* y's rows are in no units of 16 bytes: not stored by TMA */
   uint32_t out_dtype;
   operand  a, b;                          /* in the kernel's order */
 } problem;
@@ -155,10 +156,11 @@ static operand lay_out(const cuda_matmul_side *given, const problem *p, bool tur
 
 /* ---- which tile --------------------------------------------------------------------------------- */
 
-/* Nanoseconds of packing: the launch, and the bytes read and written. */
+/* Nanoseconds of packing: the launch, and the bytes read and written; 16 bits in words, or one by one. */
 static double packing(const operand *o)
 {
-  return o->packed ? (o->pack.split ? 2500 : 1500) + (double)packed_bytes(o) * (o->pack.split || o->pack.f8 ? 1.5 : 2) / 3500 : 0;
+  const double each = o->pack.split || o->pack.f8 ? 1.5 : o->given.dtype == QN_F32 ? 2 : o->pack.bytes > 2 ? 3 : 4;
+  return o->packed ? (o->pack.split ? 2500 : 1500) + (double)packed_bytes(o) * each / 3500 : 0;
 }
 
 /* Nanoseconds for the rows of one k step to arrive. A row that straddles two cache lines costs TMA twice the time: none do where
@@ -194,8 +196,7 @@ static int64_t tiles_down(const problem *p, const variant *v, const operand *a)
   return qn_ceil_div(a->given.rows >> p->class_bits, v->bm) << p->class_bits;
 }
 
-/* How much longer a k step takes where tf32 operands are turned on their way (matmul_wgmma_turned.cuh), as measured on an H200: the left
- * one in registers, the right one in shared memory. */
+/* How much longer a k step takes where tf32 operands are turned on their way: the left one in registers, the right one in shared memory. */
 static double turning(const problem *p, const operand *a, const operand *b)
 {
   if (p->which != WGMMA_TF32) return 1;
@@ -211,7 +212,8 @@ static double cost(const problem *p, const variant *v, const operand *a, const o
   double arriving = (p->class_bits ? 1.08 * v->bm : arrival(p, a, v->bm)) + arrival(p, b, v->bn),
          step = p->esize == 2 && arriving > v->step ? arriving : v->step * turning(p, a, b);
   double between = v->fixed > 1600 ? v->fixed - 1500 : 100;            /* between two waves; the launch and the first stage are paid once */
-  double work = v->fixed + rounds * share * step + (rounds - 1) * between;
+  double storing = p->odd ? 24 * v->bn : 0;                 /* of a tile, element by element */
+  double work = v->fixed + rounds * (share * step + storing) + (rounds - 1) * between;
   double elements = ((double)a->given.rows + (double)b->given.rows) * (double)p->k * p->esize +
                     (double)a->given.rows * (double)b->given.rows * p->out_bytes;
   double memory = 1500 + elements * (double)(p->batch[0] * p->batch[1]) / 4400;
@@ -293,6 +295,8 @@ static qn_status read_problem(const qn_request *r, problem *p, cuda_matmul *m, q
                   .which = which,
                   .esize = which == WGMMA_F8_F16 ? 2 : (int)qn_kit_bytes(a->dtype),
                   .out_bytes = (int)qn_kit_bytes(y->dtype) };
+  const int64_t pitch = cuda_stride(y, y->rank - 2) * p->out_bytes;
+  p->odd = y->dtype != QN_I32 && cuda_stride(y, y->rank - 1) == 1 && (pitch | m->n * p->out_bytes) % 16;
   return QN_OK;
 }
 
@@ -334,7 +338,7 @@ static qn_status choose(const qn_request *r, const cuda_matmul *m, problem *p, c
                    "%llu bytes", (unsigned long long)wanted);
 }
 
-/* Is y, or with it the operand, the same memory? */
+/* Is y the operand's memory? */
 static bool is_over(const qn_value *to, const cuda_chain *chain, int operand) { return operand >= 0 && to->over == chain->value[operand]; }
 
 /* Can TMA read the added matrix? (It comes through stages, as do vectors of columns, that are not to be clear.) */
@@ -349,11 +353,7 @@ static bool added_fits(const problem *p, const cuda_gemm *g, const cuda_chain *c
 }
 
 /* Is the bias the same in all batches? */
-static bool one_vector(const cuda_gemm *g)
-{
-  const cuda_operand *o = &g->steps.operand[g->plain.bias];
-  return !o->stride[2] && !o->stride[3];
-}
+static bool one_vector(const cuda_operand *bias) { return !bias->stride[2] && !bias->stride[3]; }
 
 /* Are tiles stored by TMA? It needs contiguous columns, and all else in units of 16 bytes, because it clips in those. */
 static bool stored_by_map(const problem *p, const cuda_gemm *g, const cuda_chain *chain, const qn_request *r, const qn_value *to,
@@ -371,7 +371,8 @@ static bool stored_by_map(const problem *p, const cuda_gemm *g, const cuda_chain
   if (g->plain.added >= 0 || g->staged) fits = fits && !lines_cleared(p);
   if (g->plain.added >= 0 && g->staged) fits = fits && cuda_gemm_room(kernel, p->which == WGMMA_3XTF32 ? 2 : 1, bytes == 4 ? 32 : 64);
   if (to->dtype == QN_I32)                /* integers have a bias of columns alone */
-    fits = fits && !g->plain.by_row && g->plain.factor < 0 && (g->plain.bias < 0 || (g->n % 8 == 0 && one_vector(g)));
+    fits = fits && !g->plain.by_row && g->plain.factor < 0 &&
+           (g->plain.bias < 0 || (g->n % 8 == 0 && one_vector(&g->steps.operand[g->plain.bias])));
   return fits && (!g->staged || cuda_plain_vectors(chain, &g->plain, r, g->n));
 }
 
