@@ -33,6 +33,7 @@
 #define REGS80  F32(0), F8(32)
 #define REGS128 F32(0), F32(32)
 #define INTS128 R32(0), R32(32)
+#define REGS160 F32(0), F32(32), F8(64), F8(72)
 #define REGS176 F32(0), F32(32), F8(64), F8(72), F8(80)
 #define REGS192 F32(0), F32(32), F32(64)
 #define INTS192 R32(0), R32(32), R32(64)
@@ -43,6 +44,7 @@
 #define L32  L16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
 #define L40  L32 ",%32,%33,%34,%35,%36,%37,%38,%39"
 #define L64  L32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define L80  L64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
 #define L88  L64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87"
 #define L96  L64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
 #define L128 L96 ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
@@ -124,6 +126,11 @@ template <int kind, int ta, int tb> __device__ __forceinline__ void wgmma(int (&
   if constexpr (kind == MMA_S8_U8) MMA_I("m64n128k32.s32.s8.u8", L64, "%64", "%65", "%66", INTS128);
   if constexpr (kind == MMA_U8_S8) MMA_I("m64n128k32.s32.u8.s8", L64, "%64", "%65", "%66", INTS128);
   if constexpr (kind == MMA_U8) MMA_I("m64n128k32.s32.u8.u8", L64, "%64", "%65", "%66", INTS128);
+}
+template <int kind, int ta, int tb> __device__ __forceinline__ void wgmma(float (&d)[80], uint64_t a, uint64_t b, int accumulate)
+{
+  if constexpr (kind == MMA_BF16) MMA_16("m64n160k16.f32.bf16.bf16", L80, "%80", "%81", "%82", "%83", "%84", REGS160);
+  if constexpr (kind == MMA_F16) MMA_16("m64n160k16.f32.f16.f16", L80, "%80", "%81", "%82", "%83", "%84", REGS160);
 }
 template <int kind, int ta, int tb> __device__ __forceinline__ void wgmma(float (&d)[96], uint64_t a, uint64_t b, int accumulate)
 {
@@ -225,6 +232,7 @@ template <int kind, int tb> __device__ __forceinline__ void wgmma_registers(floa
 #undef L32
 #undef L40
 #undef L64
+#undef L80
 #undef L88
 #undef L96
 #undef L128
@@ -233,6 +241,7 @@ template <int kind, int tb> __device__ __forceinline__ void wgmma_registers(floa
 #undef REGS64
 #undef REGS80
 #undef REGS128
+#undef REGS160
 #undef REGS176
 #undef REGS192
 #undef REGS256
