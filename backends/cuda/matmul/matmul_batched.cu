@@ -83,7 +83,7 @@ template <int esize, bool rows_contiguous> struct elements {
 
 /* Warps of 16 QM rows by 32 columns: 2, two by two; 1, one above the other. */
 template <class mma, int esize, bool rows_a, bool rows_b, int QM>
-__global__ void __launch_bounds__(THREADS, 6) matmul_batched(const __grid_constant__ batched t)
+__global__ void __launch_bounds__(THREADS, esize == 4 ? 5 : 6) matmul_batched(const __grid_constant__ batched t)
 {
   extern __shared__ __align__(16) unsigned char shared[];
   constexpr bool split = esize == 4;

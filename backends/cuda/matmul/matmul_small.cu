@@ -248,14 +248,15 @@ static int32_t shared_of(const kernel *k, int64_t stages)
   return (int32_t)qn_max_i64(qn_min_i64(stages, k->stages) * k->stage, k->sums);
 }
 
-/* Nanoseconds, fitted on an H200: the launch; then per tile of a multiprocessor its start and end, and its stages. */
-static double estimate(const cuda_matmul *m, const kernel *k, int variant, int32_t units)
+/* Nanoseconds, fitted on an H200: the launch; then per tile of a multiprocessor its start and end, and its stages. bias: that the steps
+ * load, eight elements after eight. */
+static double estimate(const cuda_matmul *m, const kernel *k, int variant, bool bias, int32_t units)
 {
   const int64_t tiles = tiles_of(m, k);
   const bool f32 = m->a.dtype == QN_F32;
   if (variant == SHARED_K) return 2700 + (double)qn_ceil_div(tiles, units) * (1000 + (f32 ? 1650 : 1400) * ((double)m->k / k->depth));
   const double each = (double)tiles / units;
-  return 2700 + (each > 1 ? each : 1) * ((f32 ? 600 : 200) + 1050 * (double)qn_ceil_div(m->k, k->depth));
+  return 2700 + (each > 1 ? each : 1) * ((f32 ? 600 : 200) + (bias ? 4000 : 0) + (f32 ? 950 : 1050) * (double)qn_ceil_div(m->k, k->depth));
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -276,13 +277,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "elements at their own alignment", m.a.align < size ? "a" : "b", f32 ? "4 bytes" : "2 bytes", "%s", "less");
 
   state s = {};
+  const bool bias = qn_role(&r->op[0], QN_ROLE_MATMUL_BIAS) >= 0;
   int best = -1;
   for (int v = 0; v < N_VARIANTS; v++) {
     const kernel *k = &kernels[f32 ? 2 : m.a.dtype == QN_F16][v][rows_a][rows_b];
     if (r->variant && strcmp(r->variant, variants[v])) continue;
     if (m.k > (int64_t)cuda_tiled_block((int)size) * k->ways || tiles_of(&m, k) > INT32_MAX) continue;
     if (shared_of(k, k->stages) > (int64_t)r->device->shared_per_block) continue;
-    const double ns = estimate(&m, k, v, r->device->units);
+    const double ns = estimate(&m, k, v, bias, r->device->units);
     if (best < 0 || ns < out->estimate) best = v, out->estimate = ns, s.with = *k;
   }
   if (best < 0)

@@ -212,7 +212,7 @@ static double cost(const problem *p, const variant *v, const operand *a, const o
   double arriving = (p->class_bits ? 1.08 * v->bm : arrival(p, a, v->bm)) + arrival(p, b, v->bn),
          step = p->esize == 2 && arriving > v->step ? arriving : v->step * turning(p, a, b);
   double between = v->fixed > 1600 ? v->fixed - 1500 : 100;            /* between two waves; the launch and the first stage are paid once */
-  double storing = p->odd ? 24 * v->bn : 0;                 /* of a tile, element by element */
+  double storing = p->odd ? (20 + 2000. / v->bn) * (double)qn_min_i64(v->bn, b->given.rows) : 0;       /* of a tile, element by element */
   double work = v->fixed + rounds * (share * step + storing) + (rounds - 1) * between;
   double elements = ((double)a->given.rows + (double)b->given.rows) * (double)p->k * p->esize +
                     (double)a->given.rows * (double)b->given.rows * p->out_bytes;
@@ -237,7 +237,7 @@ static uint64_t kept_bytes(const problem *p, const variant *v, int units_of_devi
   return in_blocks(p, v) ? (uint64_t)units_of_device * (uint64_t)(v->bm * v->bn * 4) : 0;
 }
 
-/* Has the tile columns in no whole chunks of 128 bytes of 16-bit elements? Its y is stored in narrower boxes (matmul_wgmma_store.cuh). */
+/* Has the tile columns in no whole chunks of 128 bytes of 16-bit elements? y of these is stored in narrower boxes (matmul_wgmma_store.cuh). */
 static bool in_boxes(int bn) { return bn > 64 && bn % 64; }
 
 /* A split tile needs a cluster of its own, and at least one k step for each CTA in it. */
@@ -525,7 +525,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   qn_status s = cuda_driver_get(&st->driver);
   if (!s) s = encode_operand(st->driver, &g->a, p, &p->a, st->box_a, p->class_bits);
   if (!s) s = encode_operand(st->driver, &g->b, p, &p->b, st->box_b, 0);
-  const int bytes = (int)qn_kit_bytes(p->out_dtype), box = in_boxes(st->kernel.bn) ? 32 : 128;
+  const int bytes = (int)qn_kit_bytes(p->out_dtype), box = bytes == 2 && in_boxes(st->kernel.bn) ? 32 : 128;
   const CUtensorMapDataType type = bytes == 4 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : CU_TENSOR_MAP_DATA_TYPE_UINT16;
   if (!s && g->store_map)
     s = encode_lines(st->driver, &g->y, type, bytes, g->n, g->m, g->out_stride[0], p, g->out_stride + 2, p->class_bits, box, 64);
