@@ -60,6 +60,9 @@ struct box {
 
 __device__ __forceinline__ void box_place(box &b, const planes &t) { b.shift = t.last ? 0 : (int)(b.origin(t) & (t.vector - 1)); }
 
+/* Number of this thread among the THREADS that share a box: a block, or 32: a warp. */
+template <int THREADS> __device__ __forceinline__ int box_thread() { return THREADS == 32 ? threadIdx.x % 32 : threadIdx.x; }
+
 /* Calls run(from, at, length, lane, lanes) for each contiguous run of the box: its offsets in the tensor and in the box, its
  * elements; `lanes` threads share it, of which this is number `lane`. */
 template <int THREADS, class F> __device__ __forceinline__ void box_runs(const planes &t, const box &b, F run)
@@ -71,7 +74,7 @@ template <int THREADS, class F> __device__ __forceinline__ void box_runs(const p
   const int length = t.whole == 3 ? b.count * plane : t.whole == 2 ? deep * inner : t.whole == 1 ? high * wide : wide;
   const int64_t origin = b.origin(t);
   const int lanes = runs == 1 ? THREADS : 32;
-  for (int i = threadIdx.x / lanes; i < runs; i += THREADS / lanes) {
+  for (int i = box_thread<THREADS>() / lanes; i < runs; i += THREADS / lanes) {
     int k = i, d = 0, h = 0;
     if (t.whole == 0) k = i / high, h = i - k * high;
     if (t.whole <= 1) {
@@ -90,7 +93,7 @@ template <int THREADS, int PIECES, class F> __device__ __forceinline__ void box_
 {
   const int deep = b.end[0] - b.first[0], high = b.end[1] - b.first[1], wide = b.end[2] - b.first[2];
   const int pieces = (b.count + t.vector - 1) / t.vector, bits = 32 - __clz(pieces - 1), most = max(wide, 0) << bits;
-  for (int line = threadIdx.x / 32; line < max(deep, 0) * high; line += THREADS / 32) {
+  for (int line = box_thread<THREADS>() / 32; line < max(deep, 0) * high; line += THREADS / 32) {
     const int d = line / high, h = line - d * high;
     const int64_t from = b.origin(t) + (((int64_t)(b.first[0] + d) * t.dim[1] + b.first[1] + h) * t.dim[2] + b.first[2]) * t.channels;
     const int at = d * t.pitch[1] + h * t.pitch[2];
