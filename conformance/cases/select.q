@@ -58,6 +58,9 @@ top_k x=f32/5x9 k=9 smallest=1 indices=i64/5x9 ; as=bf16
 top_k x=f32/3x257 k=17 indices=? ; as=f16,bf16
 top_k x=f32/3x257 k=17 smallest=1 indices=?
 top_k x=f32/2x1500 k=100 indices=? ; as=bf16
+top_k x=f32/3x1000 k=50 indices=? ; as=f16,bf16
+top_k x=f32/2x1024 k=128 smallest=1 indices=? ; fill=special,signed
+top_k x=i32/9x1000 k=128 indices=? ; fill=int:3,bits
 top_k x=f32/7x4x5 k=2 axis=1 indices=? ; as=f16
 top_k x=f32/7x4x5 k=7 axis=0
 top_k x=i8/4x300 k=40 indices=? ; fill=int,bits

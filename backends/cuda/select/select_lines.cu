@@ -1,7 +1,8 @@
 /* select_lines.cu -- top_k and sort (the top n) along a contiguous axis (a line a block; short ones a warp) and cumsum.
  *
  * top_k sorts by 32-bit keys in element order (NaN last, -0 equals 0; inverted for the smallest).
- *   warp    up to 256 elements, 8 a lane: k times the maximum is found and removed
+ *   bits    up to 1024 elements, 8 or 32 a lane of a warp, k at most 128: the k-th key is found bit by bit, and the chosen are sorted in
+ *           shared memory
  *   radix   passes histogram 11 bits of the keys that match the prefix so far, until few enough candidates remain: a further pass
  *           is cheaper than sorting thousands. One more pass gathers them (of too many equals the first) for a bitonic sort in
  *           shared memory. If there are few lines each is cut into parts, whose top k go to workspace and are merged by a second
@@ -74,33 +75,61 @@ __device__ __forceinline__ void put(const lines &s, int64_t from, int64_t to, in
 
 /* ---- top_k of short lines -------------------------------------------------------------------------------------- */
 
-enum { HELD = 8, SHORT = 32 * HELD, FEW = 32 };
+enum { SHORT = 1024, SORTED = 128 };
 
-__global__ static void __launch_bounds__(THREADS) top_k_warp(const __grid_constant__ lines s)
+/* HELD: elements a lane. */
+template <int HELD> __global__ static void __launch_bounds__(THREADS) top_k_bits(const __grid_constant__ lines s)
 {
-  uint32_t lane = threadIdx.x % 32, line = blockIdx.x * WARPS + threadIdx.x / 32;
+  __shared__ uint64_t of_block[WARPS][SORTED];
+  const uint32_t lane = threadIdx.x % 32, line = blockIdx.x * WARPS + threadIdx.x / 32, before = (1u << lane) - 1;
   if (line >= s.count) return;
-  int64_t from = line_begin(s, line, s.x_stride), to = line_begin(s, line, s.y_stride), number = line_begin(s, line, s.index_stride);
-  uint64_t held[HELD];
+  const int64_t from = line_begin(s, line, s.x_stride), to = line_begin(s, line, s.y_stride), number = line_begin(s, line, s.index_stride);
+  uint64_t *const pair = of_block[threadIdx.x / 32];
+  uint32_t key[HELD];
+#pragma unroll
+  for (int i = 0; i < HELD; i++) key[i] = i * 32 + lane < s.n ? key_of(s, from + i * 32 + lane) : 0;
+
+  /* the largest key that k keys reach; where just k reach a smaller one, that will do */
+  uint32_t least = 0, reach = s.n;
+  for (uint32_t bit = 1u << 31; bit && reach != s.k; bit >>= 1) {
+    uint32_t count = 0;
+#pragma unroll
+    for (int i = 0; i < HELD; i++) count += key[i] >= (least | bit);
+    for (int o = 16; o; o /= 2) count += __shfl_xor_sync(~0u, count, o);
+    if (count >= s.k) least |= bit, reach = count;
+  }
+  /* those above it, and of those that equal it the first */
+  const uint32_t equals = reach - s.k;    /* too many */
+  uint32_t chosen = 0, more = 0;
+  if (equals)
+#pragma unroll
+    for (int i = 0; i < HELD; i++) more += i * 32 + lane < s.n && key[i] > least;
+  for (int o = 16; equals && o; o /= 2) more += __shfl_xor_sync(~0u, more, o);
+  uint32_t room = equals ? s.k - more : s.k;                /* for equals */
 #pragma unroll
   for (int i = 0; i < HELD; i++) {
-    uint32_t place = i * 32 + lane;
-    held[i] = place < s.n ? pair_of(key_of(s, from + place), place) : ~0ull;
+    const uint32_t place = i * 32 + lane;
+    const bool there = place < s.n, same = there && key[i] == least;
+    const uint32_t sames = __ballot_sync(~0u, same);
+    const bool takes = (there && key[i] > least) || (same && __popc(sames & before) < (int)room);
+    const uint32_t taken = __ballot_sync(~0u, takes);
+    if (takes) pair[chosen + __popc(taken & before)] = pair_of(key[i], place);
+    chosen += __popc(taken), room -= min(room, (uint32_t)__popc(sames));
   }
-  uint32_t mine = 0;                      /* the place of the element whose rank is this lane's number */
-  for (uint32_t rank = 0; rank < s.k; rank++) {
-    uint64_t best = held[0];
-#pragma unroll
-    for (int i = 1; i < HELD; i++) best = held[i] < best ? held[i] : best;
-    for (int o = 16; o; o /= 2) {
-      uint64_t other = __shfl_xor_sync(~0u, best, o);
-      best = other < best ? other : best;
+  uint32_t sorted = 1;
+  while (sorted < s.k) sorted *= 2;
+  for (uint32_t i = s.k + lane; i < sorted; i += 32) pair[i] = ~0ull;
+  __syncwarp();
+  for (uint32_t size = 2; size <= sorted; size *= 2)
+    for (uint32_t apart = size / 2; apart; apart /= 2) {
+      for (uint32_t i = lane; i < sorted / 2; i += 32) {
+        const uint32_t a = i / apart * apart * 2 + i % apart, b = a + apart;
+        const uint64_t low = pair[a], high = pair[b];
+        if ((low > high) == !(a & size)) pair[a] = high, pair[b] = low;
+      }
+      __syncwarp();
     }
-#pragma unroll
-    for (int i = 0; i < HELD; i++) held[i] = held[i] == best ? ~0ull : held[i];
-    if (lane == rank) mine = (uint32_t)best;
-  }
-  if (lane < s.k) put(s, from, to, number, lane, mine);
+  for (uint32_t i = lane; i < s.k; i += 32) put(s, from, to, number, i, (uint32_t)pair[i]);
 }
 
 /* ---- top_k of long lines ---------------------------------------------------------------------------------------- */
@@ -480,11 +509,14 @@ static qn_status top_k_run(const qn_prepared *p, const qn_launch *launch)
   s.sums = launch->workspace;
   cudaStream_t stream = (cudaStream_t)launch->stream;
   int bytes = (int)qn_kit_bytes(s.x_dtype);
-  if (s.n <= SHORT && s.k <= FEW) top_k_warp<<<(s.count + WARPS - 1) / WARPS, THREADS, 0, stream>>>(s);
+  const bool bits = s.n <= SHORT && s.k <= SORTED;
+  const uint32_t blocks = (s.count + WARPS - 1) / WARPS;
+  if (bits && s.n <= 32 * 8) top_k_bits<8><<<blocks, THREADS, 0, stream>>>(s);
+  else if (bits) top_k_bits<32><<<blocks, THREADS, 0, stream>>>(s);
   else if (bytes == 4) top_k_radix<4><<<s.count * s.parts, CROWD, 0, stream>>>(s, s.parts == 1);
   else if (bytes == 2) top_k_radix<2><<<s.count * s.parts, CROWD, 0, stream>>>(s, s.parts == 1);
   else top_k_radix<1><<<s.count * s.parts, CROWD, 0, stream>>>(s, s.parts == 1);
-  if (!(s.n <= SHORT && s.k <= FEW) && s.parts > 1) top_k_radix<8><<<s.count, CROWD, 0, stream>>>(s, true);
+  if (!bits && s.parts > 1) top_k_radix<8><<<s.count, CROWD, 0, stream>>>(s, true);
   return cuda_check(cudaGetLastError(), "top_k");
 }
 
