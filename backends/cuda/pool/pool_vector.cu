@@ -374,7 +374,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (splits && p.average) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
   if (splits)
     while (p.splits < 8 && p.splits * 2 <= (uint32_t)p.size[1] && p.splits * p.units < 2048u * (uint32_t)r->device->units) p.splits *= 2;
-  return pool_keep(&s, THREADS * qn_ceil_div(p.units, (int64_t)(THREADS / p.splits)), THREADS, small ? 2200 : whole ? 900 : 500, out);
+  const double taps = (double)p.size[0] * p.size[1] * p.size[2] / p.splits;
+  const qn_status kept =
+    pool_keep(&s, THREADS * qn_ceil_div(p.units, (int64_t)(THREADS / p.splits)), THREADS, small ? 2200 : whole ? 900 : 500, out);
+  if (taps > 64) out->estimate += (taps - 64) * 100;        /* a thread reads them one after another */
+  return kept;
 }
 
 static const qn_engine row[] = { POOL_ROWS(pool, "vector", prepare), pool_row<pool>("vector", QN_OP_POOL_LP, prepare) };
