@@ -77,6 +77,16 @@ __device__ __forceinline__ void put(const lines &s, int64_t from, int64_t to, in
 
 enum { SHORT = 1024, SORTED = 128 };
 
+__device__ __forceinline__ uint32_t warp_count(uint32_t v)
+{
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(~0u, v);
+#else
+  for (int o = 16; o; o /= 2) v += __shfl_xor_sync(~0u, v, o);
+  return v;
+#endif
+}
+
 /* HELD: elements a lane. */
 template <int HELD> __global__ static void __launch_bounds__(THREADS) top_k_bits(const __grid_constant__ lines s)
 {
@@ -95,7 +105,7 @@ template <int HELD> __global__ static void __launch_bounds__(THREADS) top_k_bits
     uint32_t count = 0;
 #pragma unroll
     for (int i = 0; i < HELD; i++) count += key[i] >= (least | bit);
-    for (int o = 16; o; o /= 2) count += __shfl_xor_sync(~0u, count, o);
+    count = warp_count(count);
     if (count >= s.k) least |= bit, reach = count;
   }
   /* those above it, and of those that equal it the first */
@@ -104,8 +114,7 @@ template <int HELD> __global__ static void __launch_bounds__(THREADS) top_k_bits
   if (equals)
 #pragma unroll
     for (int i = 0; i < HELD; i++) more += i * 32 + lane < s.n && key[i] > least;
-  for (int o = 16; equals && o; o /= 2) more += __shfl_xor_sync(~0u, more, o);
-  uint32_t room = equals ? s.k - more : s.k;                /* for equals */
+  uint32_t room = s.k - (equals ? warp_count(more) : 0);      /* for equals */
 #pragma unroll
   for (int i = 0; i < HELD; i++) {
     const uint32_t place = i * 32 + lane;
