@@ -196,11 +196,11 @@ static int64_t tiles_down(const problem *p, const variant *v, const operand *a)
   return qn_ceil_div(a->given.rows >> p->class_bits, v->bm) << p->class_bits;
 }
 
-/* How much longer a k step takes where tf32 operands are turned on their way: the left one in registers, the right one in shared memory. */
-static double turning(const problem *p, const operand *a, const operand *b)
+/* A k step's time where tf32 operands are turned on their way: the left one in registers, the right one in shared memory. */
+static double turned(const problem *p, double step, const operand *a, const operand *b)
 {
-  if (p->which != WGMMA_TF32) return 1;
-  return a->rows_contiguous && b->rows_contiguous ? 1.6 : b->rows_contiguous ? 1.3 : a->rows_contiguous ? 1.15 : 1;
+  if (p->which != WGMMA_TF32 || !(a->rows_contiguous || b->rows_contiguous)) return step;
+  return step * (a->rows_contiguous && b->rows_contiguous ? 1.6 : b->rows_contiguous ? 1.3 : 1.15) + 75;
 }
 
 /* Nanoseconds in total: waves of tiles as measured, or the memory traffic if that takes longer. */
@@ -210,7 +210,7 @@ static double cost(const problem *p, const variant *v, const operand *a, const o
   double share = (double)qn_ceil_div(qn_ceil_div(k * p->esize, 128), v->splits),
          rounds = (double)qn_ceil_div(tiles * v->splits, units_of_device);
   double arriving = (p->class_bits ? 1.08 * v->bm : arrival(p, a, v->bm)) + arrival(p, b, v->bn),
-         step = p->esize == 2 && arriving > v->step ? arriving : v->step * turning(p, a, b);
+         step = p->esize == 2 && arriving > v->step ? arriving : turned(p, v->step, a, b);
   double between = v->fixed > 1600 ? v->fixed - 1500 : 100;            /* between two waves; the launch and the first stage are paid once */
   double storing = p->odd ? (20 + 2000. / v->bn) * (double)qn_min_i64(v->bn, b->given.rows) : 0;       /* of a tile, element by element */
   double work = v->fixed + rounds * (share * step + storing) + (rounds - 1) * between;
