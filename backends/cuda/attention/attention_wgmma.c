@@ -5,6 +5,7 @@
  * taken here: what changes single scores (bias, mask, blocks, slopes, softcap, dropout), paged tensors, scales. */
 #include "attention_wgmma.h"
 #include "engines.h"
+#include "kit/early.h"
 #include "kit/map.h"
 
 enum { Q, K, V, N_MAPS };
@@ -226,13 +227,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   if (st->q_starts >= 0) a.q_starts = ptr[st->q_starts];
   if (st->kv_starts >= 0) a.kv_starts = ptr[st->kv_starts];
   a.counter = launch->counters;
-  cudaLaunchAttribute overlap = { .id = cudaLaunchAttributeProgrammaticStreamSerialization,
-                                  .val = { .programmaticStreamSerializationAllowed = 1 } };
-  cudaLaunchConfig_t config = { .gridDim = { (unsigned)st->grid, 1, 1 }, .blockDim = { (unsigned)st->kernel->threads, 1, 1 },
-                                .dynamicSmemBytes = (size_t)st->kernel->shared, .stream = launch->stream,
-                                .attrs = &overlap, .numAttrs = 1 };
-  void *args[] = { &a };
-  return cuda_check(cudaLaunchKernelExC(&config, st->function, args), "attention_wgmma");
+  void *arguments[] = { &a };
+  return cuda_launch_kernel(st->function, true, (dim3){ (unsigned)st->grid, 1, 1 }, (uint32_t)st->kernel->threads,
+                            (uint32_t)st->kernel->shared, arguments, launch->stream, "attention_wgmma");
 }
 
 static const qn_engine row = { .name = "wgmma", .op = QN_OP_ATTENTION_FORWARD, .class_ = QN_CLASS_TUNED,

@@ -2,6 +2,7 @@
 #include "conv_kernel.h"
 #include "conv_layout.h"
 #include "conv_pointwise.h"
+#include "kit/early.h"
 #include "kit/shared_memory.h"
 
 cuda_conv_kernel *cuda_conv_kernel_begin(qn_prepared *out, const void *function, const void *parameters, size_t bytes)
@@ -114,11 +115,8 @@ qn_status cuda_conv_kernel_start(const cuda_conv_kernel *k, const qn_launch *lau
   }
   if (k->parts) memcpy(to + k->parts_at, &launch->workspace, sizeof(void *));
   void *arguments[] = { to };
-  cudaLaunchAttribute overlap = { .id = cudaLaunchAttributeProgrammaticStreamSerialization,
-                                  .val = { .programmaticStreamSerializationAllowed = 1 } };
-  cudaLaunchConfig_t config = { .gridDim = { k->grid[0], k->grid[1], k->grid[2] }, .blockDim = { k->threads, 1, 1 },
-                                .dynamicSmemBytes = k->shared, .stream = launch->stream, .attrs = &overlap, .numAttrs = early };
-  qn_status s = cuda_check(cudaLaunchKernelExC(&config, k->function, arguments), "a convolution's kernel");
+  qn_status s = cuda_launch_kernel(k->function, early, (dim3){ k->grid[0], k->grid[1], k->grid[2] }, k->threads, k->shared, arguments,
+                                   launch->stream, "a convolution's kernel");
   if (s || !k->parts) return s;
   return cuda_conv_join(launch->ptr[k->dw], k->dw_dtype, launch->workspace, (int)k->parts, k->elements, launch->stream);
 }

@@ -2,7 +2,7 @@
  * copies tensors of any layout to packed channels last, groups padded with zeros, and back. */
 #include "conv_layout.h"
 #include "cuda_backend.h"
-#include "kit/early.cuh"
+#include "kit/early.h"
 #include "kit/vector.cuh"
 
 /* These kernels may be resident before the one that makes the parts has ended. */
@@ -57,14 +57,9 @@ qn_status cuda_conv_join(void *to, uint32_t dtype, const float *from, int parts,
   int32_t waits;
   qn_status status = cuda_waits_itself(function, &waits);
   if (status) return status;
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3((unsigned)qn_ceil_div(n, many ? 32 : 512)), config.blockDim = dim3(many ? 32 * SLICES : 128);
-  config.stream = (cudaStream_t)stream, config.attrs = &early, config.numAttrs = waits;
   void *arguments[] = { &to, &dtype, &from, &parts, &n };
-  return cuda_check(cudaLaunchKernelExC(&config, function, arguments), "conv_join");
+  return cuda_launch_kernel(function, waits, dim3((unsigned)qn_ceil_div(n, many ? 32 : 512)), many ? 32 * SLICES : 128, 0, arguments,
+                            stream, "conv_join");
 }
 
 /* ---- any layout to and from packed channels last ------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "conv_tf32.h"
 #include "cuda_backend.h"
 #include "program/steps.cuh"
+#include "kit/early.h"
 #include "kit/wgmma.cuh"
 
 template <int BN, int products> struct conv_tf32_shape {
@@ -225,16 +226,6 @@ const cuda_conv_tf32_kernel cuda_conv_tf32_three[] = { KERNEL(64, 3), KERNEL(128
 
 qn_status cuda_conv_tf32_launch(const cuda_conv_tf32 *g, const cuda_conv_tf32_kernel *kernel, bool filter, int grid, void *stream)
 {
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(grid);
-  config.blockDim = dim3(384);
-  config.dynamicSmemBytes = kernel->shared;
-  config.stream = (cudaStream_t)stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  void *args[] = { (void *)g };
-  return cuda_check(cudaLaunchKernelExC(&config, kernel->function[filter], args), "conv_tf32");
+  void *arguments[] = { (void *)g };
+  return cuda_launch_kernel(kernel->function[filter], true, dim3(grid), 384, (uint32_t)kernel->shared, arguments, stream, "conv_tf32");
 }

@@ -10,7 +10,7 @@
 #include "conv_layout.h"
 #include "conv_problem.h"
 #include "engines.h"
-#include "kit/early.cuh"
+#include "kit/early.h"
 #include "kit/map.h"
 #include "matmul/matmul_wgmma.cuh"
 

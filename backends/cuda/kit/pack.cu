@@ -4,6 +4,7 @@
  * A tile is read along the dim with the smaller stride and written along k in 4-byte words. f32 that is already contiguous along
  * k is copied in 16-byte units; other rows of contiguous k are read by element. */
 #include <cstdint>
+#include "early.h"
 #include "element.cuh"
 #include "pack.h"
 #include "wgmma.cuh"
@@ -164,15 +165,7 @@ qn_status cuda_pack_launch(int n, const cuda_pack *p, void *const *to, const voi
     columns = qn_max_i64(columns, qn_ceil_div(p[i].split ? p[i].pitch / 2 : p[i].pitch, PACK_K));
     bands = qn_max_i64(bands, qn_ceil_div(p[i].rows, PACK_ROWS) * p[i].batch[0] * p[i].batch[1]);
   }
-  cudaLaunchAttribute early = {};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3((unsigned)columns, (unsigned)qn_min_i64(bands, 65535), (unsigned)n);
-  config.blockDim = dim3(PACK_THREADS, 1, 1);
-  config.stream = (cudaStream_t)stream;
-  config.attrs = &early;
-  config.numAttrs = 1;
-  void *args[] = { &both };
-  return cuda_check(cudaLaunchKernelExC(&config, (const void *)pack, args), "pack");
+  void *arguments[] = { &both };
+  return cuda_launch_kernel((const void *)pack, true, dim3((unsigned)columns, (unsigned)qn_min_i64(bands, 65535), (unsigned)n),
+                            PACK_THREADS, 0, arguments, stream, "pack");
 }

@@ -7,7 +7,7 @@
  * limited by their instructions, which tiles would have twice as many of, and by bank conflicts. */
 #include "engines.h"
 #include "kit/divisor.h"
-#include "kit/early.cuh"
+#include "kit/early.h"
 #include "matmul_problem.h"
 #include "matmul_mma.cuh"
 

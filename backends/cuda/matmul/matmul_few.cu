@@ -9,7 +9,7 @@
  * squeeze-and-excitation blocks and of classifiers are such: too few to fill tiles, most of whose time would be the start and the end. */
 #include "engines.h"
 #include "kit/sm80.cuh"
-#include "kit/early.cuh"
+#include "kit/early.h"
 #include "matmul_problem.h"
 #include "matmul_mma.cuh"
 

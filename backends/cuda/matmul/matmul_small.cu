@@ -9,7 +9,7 @@
  * Lines of an operand are copied by cp.async in aligned 16-byte pieces, starting at the last aligned address before their first
  * element, so that a line stays as misaligned as in memory, and its reader shifts it. A short k is in flight all at once. */
 #include "engines.h"
-#include "kit/early.cuh"
+#include "kit/early.h"
 #include "matmul_problem.h"
 #include "matmul_mma.cuh"
 

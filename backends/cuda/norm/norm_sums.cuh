@@ -3,7 +3,7 @@
  * overflow; dscale and dshift over blocks or items, by a second launch; and the launch of a kernel, with that behind it. */
 #pragma once
 #include "norm_layout.cuh"
-#include "kit/early.cuh"
+#include "kit/early.h"
 #include "kit/sm90.cuh"
 #include "kit/sums.cuh"
 

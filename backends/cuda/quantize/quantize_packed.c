@@ -2,6 +2,7 @@
  * describes how scales are laid out. Refused: f64, other strides, unaligned tensors, vectors of 16 bytes that straddle blocks. */
 #include "engines.h"
 #include "quantize_packed.h"
+#include "kit/early.h"
 #include "kit/shared_memory.h"
 
 /* ---- prepare -------------------------------------------------------------------------------------------------- */
@@ -208,14 +209,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
     if (status || (s->together && !p.again)) return status;
     if (s->together) p.vectors = p.again, p.tail = 0;
   }
-  cudaLaunchAttribute early = { .id = cudaLaunchAttributeProgrammaticStreamSerialization,
-                                .val = { .programmaticStreamSerializationAllowed = 1 } };
-  cudaLaunchConfig_t config = { .gridDim = { s->blocks, 1, 1 },
-                                .blockDim = { s->threads, 1, 1 },
-                                .stream = (cudaStream_t)launch->stream,
-                                .attrs = &early,
-                                .numAttrs = s->early };
-  return cuda_check(cudaLaunchKernelExC(&config, s->kernel, arguments), "quantize_packed");
+  return cuda_launch_kernel(s->kernel, s->early, (dim3){ s->blocks, 1, 1 }, s->threads, 0, arguments, launch->stream, "quantize_packed");
 }
 
 #define ROW(anchor) { .name = "packed", .op = anchor, .class_ = QN_CLASS_TUNED, \

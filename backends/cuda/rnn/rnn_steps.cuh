@@ -1,6 +1,6 @@
 /* rnn_steps.cuh -- kernels of a step (rnn_steps.cu, rnn_steps_four.cu) are launched while the ones before them end, and wait for these. */
 #pragma once
-#include "kit/early.cuh"
+#include "kit/early.h"
 #include "rnn_cells.cuh"
 
 /* From here on the next kernel may come, and all earlier ones have ended. */
@@ -15,12 +15,6 @@ __device__ __forceinline__ void rnn_wait_before()
 static inline qn_status rnn_launch_step(void (*kernel)(cuda_rnn, int64_t), bool early, dim3 blocks, uint32_t threads, const cuda_rnn *p,
                                         int64_t s, void *stream, const char *name)
 {
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = blocks, config.blockDim = dim3(threads), config.stream = (cudaStream_t)stream;
-  config.attrs = &attribute, config.numAttrs = early ? 1 : 0;
   void *arguments[] = { (void *)p, &s };
-  return cuda_check(cudaLaunchKernelExC(&config, (const void *)kernel, arguments), name);
+  return cuda_launch_kernel((const void *)kernel, early, blocks, threads, 0, arguments, stream, name);
 }
