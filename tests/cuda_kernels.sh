@@ -15,7 +15,6 @@ conv_depthwise_planes      depthwise_planes                 70  held to the regi
 conv_grouped               Lb1EEv7grouped                   80  sums again where a result is not finite, which is rare
 conv_first_filter          .                                60  held to the registers that let another block in
 conv_winograd              gradient                         48  sums again where a result is not finite, which is rare
-matmul_few                 sum_again                        48  sums again where a result is not finite, which is rare
 matmul_wgmma_tf32          Li11ELi128ELi256ELi1ELb0ELb1     80  sums of blocks of k in 3xTF32: once a block, of 8192 terms; no slower
 pool_vector                pool_s                          130  averages again where a result is not finite, which is rare
 sampling_sorted            gather_points                    60  sums of so many points that they are added in blocks

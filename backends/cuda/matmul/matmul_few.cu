@@ -92,15 +92,6 @@ __device__ __forceinline__ const char *matrix_of(const side &s, int b0, int b1, 
   return (const char *)s.p + (b0 * s.batch[0] + b1 * s.batch[1]) * esize;
 }
 
-/* A sum in plain f32, straight from the formula: of those that scaling or splitting has spoilt. */
-static __device__ __noinline__ float sum_again(const few &t, int near, int far, int b0, int b1)
-{
-  const float *x = (const float *)matrix_of(t.near, b0, b1, 4) + near * t.near.row, *z = (const float *)matrix_of(t.far, b0, b1, 4) + far * t.far.row;
-  float sum = 0;
-  for (int k = 0; k < t.k; k++) sum += x[k * t.near.k] * z[k * t.far.k];
-  return sum;
-}
-
 /* Eights: of far rows. Grid: groups of near rows, of all batches. */
 template <class mma, int esize, int unit, int eights> __global__ void __launch_bounds__(32 * WAYS) matmul_few(const __grid_constant__ few t)
 {
@@ -142,12 +133,22 @@ template <class mma, int esize, int unit, int eights> __global__ void __launch_b
     for (int w = 0; w < ways; w++)
 #pragma unroll
       for (int e = 0; e < 8; e++) v[e] += sums[w][near_row][far0 + e];
-    if constexpr (esize == 4) {
+    if constexpr (esize == 4) {           /* what scaling or splitting has spoilt: in plain f32, straight from the formula */
+      float *const mine = &sums[0][near_row][far0];
+      bool again = false;
 #pragma unroll
-      for (int e = 0; e < 8; e++) {
-        v[e] *= 0x1p-48f;
-        if (e < n && !isfinite(v[e])) v[e] = sum_again(t, row1, far0 + e, b0, b1);
+      for (int e = 0; e < 8; e++) mine[e] = v[e] *= 0x1p-48f, again |= e < n && !isfinite(v[e]);
+      const float *x = (const float *)matrix_of(t.near, b0, b1, 4) + row1 * t.near.row,
+                  *z = (const float *)matrix_of(t.far, b0, b1, 4) + far0 * t.far.row;
+#pragma unroll 1
+      for (int e = 0; again && e < n; e++, z += t.far.row) {
+        if (isfinite(mine[e])) continue;
+        float s = 0;
+        for (int k = 0; k < t.k; k++) s += x[k * t.near.k] * z[k * t.far.k];
+        mine[e] = s;
       }
+#pragma unroll
+      for (int e = 0; e < 8; e++) v[e] = mine[e];
     }
     const int row = t.exchanged ? far0 : row1, column = t.exchanged ? row1 : far0;
     steps_apply(t.steps, v, row, column, b0, b1, t.exchanged, n);
