@@ -9,7 +9,7 @@
 #include "kit/divisor.h"
 #include "kit/early.h"
 #include "matmul_problem.h"
-#include "matmul_mma.cuh"
+#include "matmul_words.cuh"
 
 enum { THREADS = 128, MOST = 64, SHARED = 48 << 10 };       /* rows and columns; bytes that no kernel needs to ask for */
 
@@ -45,9 +45,7 @@ template <int esize> __device__ __forceinline__ uint32_t copy_matrix(uint32_t to
  * q = lane % 4. Of 16 bits the lower k is in the lower half. Lines eight (f32: four) apart are alike misaligned. */
 template <int esize, bool rows_contiguous> struct elements {
   uint32_t at, line;                      /* address; bytes of a line: of rows, or rows contiguous of k */
-  int turn;                               /* k contiguous: bits to shift a word down in two */
-
-  int odd;                                /* can one straddle two words? */
+  int turn, odd;                          /* of unaligned_word */
 
   __device__ elements(uint32_t matrix, const side &s, int row0)
   {
@@ -58,23 +56,8 @@ template <int esize, bool rows_contiguous> struct elements {
   }
   __device__ __forceinline__ uint32_t word(int i, int half) const
   {
-    uint32_t low, high = 0;
-    if constexpr (rows_contiguous) {
-      const uint32_t from = at + half * (16 / esize) * line + i * 8 * esize;
-      if constexpr (esize == 4) {
-        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(low) : "r"(from) : "memory");
-        return low;
-      }
-      asm volatile("ld.shared.u16 %0, [%1];" : "=r"(low) : "r"(from) : "memory");
-      asm volatile("ld.shared.u16 %0, [%1];" : "=r"(high) : "r"(from + line) : "memory");
-      return low | high << 16;
-    } else {
-      const uint32_t from = at + i * 8 * line + half * 16;
-      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(low) : "r"(from) : "memory");
-      if constexpr (esize == 4) return low;
-      asm volatile("{.reg .pred p; setp.ne.b32 p, %2, 0; @p ld.shared.u32 %0, [%1];}" : "+r"(high) : "r"(from + 4), "r"(odd) : "memory");
-      return __funnelshift_r(low, high, turn);
-    }
+    const uint32_t from = at + (rows_contiguous ? half * (16 / esize) * line + i * 8 * esize : i * 8 * line + half * 16);
+    return unaligned_word<esize, rows_contiguous>(from, line, turn, odd);
   }
   __device__ __forceinline__ void next() { at += rows_contiguous ? 32 / esize * line : 32; }
 };
@@ -107,7 +90,7 @@ __global__ void __launch_bounds__(THREADS, esize == 4 ? 5 : 6) matmul_batched(co
   if (row0 < m && col0 < n)
 #pragma unroll 2
     for (int k = 0; k < t.k; k += k_of, a.next(), b.next()) {
-      uint32_t x[QM][4], y[2][4], x_small[QM][4], y_small[2][4];
+      uint32_t x[QM][4], y[2][4];
 #pragma unroll
       for (int j = 0; j < 4; j++) {
 #pragma unroll
@@ -130,21 +113,7 @@ __global__ void __launch_bounds__(THREADS, esize == 4 ? 5 : 6) matmul_batched(co
           for (int i = 0; i < 2; i++) y[i][j] &= there[j % 2];
         }
       }
-      if (split) {
-#pragma unroll
-        for (int i = 0; i < QM; i++) round_tf32<true>(x[i], x_small[i]);
-#pragma unroll
-        for (int i = 0; i < 2; i++) round_tf32<true>(y[i], y_small[i]);
-      }
-#pragma unroll
-      for (int term = split ? 0 : 2; term < 3; term++)      /* the products of remainders first */
-#pragma unroll
-        for (int i = 0; i < QM; i++)
-#pragma unroll
-          for (int j = 0; j < 4; j++) {
-            const uint32_t(&with)[4] = term == 1 ? y_small[j / 2] : y[j / 2];
-            mma::product(sum[i][j], term == 0 ? x_small[i] : x[i], with[j % 2 * 2], with[j % 2 * 2 + 1]);
-          }
+      multiply_words<mma, split, QM>(sum, x, y);
     }
 
   /* the sums, in the operands' place */

@@ -11,7 +11,7 @@
 #include "engines.h"
 #include "kit/early.h"
 #include "matmul_problem.h"
-#include "matmul_mma.cuh"
+#include "matmul_words.cuh"
 
 /* A CTA's tile, of whose sums a warp has 32 x 32 over 1 / WAYS of k. */
 template <int TILE, int WAYS, int ESIZE, int DEPTH, int STAGES, int RESIDENT> struct small_shape {
@@ -62,8 +62,8 @@ template <class shape, bool rows_contiguous> struct small_operand {
 template <class shape, bool rows_contiguous> struct small_elements {
   typedef typename shape::template stage<rows_contiguous> stage;
   static constexpr int per_word = 4 / shape::esize;
-  uint32_t at[rows_contiguous ? per_word : 1];  /* byte offsets: rows contiguous, of each k of a word */
-  int turn, odd;                          /* bits to shift a word down in two; can one straddle two words? */
+  uint32_t at, next = 0;                  /* byte offset; to the next k of a word, rows contiguous */
+  int turn = 0, odd;                      /* of unaligned_word */
 
   /* row0: the warp's first row; k0: its first k in a stage. */
   __device__ small_elements(const small_operand<shape, rows_contiguous> &o, int row0, int k0)
@@ -71,33 +71,17 @@ template <class shape, bool rows_contiguous> struct small_elements {
     const int lane = threadIdx.x % 32, row = row0 + lane / 4, k = k0 + lane % 4 * per_word;
     odd = shape::esize == 2 && ((uint32_t)(uintptr_t)o.first | (uint32_t)o.pitch) & 2;
     if constexpr (rows_contiguous) {
-#pragma unroll
-      for (int j = 0; j < per_word; j++) at[j] = (k + j) * stage::pitch + o.shift(k + j) + row * shape::esize;
+      at = k * stage::pitch + o.shift(k) + row * shape::esize, next = stage::pitch + o.shift(k + 1) - o.shift(k);
     } else {
       const uint32_t from = row * stage::pitch + o.shift(row) + k * shape::esize;
-      at[0] = from & ~3u, turn = (from & 2) * 8;
+      at = from & ~3u, turn = (from & 2) * 8;
     }
   }
   __device__ __forceinline__ uint32_t word(uint32_t operand, int i, int half, int step) const
   {
-    uint32_t low, high = 0;
-    if constexpr (rows_contiguous) {
-      const uint32_t to = operand + (step * shape::k_of + half * shape::k_of / 2) * stage::pitch + i * 8 * shape::esize;
-      if constexpr (shape::esize == 4) {
-        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(low) : "r"(to + at[0]) : "memory");
-        return low;
-      } else {
-        asm volatile("ld.shared.u16 %0, [%1];" : "=r"(low) : "r"(to + at[0]) : "memory");
-        asm volatile("ld.shared.u16 %0, [%1];" : "=r"(high) : "r"(to + at[1]) : "memory");
-        return low | high << 16;
-      }
-    } else {
-      const uint32_t to = operand + at[0] + i * 8 * stage::pitch + half * 16 + step * 32;
-      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(low) : "r"(to) : "memory");
-      if constexpr (shape::esize == 4) return low;
-      asm volatile("{.reg .pred p; setp.ne.b32 p, %2, 0; @p ld.shared.u32 %0, [%1];}" : "+r"(high) : "r"(to + 4), "r"(odd) : "memory");
-      return __funnelshift_r(low, high, turn);
-    }
+    const int further = rows_contiguous ? (step * shape::k_of + half * shape::k_of / 2) * stage::pitch + i * 8 * shape::esize
+                                        : i * 8 * stage::pitch + half * 16 + step * 32;
+    return unaligned_word<shape::esize, rows_contiguous>(operand + at + further, next, turn, odd);
   }
 };
 
@@ -126,28 +110,15 @@ template <class shape, class mma, bool ROWS_A, bool ROWS_B> struct small_product
 #pragma unroll
     for (int step = 0; step < shape::steps; step++) {
       if (left <= step * shape::k_of) break;
-      uint32_t x[2][4], y[2][4], x_small[2][4], y_small[2][4];
+      uint32_t x[2][4], y[2][4];
 #pragma unroll
-      for (int i = 0; i < 2; i++) {
+      for (int i = 0; i < 2; i++)
 #pragma unroll
         for (int j = 0; j < 4; j++) {
           x[i][j] = a.word(stage_a, i * 2 + j % 2, j / 2, step);
           y[i][j] = b.word(stage_b, i * 2 + j / 2, j % 2, step);
         }
-        if (split) {
-          round_tf32<true>(x[i], x_small[i]);
-          round_tf32<true>(y[i], y_small[i]);
-        }
-      }
-#pragma unroll
-      for (int term = split ? 0 : 2; term < 3; term++)      /* the products of remainders first */
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-#pragma unroll
-          for (int j = 0; j < 4; j++) {
-            const uint32_t(&with)[4] = term == 1 ? y_small[j / 2] : y[j / 2];
-            mma::product(sum[i][j], term == 0 ? x_small[i] : x[i], with[j % 2 * 2], with[j % 2 * 2 + 1]);
-          }
+      multiply_words<mma, split, 2>(sum, x, y);
     }
     left -= shape::depth;
   }
