@@ -11,3 +11,4 @@ pool_adaptive_max_backward dy=f32/64x256x7x7 indices=i32/64x256x7x7 dx=f32/64x25
 pool_lp x=f32/32x64x112x112 window=2 ; name=lp.2
 pool_lp x=bf16/32x64x112x112/nhwc window=3 stride=2 pad=1 p=3 ; name=lp.3.nhwc
 pool_lp_backward dy=f32/32x64x56x56 x=f32/32x64x112x112 y=f32/32x64x56x56 window=2 ; name=lp_backward.2
+pool_adaptive_average x=f16/8x96x112x112/nhwc size=1 ; name=squeeze.112.nhwc

@@ -262,6 +262,9 @@ matmul a=f16/3x49x32 b=f16/3x32x49 bias=f16/49 ; as=f32
 matmul a=bf16/130x64 b=bf16/64x131/t c=bf16/130x131
 matmul a=bf16/8x1100 b=bf16/1100x72/t bias=bf16/72
 
+# f32 behind tiles of 16 bits: 160 columns are no whole chunks of 128 bytes of these, but are of those
+matmul a=f16/136x128 b=f16/128x160/t y=f32/136x160
+
 # attention over tokens in no eights: lines of operands and of y at any offset, y along its rows; more than a stage, and a chain behind
 matmul a=f32/5x49x49 b=f32/5x49x32 ; as=f16,bf16
 matmul a=f32/2x65x33/t b=f32/2x33x65/t y=f32/2x65x65/t ; as=f16

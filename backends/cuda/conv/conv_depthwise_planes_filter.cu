@@ -4,8 +4,7 @@
  *   dw[c, k] = sum over images n and outputs o of dy[n, c, o] x[n, c, o stride - pad + k dilation]
  *
  * A block has some channels and walks over boxes of dy and x of a share of the images; small planes of several images are one box. The
- * window is divided into pieces of ROWS_OF_TAPS
- * rows of TAPS taps: a thread has a piece of one channel in registers and, of each box, every lanes-th strip of ROWS x COLUMNS outputs;
+ * window is divided into pieces of ROWS_OF_TAPS rows of TAPS taps: a thread has a piece of one channel in registers and, of each box, every lanes-th strip of ROWS x COLUMNS outputs;
  * each row of x is loaded once for all rows of the strip. STRIDE 0: any stride and dilation, pieces of one row. The lanes' sums are
  * added by a fixed tree; each share leaves a partial sum in workspace, and these are added in order; where there is one, it is dw.
  *
@@ -288,8 +287,8 @@ static int64_t divide(depthwise *p, int bytes, int64_t room, int64_t resident, i
             if (!pieces) break;
             for (int64_t most = groups / pieces; most >= unit && most * 8 > groups / pieces; most /= 2) {
               const int64_t per = planes_per(&p->dy, most, unit);
-              for (int64_t group = 1; group < 2 * p->images && (group == 1 || !(w | h | d)); group *= 2) {
-                const int64_t need = lay(p, per, tile, qn_min_i64(group, p->images), bytes);
+              for (int64_t group = 1; group == 1 || (group < 2 * p->images && !(w | h | d)); group *= 2) {
+                const int64_t need = lay(p, per, tile, qn_max_i64(1, qn_min_i64(group, p->images)), bytes);
                 if (!need || need > limit) break;
                 const int64_t blocks = qn_ceil_div(p->dy.channels, per) * qn_ceil_div(all, pieces);
                 const double vain = p->x.last && per * bytes < 32 ? 32.0 / (double)(per * bytes) : 1;

@@ -217,18 +217,12 @@ static side side_of(const cuda_matmul_side *m, int64_t k, int size, bool rows_co
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   cuda_matmul m;
-  if (r->device->arch_major < 8)
-    return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  qn_status status = cuda_matmul_read(r, out, &m);
+  qn_status status = cuda_matmul_read_floats(r, out, &m);
   if (status) return status;
   const bool f32 = m.a.dtype == QN_F32;
   const int size = f32 ? 4 : 2;
-  if ((m.a.dtype != QN_BF16 && m.a.dtype != QN_F16 && !f32) || m.b.dtype != m.a.dtype)
-    return qn_refuse(out, "dtypes", "a", "both f16, both bf16 or both f32", "%s, %s", qn_kit_name(m.a.dtype), qn_kit_name(m.b.dtype));
   if (m.m > MOST || m.n > MOST) return qn_refuse(out, "at most 64 rows and columns", "y", "64", "%lld", (long long)qn_max_i64(m.m, m.n));
   if (m.k > SHARED) return qn_refuse(out, "matrices that fit into 48 KB of shared memory", "a", "a smaller k", "%lld", (long long)m.k);
-  if (m.a.align < (uint32_t)size || m.b.align < (uint32_t)size)
-    return qn_refuse(out, "elements at their own alignment", "a", f32 ? "4 bytes" : "2 bytes", "%s", "less");
   bool rows_a, rows_b;
   if (!runs(&m.a, m.k, &rows_a) || !runs(&m.b, m.k, &rows_b))
     return qn_refuse(out, "matrices that are one run of memory", rows_a ? "a" : "b", "no gaps between lines", "%s", "gaps");
@@ -249,7 +243,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   t->steps = s.chain.steps;
   s.function = kernels[f32 ? 2 : m.a.dtype == QN_F16][rows_a][rows_b][m.n > 32];
   s.a = m.a.value, s.b = m.b.value, s.blocks = (uint32_t)batches;
-  
   s.shared = (uint32_t)qn_max_i64(qn_max_i64(reach(&t->a, m.k, size, rows_a), at_b + reach(&t->b, m.k, size, rows_b)),
                                   MOST * 4 * (m.n > 32 ? 72 : 40) + 16);
   if (s.shared > SHARED) return qn_refuse(out, "matrices that fit into 48 KB of shared memory", "a", "a smaller k", "%u bytes", s.shared);

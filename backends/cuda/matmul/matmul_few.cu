@@ -183,20 +183,14 @@ static int unit_of(const cuda_matmul_side *s, int64_t k, int least)
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   cuda_matmul m;
-  if (r->device->arch_major < 8)
-    return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  qn_status status = cuda_matmul_read(r, out, &m);
+  qn_status status = cuda_matmul_read_floats(r, out, &m);
   if (status) return status;
   const bool f32 = m.a.dtype == QN_F32;
-  if ((m.a.dtype != QN_BF16 && m.a.dtype != QN_F16 && !f32) || m.b.dtype != m.a.dtype)
-    return qn_refuse(out, "dtypes", "a", "both f16, both bf16 or both f32", "%s, %s", qn_kit_name(m.a.dtype), qn_kit_name(m.b.dtype));
   const int64_t least = qn_min_i64(m.m, m.n), batches = m.batch[0] * m.batch[1];
   if (least > MOST) return qn_refuse(out, "rows or columns of 32 or fewer", "y", "32", "%lld", (long long)least);
   const int least_unit = f32 ? 2 : 1;
   if (m.k > (f32 ? LONGEST_F32 : LONGEST) * WAYS)
     return qn_refuse(out, "a running sum of each warp", "a", f32 ? "k of at most 65536" : "k of at most 262144", "%lld", (long long)m.k);
-  if (m.a.align < 1u << least_unit || m.b.align < 1u << least_unit)
-    return qn_refuse(out, "elements at their own alignment", "a", f32 ? "4 bytes" : "2 bytes", "%s", "less");
   const bool exchanged = m.n > m.m;
   const cuda_matmul_side *near = exchanged ? &m.b : &m.a, *far = exchanged ? &m.a : &m.b;
   const int64_t groups = qn_ceil_div(near->rows, ROWS), blocks = groups * batches;
@@ -226,7 +220,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->numerics.accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC;
   /* the launch; loads of several chunks at a time; the rate at which 2.4 MB came on an H200 */
   const double bytes = ((double)m.m * m.k + (double)m.n * m.k + (double)m.m * m.n) * batches * (f32 ? 4 : 2);
-  const double waves = (double)qn_ceil_div(blocks, qn_min_i64(8, 21 / ways) * (int64_t)r->device->units);
+  const int64_t resident = qn_min_i64(8, 21 / ways);        /* by the registers of a warp that loads one by one, some 96 a thread */
+  const double waves = (double)qn_ceil_div(blocks, resident * (int64_t)r->device->units);
   const double passes = (double)qn_ceil_div(share, CHUNK * (strided ? 1 : eights > 1 ? 2 : 4)) * waves;
   out->estimate = 1500 + passes * (f32 ? 800 : 600) * (unit < 3 ? 1.5 : 1) + bytes / ((f32 ? 12.0 : 8.0) * r->device->units);
   return cuda_keep(out, &s, sizeof s);

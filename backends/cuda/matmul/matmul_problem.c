@@ -48,6 +48,21 @@ qn_status cuda_matmul_read(const qn_request *r, qn_prepared *out, cuda_matmul *p
   return QN_OK;
 }
 
+qn_status cuda_matmul_read_floats(const qn_request *r, qn_prepared *out, cuda_matmul *p)
+{
+  if (r->device->arch_major < 8)
+    return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
+  const qn_status status = cuda_matmul_read(r, out, p);
+  if (status) return status;
+  const bool f32 = p->a.dtype == QN_F32;
+  if ((p->a.dtype != QN_BF16 && p->a.dtype != QN_F16 && !f32) || p->b.dtype != p->a.dtype)
+    return qn_refuse(out, "dtypes", "a", "both f16, both bf16 or both f32", "%s, %s", qn_kit_name(p->a.dtype), qn_kit_name(p->b.dtype));
+  const cuda_matmul_side *least = p->a.align < p->b.align ? &p->a : &p->b;
+  if (least->align < qn_kit_bytes(p->a.dtype))
+    return qn_refuse(out, "elements at their own alignment", least == &p->a ? "a" : "b", f32 ? "4 bytes" : "2 bytes", "%u", least->align);
+  return QN_OK;
+}
+
 qn_status cuda_matmul_chain(const qn_request *r, qn_prepared *out, const cuda_matmul *p, cuda_chain *chain)
 {
   const qn_node *op = &r->op[0];

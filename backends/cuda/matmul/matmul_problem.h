@@ -22,6 +22,8 @@ typedef struct cuda_matmul {
 
 /* Refuses dims near 2^31 and above, batches that do not merge into two dims, alpha 0, k 0. */
 qn_status cuda_matmul_read(const qn_request *r, qn_prepared *out, cuda_matmul *p);
+/* The same for kernels of mma.sync: refuses also devices before 8.0, dtypes but one of f16, bf16 and f32, elements not at their own alignment. */
+qn_status cuda_matmul_read_floats(const qn_request *r, qn_prepared *out, cuda_matmul *p);
 /* Builds the chain: alpha, beta c, bias, and the pointwise ops that follow (none behind integers). */
 qn_status cuda_matmul_chain(const qn_request *r, qn_prepared *out, const cuda_matmul *p, cuda_chain *chain);
 static inline int64_t cuda_stride(const qn_value *v, int d) { return d >= 0 && v->dim[d] > 1 ? v->stride[d] : 0; }

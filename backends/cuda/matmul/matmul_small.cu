@@ -233,19 +233,12 @@ static double estimate(const cuda_matmul *m, const kernel *k, int variant, bool 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   cuda_matmul m;
-  if (r->device->arch_major < 8)
-    return qn_refuse(out, "made for compute capability 8.0 and up", "", "8.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
-  qn_status status = cuda_matmul_read(r, out, &m);
+  qn_status status = cuda_matmul_read_floats(r, out, &m);
   if (status) return status;
   const bool f32 = m.a.dtype == QN_F32;
-  if ((m.a.dtype != QN_BF16 && m.a.dtype != QN_F16 && !f32) || m.b.dtype != m.a.dtype)
-    return qn_refuse(out, "dtypes", "a", "both f16, both bf16 or both f32", "%s, %s", qn_kit_name(m.a.dtype), qn_kit_name(m.b.dtype));
   bool rows_a, rows_b;
   if (!lies(&m.a, m.k, &rows_a) || !lies(&m.b, m.k, &rows_b))
     return qn_refuse(out, "operands with a contiguous dim", rows_a ? "a" : "b", "a stride of 1", "%s", "none");
-  const uint32_t size = f32 ? 4 : 2;
-  if (m.a.align < size || m.b.align < size)
-    return qn_refuse(out, "elements at their own alignment", m.a.align < size ? "a" : "b", f32 ? "4 bytes" : "2 bytes", "%s", "less");
 
   state s = {};
   const bool bias = qn_role(&r->op[0], QN_ROLE_MATMUL_BIAS) >= 0;
@@ -253,7 +246,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int v = 0; v < N_VARIANTS; v++) {
     const kernel *k = &kernels[f32 ? 2 : m.a.dtype == QN_F16][v][rows_a][rows_b];
     if (r->variant && strcmp(r->variant, variants[v])) continue;
-    if (m.k > (int64_t)cuda_tiled_block((int)size) * k->ways || tiles_of(&m, k) > INT32_MAX) continue;
+    if (m.k > (int64_t)cuda_tiled_block(f32 ? 4 : 2) * k->ways || tiles_of(&m, k) > INT32_MAX) continue;
     if (shared_of(k, k->stages) > (int64_t)r->device->shared_per_block) continue;
     const double ns = estimate(&m, k, v, bias, r->device->units);
     if (best < 0 || ns < out->estimate) best = v, out->estimate = ns, s.with = *k;

@@ -52,7 +52,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->workspace = answer->workspace, out->counters = answer->counters;
   out->math = answer->math, out->numerics = answer->numerics;
   out->traits &= answer->traits;
-  out->estimate = 9000 + (double)qn_elements(x) * qn_kit_bytes(x->dtype) / 3000;
+  out->estimate = 7000 + (double)qn_elements(x) * qn_kit_bytes(x->dtype) / 3000;
   return QN_OK;
 }
 
