@@ -31,6 +31,17 @@ void cuda_conv_kernel_steps(cuda_conv_kernel *k, qn_prepared *out, const cuda_ch
   cuda_conv_kernel_pointer(k, chain->out, out_at);
 }
 
+void cuda_conv_kernel_splits(cuda_conv_kernel *k, qn_prepared *out, int64_t splits, int64_t tiles, int64_t bytes, size_t at)
+{
+  k->has_splits = true;
+  k->splits_at = (uint32_t)at;
+  k->partial = (uint64_t)qn_round_up((int64_t)out->workspace, 256);
+  out->workspace = k->partial + (uint64_t)(splits * tiles * bytes);
+  out->counters = (uint64_t)tiles * 4;
+  const cuda_tiled_parts parts = { .splits = (int32_t)splits };
+  memcpy(k->parameters.byte + at, &parts, sizeof parts);
+}
+
 void cuda_conv_kernel_parts(cuda_conv_kernel *k, qn_prepared *out, const cuda_conv_problem *c, int64_t parts, int64_t elements, size_t at)
 {
   k->parts = parts, k->elements = elements;
@@ -112,6 +123,12 @@ qn_status cuda_conv_kernel_start(const cuda_conv_kernel *k, const qn_launch *lau
     qn_status s = cuda_chain_start(&steps, &k->chain, launch, launch->workspace);
     if (s) return s;
     memcpy(to + k->steps_at, &steps, sizeof steps);
+  }
+  if (k->has_splits) {
+    cuda_tiled_parts parts;
+    memcpy(&parts, to + k->splits_at, sizeof parts);
+    parts.partial = (float *)((char *)launch->workspace + k->partial), parts.ticket = launch->counters;
+    memcpy(to + k->splits_at, &parts, sizeof parts);
   }
   if (k->parts) memcpy(to + k->parts_at, &launch->workspace, sizeof(void *));
   void *arguments[] = { to };

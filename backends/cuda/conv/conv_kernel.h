@@ -4,6 +4,7 @@
 #define QN_CUDA_CONV_KERNEL_H
 #include "program/chain.h"
 #include "conv_problem.h"
+#include "matmul/matmul_tiled.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,6 +21,9 @@ typedef struct cuda_conv_kernel {
   cuda_chain chain;                       /* the fused ops, if has_steps */
   bool     has_steps;
   uint32_t steps_at;
+  bool     has_splits;                    /* parts of a tile's sum, in workspace from `partial` on, are added by the last CTA */
+  uint32_t splits_at;                     /* of a cuda_tiled_parts */
+  uint64_t partial;
   int64_t  parts, elements;               /* partial sums of dw, elements of dw; parts 0: none */
   uint32_t parts_at, dw_dtype;
   int32_t  dw;
@@ -34,6 +38,8 @@ qn_status cuda_conv_kernel_run(const qn_prepared *p, const qn_launch *launch);
 cuda_conv_kernel *cuda_conv_kernel_begin(qn_prepared *out, const void *function, const void *parameters, size_t bytes);
 void cuda_conv_kernel_pointer(cuda_conv_kernel *k, int32_t value, size_t at);
 void cuda_conv_kernel_steps(cuda_conv_kernel *k, qn_prepared *out, const cuda_chain *chain, size_t at, size_t out_at);
+/* After the steps: workspace and counters for `splits` parts of each of so many tiles of so many bytes. */
+void cuda_conv_kernel_splits(cuda_conv_kernel *k, qn_prepared *out, int64_t splits, int64_t tiles, int64_t bytes, size_t at);
 void cuda_conv_kernel_parts(cuda_conv_kernel *k, qn_prepared *out, const cuda_conv_problem *c, int64_t parts, int64_t elements, size_t at);
 
 /* The number of equal shares of the tiles for at most `most` blocks. */

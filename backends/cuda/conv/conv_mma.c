@@ -7,8 +7,9 @@
  *   backward filter  dw[k, r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
  *
  * Threads gather the windows into shared memory by cp.async (conv_mma.cuh). A filter gradient has few tiles and a long sum over
- * pixels, so the pixels are split among CTAs; the partial sums go to workspace and are added in a fixed order. Under
- * `deterministic=batch` the other two take the first tile that fits, whatever the number of images. One to three
+ * pixels, so the pixels are split among CTAs; the partial sums go to workspace and are added in a fixed order by a second kernel. Small
+ * planes of the other two have few tiles as well: their sums are split among as many as 16 CTAs, of which the last adds the parts in
+ * order. Under `deterministic=batch` those two take the first tile that fits, unsplit, whatever the number of images. One to three
  * spatial dims; channels of a group in units of 16 bytes. Groups are products side by side in one launch. */
 #include "conv_kernel.h"
 #include "conv_mma.h"
@@ -21,25 +22,36 @@ static const char *const names[] = { CUDA_CONV_MMA_TILES(NAME) NULL };
 
 /* ---- which tile ------------------------------------------------------------------------------------ */
 
-/* Nanoseconds of `tiles` tiles of `steps` stages each: an SM is bound by multiply-adds, copies or (alone) latency. The SM with the most
- * tiles ends last. */
-static double cost(const cuda_conv_mma_kernel *k, double tiles, double steps, double bytes, int multiprocessors)
+/* Nanoseconds of `tiles` tiles of `steps` stages each, in so many parts: an SM is bound by multiply-adds, copies or (alone) latency, in
+ * 3xTF32 that of products one after another. The SM with the most tiles ends last. */
+static double cost(const cuda_conv_mma_kernel *k, double tiles, double steps, int64_t parts, double bytes, int multiprocessors, bool split)
 {
   double product = (double)k->bm * k->bn * k->bk / k->rate, copy = (k->bm + k->bn) * 64 / 32.0;      /* a stage has 64 bytes of each row */
   double work = product > copy ? product : copy, room = (double)multiprocessors * k->resident, cycles = 0;
+  const double alone = split ? 2 * product : 400;
+  tiles *= (double)parts, steps = ceil(steps / (double)parts);
   for (double left = tiles; left > 0; left -= room) {       /* full waves, then the remainder */
     double at_once = left < room ? ceil(left / multiprocessors) : k->resident;
     double rounds = left >= 2 * room ? (double)(int64_t)(left / room) : 1;
-    cycles += rounds * (steps * (at_once * work > 400 ? at_once * work : 400) + 2000.0 * k->bm * k->bn / 8 / k->threads);
+    cycles += rounds * (steps * (at_once * work > alone ? at_once * work : alone) + 2000.0 * k->bm * k->bn / 8 / k->threads);
     left -= (rounds - 1) * room;
   }
   double ns = cycles / 1.7, memory = bytes / (25.0 * multiprocessors);
   return 3000 + (ns > memory ? ns + 0.15 * memory : memory + 0.15 * ns);
 }
 
-/* Chooses the kernel and, for a gradient by the filter, the number of partial sums. -1: none. */
+/* The i-th number of parts worth a look; 0: no more. A filter gradient's, of `tiles`, fill the device once or twice. */
+static int64_t parts_at(int i, const qn_request *r, const cuda_conv_problem *c, const cuda_conv_mma_kernel *k, int64_t tiles, int64_t steps)
+{
+  if (i == 0) return 1;
+  if (c->mode == CUDA_CONV_FILTER)
+    return i > 2 ? 0 : qn_min_i64(qn_min_i64(i * (int64_t)r->device->units * k->resident / tiles, steps / 8), 1024);
+  return i > 4 || tiles > 1024 || steps >> i < 4 || r->demands->determinism >= QN_DET_BATCH ? 0 : (int64_t)1 << i;
+}
+
+/* Chooses the kernel and the number of partial sums. -1: none. */
 static int choose(const qn_request *r, const cuda_conv_problem *c, const cuda_conv_mma_kernel *kernels, int64_t m, int64_t n,
-                  double classes, double k, int64_t dw, int64_t *parts, double *least)
+                  double classes, double k, int64_t dw, bool split, int64_t *parts, double *least)
 {
   double bytes = (double)qn_kit_bytes(c->x->dtype) * ((double)qn_elements(c->x) + (double)qn_elements(c->y) + (double)qn_elements(c->w));
   int best = -1;
@@ -50,12 +62,12 @@ static int choose(const qn_request *r, const cuda_conv_problem *c, const cuda_co
       continue;
     int64_t tiles = qn_ceil_div(m, kernel->bm) * qn_ceil_div(n, kernel->bn);
     double steps = k / kernel->bk;
-    for (int rounds = 0; rounds <= (c->mode == CUDA_CONV_FILTER ? 2 : 0); rounds++) {
-      const int64_t room = (int64_t)r->device->units * kernel->resident;
-      int64_t p = rounds ? qn_min_i64(rounds * room / (tiles * c->groups), (int64_t)steps / 8) : 1;
-      if (p < 1 || p > 1024 || (p > 1 && (uint64_t)(p * dw * 4) > r->demands->workspace_limit)) continue;
-      double t = cost(kernel, (double)tiles * classes * (double)p, steps / (double)p, bytes, r->device->units);
-      if (p > 1) t += 2000 + (double)(p * dw * 4) / 2500;
+    int64_t p;
+    for (int j = 0; (p = parts_at(j, r, c, kernel, tiles * (int64_t)classes, (int64_t)steps)) > 0; j++) {
+      const int64_t kept = p * (c->mode == CUDA_CONV_FILTER ? dw : tiles * (int64_t)classes * kernel->bm * kernel->bn) * 4;
+      if (p > 1 && (uint64_t)kept > r->demands->workspace_limit) break;
+      double t = cost(kernel, (double)tiles * classes, steps, p, bytes, r->device->units, split);
+      if (p > 1) t += c->mode == CUDA_CONV_FILTER ? 2000 + (double)kept / 2500 : 1200 + (double)p * kernel->bm * kernel->bn / 27;
       if (best < 0 || t < *least) best = i, *least = t, *parts = p;
     }
   }
@@ -136,7 +148,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
           k = filter ? pixels : taps * g.channels, parts = 1;
   double least = 0;
   const cuda_conv_mma_kernel *kernels = kernels_of(r, &c, out);
-  int best = choose(r, &c, kernels, m, n, (double)classes, (double)k * (double)c.groups / (double)classes, dw, &parts, &least);
+  int best = choose(r, &c, kernels, m, n, (double)classes, (double)k * (double)c.groups / (double)classes, dw,
+                    out->numerics.accumulator == QN_ACC_3XTF32, &parts, &least);
   if (best < 0)
     return qn_refuse(out, "a tile that there is for this dtype, its stages in shared memory", "", "another, or more of it", "%llu",
                      (unsigned long long)r->device->shared_per_block);
@@ -148,8 +161,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   g.n = (int32_t)n, g.k = (int32_t)k;
   g.tiles_n = (int32_t)tiles_n;
   g.out_row = filter ? n : n * c.groups, g.out_group = filter ? m * n : n;
-  g.share = (int32_t)qn_round_up(qn_ceil_div(k, parts), kernel->bk);
-  parts = qn_ceil_div(k, g.share);
+  int64_t longest = k;                    /* sum of a class */
+  if (data) {
+    longest = g.channels;
+    for (int d = 0; d < 3; d++) {
+      int32_t most = 0;
+      for (int i = 0; i < g.apart[d]; i++) most = g.spans[d][i].taps > most ? g.spans[d][i].taps : most;
+      longest *= most;
+    }
+  }
+  g.share = (int32_t)qn_round_up(qn_ceil_div(qn_max_i64(longest, 1), parts), kernel->bk);
+  parts = qn_max_i64(qn_ceil_div(longest, g.share), 1);
   if (filter) {                                             /* dy as [filters][pixels] */
     g.other = (cuda_tiled_side){
       .row_stride = 1, .k_stride = c.filters, .batch_stride = { filters }, .rows = (int32_t)filters, .bytes = 16
@@ -159,7 +181,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   } else {                                                  /* w as [filters][taps, channels] */
     g.other = (cuda_tiled_side){ .row_stride = k, .k_stride = 1, .batch_stride = { filters * k }, .rows = (int32_t)filters, .bytes = 16 };
   }
-  if (parts > 1) g.out_dtype = QN_F32, g.out_parts = dw;
+  if (filter && parts > 1) g.out_dtype = QN_F32, g.out_parts = dw;
 
   cuda_conv_kernel *launch = cuda_conv_kernel_begin(out, kernel->function, &g, sizeof g);
   if (!launch) return QN_NO_MEMORY;
@@ -167,8 +189,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   launch->threads = (uint32_t)kernel->threads, launch->shared = (uint32_t)kernel->shared;
   cuda_conv_kernel_pointer(launch, data ? c.y_at : c.x_at, offsetof(cuda_conv_mma, gathered));
   cuda_conv_kernel_pointer(launch, filter ? c.y_at : c.w_at, data ? offsetof(cuda_conv_mma, filters) : offsetof(cuda_conv_mma, other.p));
-  if (!filter) cuda_conv_kernel_steps(launch, out, &chain, offsetof(cuda_conv_mma, steps), offsetof(cuda_conv_mma, out));
-  else if (parts == 1) cuda_conv_kernel_pointer(launch, c.w_at, offsetof(cuda_conv_mma, out));
+  if (!filter) {
+    cuda_conv_kernel_steps(launch, out, &chain, offsetof(cuda_conv_mma, steps), offsetof(cuda_conv_mma, out));
+    if (parts > 1)
+      cuda_conv_kernel_splits(launch, out, parts, tiles * classes, (int64_t)kernel->bm * kernel->bn * 4, offsetof(cuda_conv_mma, parts));
+  } else if (parts == 1) cuda_conv_kernel_pointer(launch, c.w_at, offsetof(cuda_conv_mma, out));
   else cuda_conv_kernel_parts(launch, out, &c, parts, dw, offsetof(cuda_conv_mma, out));
   if (r->demands->determinism >= QN_DET_BATCH) out->traits |= QN_TRAIT_BATCH_INVARIANT;
   out->variant = names[best];

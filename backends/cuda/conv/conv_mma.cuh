@@ -6,7 +6,7 @@
  *   backward filter   filters of dy            channels of x at each tap      pixels of a part
  *
  * A copy moves 16 bytes of channels, which all belong to one tap; taps outside the tensor read as 0. Sums of f32 that are not
- * finite are recomputed in plain f32. */
+ * finite are recomputed in plain f32. Where a sum is split, the CTA that arrives last adds the parts in order (tiled_join). */
 #pragma once
 #include "conv_mma.h"
 #include "matmul/matmul_mma.cuh"
@@ -171,15 +171,15 @@ template <class P> struct conv_turned {
   int filter[turns], channel;
   uint32_t place;
 
-  __device__ __forceinline__ conv_turned(const cuda_conv_mma &g, const conv_class &of, int col0) : g(g), of(of)
+  __device__ __forceinline__ conv_turned(const cuda_conv_mma &g, const conv_class &of, int col0, int k) : g(g), of(of)
   {
     int line = threadIdx.x / chunks, element = threadIdx.x % chunks * unit;
     place = line * stage::pitch + element * P::esize;
     channel = col0 + element;
 #pragma unroll
     for (int i = 0; i < turns; i++) {
-      int t = (i * at_once + line) / g.channels;
-      filter[i] = i * at_once + line - t * g.channels;
+      int t = (k + i * at_once + line) / g.channels;
+      filter[i] = k + i * at_once + line - t * g.channels;
       tap[i] = of.tap(t);
     }
   }
@@ -272,17 +272,21 @@ template <class P, int mode> __global__ void __launch_bounds__(P::threads, P::re
   if constexpr (mode == CUDA_CONV_FORWARD) {
     conv_pixels<P> a(g, of, m0, k);
     tiled_operand<P::BN, P::BK, P::esize, false, P::threads, false> b(g.other, n0, of.group(), 0);
-    tiled_sum(p, a, b, ring, k, g.k);
+    tiled_sum(p, a, b, ring, k, min(g.k, k + g.share));
   } else if constexpr (mode == CUDA_CONV_DATA) {
     if (of.taps()) {
       conv_pixels<P> a(g, of, m0, k);
-      conv_turned<P> b(g, of, n0);
-      tiled_sum(p, a, b, ring, k, of.taps() * g.channels);
+      conv_turned<P> b(g, of, n0, k);
+      tiled_sum(p, a, b, ring, k, min(of.taps() * g.channels, k + g.share));
     }
   } else {
     tiled_operand<P::BM, P::BK, P::esize, true, P::threads, false, P::pad_a> a(g.other, m0, of.group(), 0);
     conv_windows<P> b(g, of, n0);
     tiled_sum(p, a, b, ring, k, min(g.k, k + g.share));
+  }
+  if constexpr (mode != CUDA_CONV_FILTER) {
+    const int tiles = gridDim.x * gridDim.z;
+    if (g.parts.splits > 1 && !tiled_join(g.parts, p, blockIdx.z * gridDim.x + blockIdx.x, tiles, blockIdx.y)) return;
   }
   __syncthreads();                        /* the ring's memory becomes the output tile */
   p.put((float *)shared, shape::pitch);

@@ -15,8 +15,9 @@ typedef struct cuda_conv_mma {
   int64_t  out_row, out_group;            /* elements from its row, its group to the next */
   uint32_t out_dtype;
   int32_t  n, images;
-  int32_t  k, share;                      /* share: k of one partial sum; these are out_parts elements apart */
-  int64_t  out_parts;
+  int32_t  k, share;                      /* share: k of one of gridDim.y partial sums */
+  cuda_tiled_parts parts;                 /* forward, backward data: where splits > 1 */
+  int64_t  out_parts;                     /* backward filter: elements of out between partial sums */
   int32_t  tiles_n;
   int32_t  in[3], channels, pitch;        /* of the gathered tensor; channels: of a group, pitch: of all */
   int32_t  size[2], taps;                 /* the filter's H and W; number of all taps */

@@ -134,8 +134,8 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
   t->out_dtype = to->dtype;
   t->along = t->out_stride[1] != 1 && t->out_stride[0] == 1;
   t->k = (int32_t)p->k;
-  t->splits = splits_of[best % N_SPLITS];
-  t->share = (int32_t)(qn_ceil_div(qn_ceil_div(p->k, k->bk), t->splits) * k->bk);
+  t->parts.splits = splits_of[best % N_SPLITS];
+  t->share = (int32_t)(qn_ceil_div(qn_ceil_div(p->k, k->bk), t->parts.splits) * k->bk);
   t->block = cuda_tiled_block(esize);
   t->tiles_m = (int32_t)qn_ceil_div(p->m, k->bm);
   t->tiles_n = (int32_t)qn_ceil_div(p->n, k->bn);
@@ -143,10 +143,10 @@ static qn_status prepare_with(const qn_request *r, qn_prepared *out, const cuda_
   t->group = 12;
   t->steps = chain.steps;
   int64_t tiles = (int64_t)t->tiles_m * t->tiles_n * batches;
-  st.grid = (int32_t)(tiles * t->splits);
+  st.grid = (int32_t)(tiles * t->parts.splits);
 
-  if (t->splits > 1 || t->share > t->block) out->workspace = (uint64_t)st.grid * (uint64_t)(k->bm * k->bn * 4);
-  if (t->splits > 1) out->counters = (uint64_t)tiles * 4;
+  if (t->parts.splits > 1 || t->share > t->block) out->workspace = (uint64_t)st.grid * (uint64_t)(k->bm * k->bn * 4);
+  if (t->parts.splits > 1) out->counters = (uint64_t)tiles * 4;
   out->n_ops = chain.n_ops;
   out->variant = names[best];
   out->estimate = least;
@@ -221,8 +221,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   t.a.p = launch->ptr[st->value_a];
   t.b.p = launch->ptr[st->value_b];
   t.out = launch->ptr[st->chain.out];
-  t.partial = launch->workspace;
-  t.ticket = launch->counters;
+  t.parts.partial = launch->workspace;
+  t.parts.ticket = launch->counters;
   cuda_chain_bind(&t.steps, &st->chain, launch->ptr);
   void *args[] = { &t };
   return cuda_check(cudaLaunchKernel(st->kernel->function[st->rows_a][st->rows_b], (dim3){ (unsigned)st->grid, 1, 1 },

@@ -221,7 +221,7 @@ template <class Product> struct tiled_shape {
 
 /* This thread's partial sums of a split of a tile in workspace, Product::threads apart. */
 template <class Product>
-__device__ __forceinline__ typename Product::number *tiled_partial(const cuda_tiled &g, int tile, int tiles, int split)
+__device__ __forceinline__ typename Product::number *tiled_partial(const cuda_tiled_parts &g, int tile, int tiles, int split)
 {
   constexpr int64_t size = (int64_t)(sizeof Product::sum / sizeof *Product::sum) * Product::threads;
   return (typename Product::number *)g.partial + (tile + (int64_t)split * tiles) * size + threadIdx.x;
@@ -240,7 +240,8 @@ __device__ __forceinline__ void tiled_block(Product &p, typename Product::number
   }
 }
 /* Writes this CTA's partial sums to workspace. True for the CTA that arrives last: p then holds the total. */
-template <class Product> __device__ __forceinline__ bool tiled_join(const cuda_tiled &g, Product &p, int tile, int tiles, int split)
+template <class Product>
+__device__ __forceinline__ bool tiled_join(const cuda_tiled_parts &g, Product &p, int tile, int tiles, int split)
 {
   constexpr int count = sizeof p.sum / sizeof *p.sum, threads = Product::threads;
   __shared__ bool last;
@@ -306,7 +307,8 @@ __global__ void __launch_bounds__(Product::threads, Product::resident) matmul_ti
   extern __shared__ __align__(16) unsigned char shared[];
   uint32_t ring = shared_address(shared);
 
-  int tiles = g.tiles_m * g.tiles_n, unit = blockIdx.x, t = unit % tiles, split = unit / tiles % g.splits, batch = unit / tiles / g.splits;
+  int tiles = g.tiles_m * g.tiles_n, unit = blockIdx.x, t = unit % tiles, split = unit / tiles % g.parts.splits,
+      batch = unit / tiles / g.parts.splits;
   int row = g.group * g.tiles_n, band = t / row, in_band = t - band * row, height = min(g.group, g.tiles_m - band * g.group);
   tiled_place u = { (band * g.group + in_band % height) * P::BM, in_band / height * P::BN, batch % g.batch0, batch / g.batch0 };
   int k = split * g.share, k_end = min(g.k, k + g.share);
@@ -314,18 +316,18 @@ __global__ void __launch_bounds__(Product::threads, Product::resident) matmul_ti
   typename shape::operand_a a(g.a, u.m0, u.b0, u.b1);
   typename shape::operand_b b(g.b, u.n0, u.b0, u.b1);
   P p(threadIdx.x);
-  const int tile = batch * tiles + t, all = tiles * (int)(gridDim.x / tiles / g.splits);
+  const int tile = batch * tiles + t, all = tiles * (int)(gridDim.x / tiles / g.parts.splits);
 #pragma unroll 1
   for (int from = k;;) {
     const int to = min(k_end - from, g.block) + from;
     tiled_sum(p, a, b, ring, from, to);
     if (P::integer || k_end - k <= g.block) break;
-    tiled_block(p, tiled_partial<P>(g, tile, all, split), from == k, to == k_end);
+    tiled_block(p, tiled_partial<P>(g.parts, tile, all, split), from == k, to == k_end);
     if (to == k_end) break;
     from = to;
     __syncthreads();                      /* all have read the ring, which the next block fills */
   }
-  if (g.splits > 1 && !tiled_join(g, p, tile, all, split)) return;
+  if (g.parts.splits > 1 && !tiled_join(g.parts, p, tile, all, split)) return;
 
   __syncthreads();                        /* the ring's memory is reused for the tile */
   p.put((typename P::number *)shared, shape::pitch);

@@ -12,6 +12,13 @@ typedef struct cuda_tiled_side {
   int32_t bytes;                          /* of one asynchronous copy: 16, 8 or 4; 0: element by element */
 } cuda_tiled_side;
 
+/* Partial sums, tile by tile, of the splits of k, if there are several, and of what a CTA has summed of a longer share. */
+typedef struct cuda_tiled_parts {
+  float    *partial;
+  uint32_t *ticket;                       /* splits > 1: arrivals of each tile */
+  int32_t   splits;
+} cuda_tiled_parts;
+
 typedef struct cuda_tiled {               /* the kernel's parameter */
   cuda_tiled_side a, b;
   void    *out;
@@ -19,12 +26,10 @@ typedef struct cuda_tiled {               /* the kernel's parameter */
   uint32_t out_dtype;
   int32_t  along;                         /* the tile's dim along which y is contiguous: 0 columns, 1 rows */
   int32_t  k, share;                      /* k in total, and of one split (a multiple of a stage's k) */
-  int32_t  splits, tiles_m, tiles_n, batch0;
+  int32_t  tiles_m, tiles_n, batch0;
   int32_t  group;                         /* tile rows visited before advancing along N (L2 locality) */
-  /* partial sums, tile by tile: of the splits, if there are several, and of what a CTA has summed of a longer share, block by block */
-  float    *partial;
   int32_t  block;                         /* k elements of one running sum (a multiple of a stage's) */
-  uint32_t *ticket;                       /* splits > 1: arrivals of each tile */
+  cuda_tiled_parts parts;
   cuda_steps steps;
 } cuda_tiled;
 
