@@ -1,5 +1,6 @@
 /* conv_tf32.c -- f32 convolution and its gradients as implicit products on sm_90 Tensor Cores (wgmma), in tf32 (one product) or
- * 3xtf32 (three products of high and low parts, f32 precision). Any layout; two spatial dims, one group.
+ * 3xtf32 (three products of high and low parts, f32 precision). Two spatial dims in any layout, three where x and y lie packed channels
+ * last, in units of 16 bytes, and stride 1 in a gradient by x; one group.
  *
  *   forward          y[(n,p), k]      = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[r, c, k]
  *   backward data    dx[(n,x), c]     = the same of dy, dilated by the stride, and the filters reversed
@@ -7,7 +8,7 @@
  *
  * Workspace holds the operands in the layout that the product needs: the gathered one (x, dy) channels last, unless it already
  * is, or with few channels its unfolded windows; the other one (w, dy) packed in shared memory order. A gradient by the filter is
- * computed in partial sums, added in order. */
+ * computed in partial sums, added in order. A volume is read as its planes, images of their own, but for where windows begin. */
 #include "program/chain.h"
 #include "conv_tf32.h"
 #include "engines.h"
@@ -20,8 +21,10 @@ typedef enum mode { FORWARD, DATA, FILTER } mode;
 typedef struct problem {
   mode     mode;
   bool     split;
-  const qn_conv  *c;
-  const qn_value *x, *w, *y;              /* or their gradients */
+  qn_conv  c;                             /* of H and W */
+  qn_value x, w, y;                       /* or their gradients; of a volume each plane as an image, and one plane of taps */
+  int64_t  planes, planes_in;             /* of a volume: of the output grid, the gathered tensor; 0: two spatial dims */
+  int64_t  taps_d, d_stride, stride_d, dilation_d, before_d, after_d;        /* along D; d_stride: of w */
   int      gathered, other, written;      /* value numbers */
   const qn_value *from;                   /* the gathered tensor */
   bool     unfolds, spreads, packs;       /* it is copied: as unfolded windows; dilated by the stride; in any form */
@@ -42,9 +45,10 @@ typedef struct state {
   cuda_conv_pixels pixels, gradient;
   cuda_conv_unfold unfold;
   cuda_conv_filters filters;
-  /* the gathered tensor's TMA map: C, W, H, N */
-  int64_t  dim[4], stride[3];
-  int32_t  lower[2], upper[2], pace[2];   /* W, H */
+  /* the gathered tensor's TMA map: C, W, H, (D,) N */
+  int32_t  spatial;
+  int64_t  dim[5], stride[4];
+  int32_t  lower[3], upper[3], pace[3];   /* W, H, D */
 } state;
 
 static cuda_conv_pixels pixels_of(const qn_value *v)
@@ -54,19 +58,57 @@ static cuda_conv_pixels pixels_of(const qn_value *v)
 }
 
 /* Channels contiguous, everything else in units of 16 bytes: TMA can read it in place. */
-static bool in_place(const qn_value *v)
+static bool in_units(const qn_value *v)
 {
   bool ok = v->align >= 16 && (v->stride[1] == 1 || v->dim[1] == 1);
-  for (int d = 0; d < 4; d++)
+  for (int d = 0; d < v->rank; d++)
     if (d != 1 && v->dim[d] > 1) ok = ok && v->stride[d] % 4 == 0 && v->stride[d] > 0;
   return ok;
 }
 
-static qn_status check(const problem *p, qn_prepared *out)
+/* A volume, packed channels last, as images: plane after plane. */
+static void as_planes(qn_value *v)
 {
-  const qn_conv *c = p->c;
-  const qn_value *x = p->x, *w = p->w, *y = p->y;
-  if (x->rank != 4) return qn_refuse(out, "two spatial dims", "x", "2", "%d", x->rank - 2);
+  v->dim[0] *= v->dim[2], v->stride[0] = v->stride[2];
+  for (int d = 2; d < 4; d++) v->dim[d] = v->dim[d + 1], v->stride[d] = v->stride[d + 1];
+  v->rank = 4;
+}
+
+/* Takes D out of a volume's tensors. */
+static qn_status read_volume(problem *p, qn_prepared *out)
+{
+  qn_conv *c = &p->c;
+  for (int d = 0; d < 3 && p->mode == DATA; d++)
+    if (c->stride[d] != 1) return qn_refuse(out, "backward data of volumes with stride 1", "dx", "1", "%lld", (long long)c->stride[d]);
+  const qn_value *both[] = { &p->x, &p->y };
+  for (int i = 0; i < 2; i++)
+    if (!qn_is_channels_last(both[i]) || !in_units(both[i]))
+      return qn_refuse(out, "volumes packed channels last, in units of 16 bytes", i ? "y" : "x", "nhwc, channels a multiple of 4", "%s",
+                       "other strides");
+  p->planes = (p->mode == DATA ? &p->x : &p->y)->dim[2];
+  p->planes_in = (p->mode == DATA ? &p->y : &p->x)->dim[2];
+  p->taps_d = p->w.dim[2], p->d_stride = p->w.stride[2];
+  p->stride_d = c->stride[0], p->dilation_d = c->dilation[0], p->before_d = c->pad_before[0], p->after_d = c->pad_after[0];
+  for (int d = 0; d < 2; d++) {
+    c->stride[d] = c->stride[d + 1], c->dilation[d] = c->dilation[d + 1];
+    c->pad_before[d] = c->pad_before[d + 1], c->pad_after[d] = c->pad_after[d + 1];
+    p->w.dim[2 + d] = p->w.dim[3 + d], p->w.stride[2 + d] = p->w.stride[3 + d];
+  }
+  as_planes(&p->x), as_planes(&p->y);
+  p->w.rank = 4;
+  return QN_OK;
+}
+
+static qn_status check(problem *p, qn_prepared *out)
+{
+  const qn_conv *c = &p->c;
+  const qn_value *x = &p->x, *w = &p->w, *y = &p->y;
+  p->taps_d = p->stride_d = p->dilation_d = 1;
+  if (x->rank == 5) {
+    const qn_status status = read_volume(p, out);
+    if (status) return status;
+  }
+  if (x->rank != 4) return qn_refuse(out, "two or three spatial dims", "x", "2 or 3", "%d", x->rank - 2);
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   const uint32_t other = x->dtype != QN_F32 ? x->dtype : w->dtype != QN_F32 ? w->dtype : y->dtype;
   if (other != QN_F32) return qn_refuse(out, "dtypes", "x", "f32, and of the others", "%s", qn_kit_name(other));
@@ -98,28 +140,28 @@ static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
   if (r->device->arch_major != 9 || r->device->arch_minor != 0)
     return qn_refuse(out, "made for compute capability 9.0 alone", "", "9.0", "%d.%d", r->device->arch_major, r->device->arch_minor);
   p->mode = mode;
-  p->c = op->attr;
-  p->x = &r->value[x], p->w = &r->value[w], p->y = &r->value[y];
+  p->c = *(const qn_conv *)op->attr;
+  p->x = r->value[x], p->w = r->value[w], p->y = r->value[y];
   p->gathered = mode == DATA ? y : x, p->other = mode == FILTER ? y : w, p->written = mode == FORWARD ? y : mode == DATA ? x : w;
-  p->from = &r->value[p->gathered];
+  p->from = mode == DATA ? &p->y : &p->x;
   return check(p, out);
 }
 
 static qn_status make_product(problem *p, qn_prepared *out)
 {
-  const qn_conv *c = p->c;
-  const int64_t taps = p->w->dim[2] * p->w->dim[3], channels = p->from->dim[1];
-  const int64_t pixels_x = p->x->dim[0] * p->x->dim[2] * p->x->dim[3], pixels_y = p->y->dim[0] * p->y->dim[2] * p->y->dim[3];
-  p->unfolds = p->mode != DATA && channels <= 8 && taps > 1 && channels * taps <= 1024;
+  const qn_conv *c = &p->c;
+  const int64_t taps = p->w.dim[2] * p->w.dim[3] * p->taps_d, channels = p->from->dim[1];
+  const int64_t pixels_x = p->x.dim[0] * p->x.dim[2] * p->x.dim[3], pixels_y = p->y.dim[0] * p->y.dim[2] * p->y.dim[3];
+  p->unfolds = !p->planes && p->mode != DATA && channels <= 8 && taps > 1 && channels * taps <= 1024;
   p->spreads = p->mode == DATA && (c->stride[0] > 1 || c->stride[1] > 1);
-  p->packs = p->unfolds || p->spreads || !in_place(p->from);
+  p->packs = p->unfolds || p->spreads || !in_units(p->from);
   for (int d = 0; d < 2; d++)
-    p->seen[d] = p->spreads ? (p->from->dim[2 + d] - 1) * c->stride[d] + 1 : p->unfolds ? p->y->dim[2 + d] : p->from->dim[2 + d];
+    p->seen[d] = p->spreads ? (p->from->dim[2 + d] - 1) * c->stride[d] + 1 : p->unfolds ? p->y.dim[2 + d] : p->from->dim[2 + d];
   p->taps = p->unfolds ? 1 : taps;
   p->depth = p->unfolds ? channels * taps : channels;
   p->chunks = qn_ceil_div(p->depth, p->mode == FILTER ? 64 : 32);
   p->blocks = p->taps * p->chunks;
-  p->columns = p->mode == DATA ? p->x->dim[1] : p->y->dim[1];
+  p->columns = p->mode == DATA ? p->x.dim[1] : p->y.dim[1];
   p->rows = p->mode == FORWARD ? pixels_y : p->mode == DATA ? pixels_x : p->blocks * 64;
   p->tiles_m = qn_ceil_div(p->rows, CUDA_TF32_ROWS);
   p->steps = p->mode == FILTER ? qn_ceil_div(pixels_y, CUDA_TF32_DEPTH) : p->blocks;
@@ -136,7 +178,7 @@ typedef struct choice { int variant; int64_t parts; double ns; } choice;
 static double cost(const cuda_conv_tf32_kernel *k, mode mode, bool split, int64_t units, int64_t share, int multiprocessors)
 {
   /* [filter][split][128 columns] */
-  static const double step[2][2][2] = { { { 1000, 1075 }, { 1620, 2020 } }, { { 1250, 1490 }, { 1750, 2540 } } };
+  static const double step[2][2][2] = { { { 500, 600 }, { 1620, 2020 } }, { { 1250, 1490 }, { 1750, 2540 } } };
   double rounds = (double)qn_ceil_div(units, multiprocessors);
   return (3000 + rounds * ((double)share * step[mode == FILTER][split][k->bn == 128] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
 }
@@ -182,8 +224,8 @@ static uint64_t share_workspace(const problem *p, const choice *best, int64_t co
 
 static void describe_packing(const problem *p, state *st)
 {
-  const qn_conv *c = p->c;
-  const qn_value *w = p->w, *y = p->y;
+  const qn_conv *c = &p->c;
+  const qn_value *w = &p->w, *y = &p->y;
   const int row = p->mode == DATA ? 1 : 0;                  /* rows of the packed filters: K, or C */
   st->pixels = pixels_of(p->from);
   st->gradient = pixels_of(y);
@@ -193,29 +235,41 @@ static void describe_packing(const problem *p, state *st)
                                    (int32_t)c->dilation[0], (int32_t)c->dilation[1] };
   st->filters = (cuda_conv_filters){ .row_stride = w->stride[row],
                                      .col_stride = w->stride[1 - row],
+                                     .d_stride = p->d_stride,
                                      .r_stride = w->stride[2],
                                      .s_stride = w->stride[3],
                                      .rows = (int32_t)w->dim[row],
                                      .cols = (int32_t)w->dim[1 - row],
-                                     .taps = (int32_t)(w->dim[2] * w->dim[3]),
+                                     .taps = (int32_t)(w->dim[2] * w->dim[3] * p->taps_d),
+                                     .taps_h = (int32_t)w->dim[2],
                                      .taps_w = (int32_t)w->dim[3],
                                      .unfolded = p->unfolds,
                                      .reversed = p->mode == DATA };
 }
 
-/* Windows over the gathered tensor or its copy; TMA maps have W before H. */
+/* Windows over the gathered tensor or its copy; TMA maps have W before H, and their bounds 8 bits, in three dims 5. */
 static qn_status describe_map(const problem *p, state *st, qn_prepared *out)
 {
-  const qn_conv *c = p->c;
+  const qn_conv *c = &p->c;
+  const int32_t most = p->planes ? 15 : 127;
+  st->spatial = p->planes ? 3 : 2;
   for (int d = 0; d < 2; d++) {
     const int at = 1 - d;
-    const int64_t reach = (p->w->dim[2 + at] - 1) * c->dilation[at],
+    const int64_t reach = (p->w.dim[2 + at] - 1) * c->dilation[at],
                   before = p->mode == DATA ? reach - c->pad_before[at] : c->pad_before[at];
     st->lower[d] = p->unfolds ? 0 : (int32_t)-before;
-    st->upper[d] = p->unfolds ? 0 : (int32_t)(p->mode == DATA ? p->x->dim[2 + at] - p->seen[at] - before : c->pad_after[at] - reach);
+    st->upper[d] = p->unfolds ? 0 : (int32_t)(p->mode == DATA ? p->x.dim[2 + at] - p->seen[at] - before : c->pad_after[at] - reach);
     st->pace[d] = p->unfolds || p->mode == DATA ? 1 : (int32_t)c->stride[at];
-    if (st->upper[d] < -128 || st->upper[d] > 127) return qn_refuse(out, "windows that end within 128 of the edge", "x", "", "%s", "");
   }
+  st->pace[2] = (int32_t)p->stride_d;
+  if (p->planes) {
+    const int64_t reach = (p->taps_d - 1) * p->dilation_d, before = p->mode == DATA ? reach - p->before_d : p->before_d;
+    st->lower[2] = (int32_t)-before;
+    st->upper[2] = (int32_t)(p->mode == DATA ? p->planes - p->planes_in - before : p->after_d - reach);
+  }
+  for (int d = 0; d < st->spatial; d++)
+    if (st->lower[d] < -most - 1 || st->lower[d] > most || st->upper[d] < -most - 1 || st->upper[d] > most)
+      return qn_refuse(out, "windows that begin and end near the edge", "x", p->planes ? "within 16" : "within 128", "%s", "farther");
   st->dim[0] = p->packs ? qn_round_up(p->depth, 4) : p->depth, st->dim[1] = p->seen[1], st->dim[2] = p->seen[0],
   st->dim[3] = p->from->dim[0];
   st->stride[0] = p->packs ? st->dim[0] : p->from->stride[3];
@@ -223,12 +277,13 @@ static qn_status describe_map(const problem *p, state *st, qn_prepared *out)
   st->stride[2] = p->packs ? st->dim[0] * p->seen[1] * p->seen[0] : p->from->stride[0];
   for (int d = 0; d < 3; d++)                               /* the stride of a dim of 1 is arbitrary */
     if (st->dim[d + 1] == 1) st->stride[d] = d ? st->stride[d - 1] * st->dim[d] : qn_round_up(st->dim[0], 4);
+  if (p->planes) st->dim[3] = p->planes_in, st->dim[4] = p->from->dim[0] / p->planes_in, st->stride[3] = st->stride[2] * p->planes_in;
   return QN_OK;
 }
 
 static void describe_product(const problem *p, const choice *best, const qn_value *to, state *st)
 {
-  const qn_value *grid = p->mode == DATA ? p->x : p->y;     /* whose pixels the windows belong to */
+  const qn_value *grid = p->mode == DATA ? &p->x : &p->y;     /* whose pixels the windows belong to */
   cuda_conv_tf32 *g = &st->product;
   g->m = (int32_t)(p->mode == FILTER ? p->tiles_m * CUDA_TF32_ROWS : p->rows);
   g->n = (int32_t)p->columns;
@@ -236,14 +291,17 @@ static void describe_product(const problem *p, const choice *best, const qn_valu
   g->parts = (int32_t)best->parts;
   g->k_steps = (int32_t)p->steps;
   g->share = (int32_t)qn_ceil_div(p->steps, best->parts);
-  g->taps_w = p->unfolds ? 1 : (int32_t)p->w->dim[3];
+  g->taps_w = p->unfolds ? 1 : (int32_t)p->w.dim[3];
+  g->taps_h = p->unfolds ? 1 : (int32_t)p->w.dim[2];
   g->chunks = (int32_t)p->chunks;
   g->blocks = (int32_t)p->blocks;
   g->image_w = (int32_t)grid->dim[3];
   g->image_hw = (int32_t)(grid->dim[2] * grid->dim[3]);
   g->stride_w = st->pace[0], g->stride_h = st->pace[1];
   g->start_w = st->lower[0], g->start_h = st->lower[1];
-  g->dilation_w = p->unfolds ? 0 : (int32_t)p->c->dilation[1], g->dilation_h = p->unfolds ? 0 : (int32_t)p->c->dilation[0];
+  g->dilation_w = p->unfolds ? 0 : (int32_t)p->c.dilation[1], g->dilation_h = p->unfolds ? 0 : (int32_t)p->c.dilation[0];
+  g->planes = (int32_t)p->planes;
+  g->stride_d = st->pace[2], g->start_d = st->lower[2], g->dilation_d = (int32_t)p->dilation_d;
   g->steps = st->chain.steps;
   if (p->mode == FILTER) {                                  /* parts: [part][column][row] */
     g->along = 1;
@@ -251,6 +309,10 @@ static void describe_product(const problem *p, const choice *best, const qn_valu
     g->out_dtype = QN_F32;
     g->out_stride[0] = 1, g->out_stride[1] = g->m;
     g->part_stride = g->m * p->columns;
+  } else if (p->planes) {                                   /* packed channels last: one image of all rows */
+    g->image_rows = g->m;
+    g->out_dtype = to->dtype;
+    g->out_stride[0] = p->columns, g->out_stride[1] = 1;
   } else {
     g->image_rows = (int32_t)(to->dim[2] * to->dim[3]);
     g->out_dtype = to->dtype;
@@ -269,15 +331,19 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   if (status) return status;
   const int bias = p.mode == FORWARD ? qn_role(&r->op[0], QN_ROLE_CONV_FORWARD_BIAS) : -1;
   if ((status = cuda_chain_begin_conv(&st.chain, r, p.written, bias, out))) return status;
-  if (p.mode != FILTER) cuda_chain_follow(&st.chain, r, &(cuda_out_dims){ { 3, 1, 0, -1 }, CUDA_BY_DIMS });
+  const cuda_chain alone = st.chain;
+  if (p.mode != FILTER)
+    cuda_chain_follow(&st.chain, r, p.planes ? &(cuda_out_dims){ { -1, -1, -1, -1 }, CUDA_CHANNELS_LAST }
+                                             : &(cuda_out_dims){ { 3, 1, 0, -1 }, CUDA_BY_DIMS });
+  if (p.planes && !qn_is_channels_last(&r->value[st.chain.out])) st.chain = alone;
   const qn_value *to = &r->value[st.chain.out];
-  if (p.mode != FILTER && !in_rows(to)) {
+  if (p.mode != FILTER && !p.planes && !in_rows(to)) {
     if (st.chain.n_ops == 1)
       return qn_refuse(out, "H and W as one dim", p.mode == DATA ? "dx" : "y", "a stride of H that is W times that of W", "%lld",
                        (long long)to->stride[2]);
-    qn_request alone = *r;
-    alone.n_ops = 1;
-    return prepare(&alone, out, split);
+    qn_request first = *r;
+    first.n_ops = 1;
+    return prepare(&first, out, split);
   }
   if ((status = make_product(&p, out)) || (status = choose(r, &p, kernels, &best, out))) return status;
   st.kernel = &kernels[best.variant];
@@ -317,12 +383,13 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   (void)r;
   qn_status s = cuda_driver_get(&st->driver);
   if (s) return s;
-  cuuint64_t dim[4], stride[3];
-  for (int i = 0; i < 4; i++) dim[i] = (cuuint64_t)st->dim[i];
-  for (int i = 0; i < 3; i++) stride[i] = (cuuint64_t)(st->stride[i] * 4);
-  cuuint32_t pace[4] = { 1, (cuuint32_t)st->pace[0], (cuuint32_t)st->pace[1], 1 };
-  CUresult e = st->driver->tensor_map_im2col(&st->product.a, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, (void *)0x10000, dim, stride, st->lower,
-                                             st->upper, 32, st->mode == FILTER ? CUDA_TF32_DEPTH : CUDA_TF32_ROWS, pace,
+  cuuint64_t dim[5], stride[4];
+  cuuint32_t pace[5] = { 1, 1, 1, 1, 1 };
+  for (int i = 0; i < st->spatial + 2; i++) dim[i] = (cuuint64_t)st->dim[i];
+  for (int i = 0; i < st->spatial + 1; i++) stride[i] = (cuuint64_t)(st->stride[i] * 4);
+  for (int i = 0; i < st->spatial; i++) pace[1 + i] = (cuuint32_t)st->pace[i];
+  CUresult e = st->driver->tensor_map_im2col(&st->product.a, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, (cuuint32_t)st->spatial + 2, (void *)0x10000,
+                                             dim, stride, st->lower, st->upper, 32, st->mode == FILTER ? CUDA_TF32_DEPTH : CUDA_TF32_ROWS, pace,
                                              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (e != CUDA_SUCCESS) return cuda_host->error(QN_INTERNAL, "cuda: conv_tf32: the driver refused a tensor map");

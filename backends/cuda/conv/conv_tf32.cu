@@ -1,8 +1,9 @@
 /* conv_tf32.cu -- kernel of conv_tf32: 128 gathered rows by BN packed columns, tf32 wgmma.
  *
  * A producer warp fills a ring of stages of 32 k: windows of the gathered tensor (TMA im2col), and the packed operand, high and
- * low part, stored in shared memory order. Two consumer warpgroups of 64 rows load the gathered operand from shared memory to
- * registers, where it is transposed if its rows are channels (gradient by the filter), and split:
+ * low part, stored in shared memory order. Two consumer warpgroups of 64 rows multiply them, in tf32 straight from shared memory, a stage
+ * while the next is waited for. Otherwise they load the gathered operand to registers, where it is transposed if its rows are channels
+ * (gradient by the filter), and for three products split:
  *
  *   x = high + low, high the 11 leading bits, low the rest      x w = high high' + high low' + low high' (+ low low', left out)
  *
@@ -41,15 +42,21 @@ template <bool filter>
 __device__ __forceinline__ void conv_gather(const cuda_conv_tf32 &g, const conv_unit &u, int step, uint32_t to, uint32_t bar)
 {
   int pixel = filter ? step * CUDA_TF32_DEPTH : u.m * CUDA_TF32_ROWS, n = pixel / g.image_hw, rest = pixel - n * g.image_hw;
-  int h = rest / g.image_w, w = (rest - h * g.image_w) * g.stride_w + g.start_w;
+  int h = rest / g.image_w, w = (rest - h * g.image_w) * g.stride_w + g.start_w, d = 0;
   h = h * g.stride_h + g.start_h;
+  if (g.planes) d = n, n = d / g.planes, d = (d - n * g.planes) * g.stride_d + g.start_d;
 #pragma unroll
   for (int i = 0; i < (filter ? 2 : 1); i++) {
     int at = filter ? min(u.m * 2 + i, g.blocks - 1) : step, tap = at / g.chunks, r = tap / g.taps_w, s = tap - r * g.taps_w;
-    int c = (at - tap * g.chunks) * (filter ? 64 : 32);
+    int c = (at - tap * g.chunks) * (filter ? 64 : 32), q = r / g.taps_h;
+    r -= q * g.taps_h;
 #pragma unroll
-    for (int j = 0; j < (filter ? 2 : 1); j++)
-      tma_load_im2col(to + i * 8192 + j * 4096, &g.a, c + j * 32, w, h, n, s * g.dilation_w, r * g.dilation_h, bar);
+    for (int j = 0; j < (filter ? 2 : 1); j++) {
+      const uint32_t part = to + i * 8192 + j * 4096;
+      if (g.planes)
+        tma_load_im2col(part, &g.a, c + j * 32, w, h, d, n, s * g.dilation_w, r * g.dilation_h, q * g.dilation_d, bar);
+      else tma_load_im2col(part, &g.a, c + j * 32, w, h, n, s * g.dilation_w, r * g.dilation_h, bar);
+    }
   }
 }
 
@@ -70,6 +77,71 @@ template <bool filter> __device__ __forceinline__ void conv_fragments(float (&a)
       }
       asm volatile("ld.shared.f32 %0, [%1];" : "=f"(a[k][i]) : "r"(from + at) : "memory");
     }
+}
+
+/* The stages of a unit, from `stage` and `phase` on, in tf32, rows and columns both from shared memory; b: the packed operand's descriptor. */
+template <class shape, int BN>
+__device__ __forceinline__ void conv_multiply(float (&d)[BN / 2], uint32_t ring, uint64_t b, uint32_t full, int group, int count, int &stage,
+                                              int &phase)
+{
+  const uint64_t a = mma_descriptor(ring + group * 8192, 16, 1024, 128);
+  const uint32_t empty = full + 8 * shape::stages;
+  const bool first = threadIdx.x % 32 == 0;
+  int previous = 0, step = 0;
+  do {                                    /* do: a path around the loop would make ptxas serialise the products */
+    const uint64_t at = stage * (shape::stage_bytes >> 4);
+    barrier_wait(full + 8 * stage, phase);
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < 4; k++) wgmma<MMA_TF32, 0, 0>(d, a + at + k * 2, b + at + k * 2, step > 0 || k > 0);
+    wgmma_commit();
+    wgmma_wait<1>();
+    if (first && step > 0) barrier_arrive(empty + 8 * previous);
+    previous = stage;
+    if (++stage == shape::stages) stage = 0, phase ^= 1;
+  } while (++step < count);
+  wgmma_wait<0>();
+  if (first) barrier_arrive(empty + 8 * previous);
+}
+
+/* The same of transposed rows, or with the products of high and low parts: rows from registers. */
+template <class shape, int BN, int products, bool filter>
+__device__ __forceinline__ void conv_multiply_apart(float (&d)[BN / 2], uint32_t ring, uint64_t high, uint32_t full, int group, int count,
+                                                    int &stage, int &phase)
+{
+  const uint64_t low = high + (shape::half_b >> 4);
+  const uint32_t empty = full + 8 * shape::stages;
+  int step = 0;
+  do {                                    /* do: as above */
+    float a[4][4];
+    uint32_t top[4][4], beside[4][4], rest[4][4];
+    uint64_t b = stage * (shape::stage_bytes >> 4);
+    barrier_wait(full + 8 * stage, phase);
+    conv_fragments<filter>(a, ring + stage * shape::stage_bytes + group * 8192);
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        uint32_t bits = __float_as_uint(a[k][j]);
+        bool infinite = (bits & 0x7fffffff) == 0x7f800000;
+        top[k][j] = a[k][j] == a[k][j] ? bits & 0xffffe000 : 0x7fffffff;
+        beside[k][j] = infinite ? (bits & 0x80000000) | 0x3f800000 : top[k][j];
+        rest[k][j] = infinite ? 0 : __float_as_uint(a[k][j] - __uint_as_float(top[k][j]));
+      }
+    wgmma_fence();
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      wgmma_tf32(d, top[k], high + b + k * 2, step > 0 || k > 0);
+      if constexpr (products == 3) {
+        wgmma_tf32(d, beside[k], low + b + k * 2, 1);
+        wgmma_tf32(d, rest[k], high + b + k * 2, 1);
+      }
+    }
+    wgmma_commit();
+    wgmma_wait<0>();
+    if (threadIdx.x % 32 == 0) barrier_arrive(empty + 8 * stage);
+    if (++stage == shape::stages) stage = 0, phase ^= 1;
+  } while (++step < count);
 }
 
 /* Applies the steps to `count` elements, along rows (along 1) from row `at` of an image on or along columns (along 0) from col
@@ -178,43 +250,14 @@ template <int BN, int products, bool filter> __global__ void __launch_bounds__(3
     }
     return;
   }
-  int group = warpgroup - 1, lane = threadIdx.x % 32;
-  uint64_t high = mma_descriptor(ring + shape::a_bytes, 16, 1024, 128), low = high + (shape::half_b >> 4);
+  const int group = warpgroup - 1;
+  const uint64_t b = mma_descriptor(ring + shape::a_bytes, 16, 1024, 128);
   float *staging = (float *)(shared + shape::stages * shape::stage_bytes) + group * 2304;
   for (int i = blockIdx.x; i < units; i += gridDim.x) {
     conv_unit u = conv_unit_at(g, i);
-    int count = u.last - u.first, step = 0;
     float d[BN / 2];
-    do {                                  /* do: a path around the loop would make ptxas serialise the products */
-      float a[4][4];
-      uint32_t top[4][4], beside[4][4], rest[4][4];
-      uint64_t b = stage * (shape::stage_bytes >> 4);
-      barrier_wait(full + 8 * stage, phase);
-      conv_fragments<filter>(a, ring + stage * shape::stage_bytes + group * 8192);
-#pragma unroll
-      for (int k = 0; k < 4; k++)
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-          uint32_t bits = __float_as_uint(a[k][j]);
-          bool infinite = (bits & 0x7fffffff) == 0x7f800000;
-          top[k][j] = a[k][j] == a[k][j] ? bits & 0xffffe000 : 0x7fffffff;
-          beside[k][j] = infinite ? (bits & 0x80000000) | 0x3f800000 : top[k][j];
-          rest[k][j] = infinite ? 0 : __float_as_uint(a[k][j] - __uint_as_float(top[k][j]));
-        }
-      wgmma_fence();
-#pragma unroll
-      for (int k = 0; k < 4; k++) {
-        wgmma_tf32(d, top[k], high + b + k * 2, step > 0 || k > 0);
-        if constexpr (products == 3) {
-          wgmma_tf32(d, beside[k], low + b + k * 2, 1);
-          wgmma_tf32(d, rest[k], high + b + k * 2, 1);
-        }
-      }
-      wgmma_commit();
-      wgmma_wait<0>();
-      if (lane == 0) barrier_arrive(empty + 8 * stage);
-      if (++stage == shape::stages) stage = 0, phase ^= 1;
-    } while (++step < count);
+    if constexpr (products == 1 && !filter) conv_multiply<shape, BN>(d, ring, b, full, group, u.last - u.first, stage, phase);
+    else conv_multiply_apart<shape, BN, products, filter>(d, ring, b, full, group, u.last - u.first, stage, phase);
     conv_store<BN>(g, d, u.m * CUDA_TF32_ROWS + group * 64, u.n * BN, u.part, staging, 1 + group);
   }
 }

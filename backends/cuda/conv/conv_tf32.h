@@ -17,10 +17,11 @@ typedef struct cuda_conv_tf32 {           /* the product's parameter */
   int32_t  along;                         /* out is contiguous along columns (0) or rows (1), if at all */
   int32_t  m, n, image_rows;              /* image_rows: rows of an image; the next image's are out_stride[2] on */
   int32_t  tiles_m, tiles_n, parts, k_steps, share;         /* share: k steps of one partial sum */
-  int32_t  taps_w, chunks;                /* taps of a row; chunks of a tap: 32 channels each, or (filter gradient) 64 */
+  int32_t  taps_w, taps_h, chunks;        /* taps of a row, of a plane's column; chunks of a tap: 32 channels each, or (filter gradient) 64 */
   int32_t  blocks;                        /* filter gradient: taps times chunks, 64 rows each */
   int32_t  image_w, image_hw;             /* pixels of a row, of an image, of the output grid */
   int32_t  stride_w, stride_h, start_w, start_h, dilation_w, dilation_h;
+  int32_t  planes, stride_d, start_d, dilation_d;           /* planes: D of the output grid, 0: two spatial dims */
   cuda_steps steps;
 } cuda_conv_tf32;
 

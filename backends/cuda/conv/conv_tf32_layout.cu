@@ -133,9 +133,9 @@ __global__ void __launch_bounds__(256)
   float v[4];
 #pragma unroll
   for (int i = 0; i < 4; i++, col++) {
-    int at = f.unfolded ? col / f.cols : tap, c = f.unfolded ? col - at * f.cols : col, r = at / f.taps_w;
+    int at = f.unfolded ? col / f.cols : tap, c = f.unfolded ? col - at * f.cols : col;
     bool there = row < s.rows && c < f.cols && at < f.taps;
-    v[i] = there ? from[row * f.row_stride + c * f.col_stride + r * f.r_stride + (at - r * f.taps_w) * f.s_stride] : 0;
+    v[i] = there ? from[row * f.row_stride + c * f.col_stride + cuda_conv_tap(f, at)] : 0;
   }
   store_split(to, s, step, row, quad, v);
 }
@@ -212,8 +212,7 @@ __global__ void __launch_bounds__(256) conv_join_filters(float *to, const float 
   float sum = 0;
 #pragma unroll 16
   for (int p = 0; p < s.parts; p++) sum += at[p * s.rows * f.rows];
-  int r = tap / f.taps_w;
-  to[rest * f.row_stride + c * f.col_stride + r * f.r_stride + (tap - r * f.taps_w) * f.s_stride] = sum;
+  to[rest * f.row_stride + c * f.col_stride + cuda_conv_tap(f, tap)] = sum;
 }
 
 qn_status cuda_conv_join_filters(float *to, const float *parts, const cuda_conv_filters *f, int n_parts, int64_t rows, int64_t rows_of_tap,

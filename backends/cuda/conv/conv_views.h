@@ -1,4 +1,4 @@
-/* conv_views.h -- index geometry of a 2-d convolution's tensors for kernels. */
+/* conv_views.h -- index geometry of a convolution's tensors for kernels. */
 #ifndef QN_CUDA_CONV_VIEWS_H
 #define QN_CUDA_CONV_VIEWS_H
 #include <stdint.h>
@@ -11,8 +11,17 @@ typedef struct cuda_conv_pixels {
 
 /* Filters as a product's operand: rows are outputs, columns are summed over. */
 typedef struct cuda_conv_filters {
-  int64_t row_stride, col_stride, r_stride, s_stride;
-  int32_t rows, cols, taps, taps_w;
+  int64_t row_stride, col_stride, d_stride, r_stride, s_stride;
+  int32_t rows, cols, taps, taps_h, taps_w;
   int32_t unfolded, reversed;             /* unfolded: a column is a (tap, channel); reversed: taps from the last to the first */
 } cuda_conv_filters;
+
+#ifdef __CUDACC__
+/* Where a tap lies, from a row's and column's first. */
+static __device__ __forceinline__ int64_t cuda_conv_tap(const cuda_conv_filters &f, int tap)
+{
+  const int line = tap / f.taps_w, d = line / f.taps_h;
+  return d * f.d_stride + (line - d * f.taps_h) * f.r_stride + (tap - line * f.taps_w) * f.s_stride;
+}
+#endif
 #endif
