@@ -28,12 +28,13 @@ typedef struct cuda_conv {                /* the kernel's parameter */
 /* Tiles and shares that are compiled, and what an H200 takes in ns: for a k step of a tile, and for a tile beside its steps. Least
  * squares over the rows of bench/workloads/anchors.q (bf16) on which a tile is within 2.5 times of the best, each pinned in turn:
  * QUERN_ENGINE=conv_forward=cuda/wgmma:128x256_k1 quern-bench --backend cuda --workload anchors.q
- * (but forward and data of 128x128 in two shares: no row is small enough; its step, and a join as the other's). */
+ * (but forward and data of 128x128 in two shares: no row is small enough; its step, and a join as the other's; their 128x192 lies between). */
 #define CUDA_CONV_FORWARD_TILES(X) \
-  X(128, 320, 1, 841, 1308) X(128, 256, 1, 655, 1286) X(128, 128, 1, 352, 1034) X(128, 128, 2, 352, 3400) \
+  X(128, 320, 1, 841, 1308) X(128, 256, 1, 655, 1286) X(128, 192, 1, 500, 1200) X(128, 128, 1, 352, 1034) X(128, 128, 2, 352, 3400) \
   X(256, 64, 1, 497, 787) X(128, 64, 1, 263, 624)
 #define CUDA_CONV_DATA_TILES(X) \
-  X(128, 320, 1, 853, 1095) X(128, 256, 1, 701, 1023) X(256, 128, 1, 700, 2043) X(128, 128, 1, 360, 1102) X(128, 128, 2, 360, 3500) \
+  X(128, 320, 1, 853, 1095) X(128, 256, 1, 701, 1023) X(128, 192, 1, 520, 1070) X(256, 128, 1, 700, 2043) \
+  X(128, 128, 1, 360, 1102) X(128, 128, 2, 360, 3500) \
   X(256, 64, 1, 492, 1057) X(128, 64, 1, 263, 692)
 #define CUDA_CONV_FILTER_TILES(X) \
   X(128, 320, 1, 860, 1925) X(128, 192, 1, 487, 2190) X(128, 128, 1, 350, 632) X(128, 128, 2, 313, 2500) X(128, 64, 1, 200, 1186) \
