@@ -260,3 +260,13 @@ conv_forward x=f32/1x8x9x10 w=f32/8x4x3x3 pad=1 groups=2 ; fill=signed w.fill=sp
 conv_forward x=f32/1x1x8x8 w=f32/1x1x2x2 dilation=32767,32756 pad=16380,16376
 conv_forward x=f32/1x4x1x16/64:16:4294967296:1 w=f32/4x4x3x3 pad=1
 conv_forward x=f32/2x4x1x16/64:16:4294967296:1 w=f32/4x1x3x3 pad=1 groups=4 ; as=bf16
+
+# A sum of many terms and few results, split among blocks; volumes channels last.
+conv_forward x=f32/1x64x5x5/nhwc w=f32/20x64x5x5/nhwc pad=2 bias=f32/20 ; as=f16
+conv_forward x=f32/1x64x4x3x3/nhwc w=f32/24x64x3x3x3/nhwc pad=1 ; as=bf16
+conv_forward x=f32/1x32x5x5/nhwc w=f32/20x32x5x5/nhwc pad=2 ; fill=large
+conv_forward x=f32/1x36x4x9x5/nhwc w=f32/20x36x2x3x1 bias=f32/20 pad=1,1,0 dilation=2,1,1
+
+# Volumes of few channels, whose windows along D become channels.
+conv_forward x=f32/2x3x6x9x10 w=f32/24x3x3x3x2 y=f32/2x24x5x9x9/nhwc bias=f32/24 pad=1:0,1,0 ; as=f16,bf16
+conv_forward x=f16/1x1x9x8x7/nhwc w=f16/8x1x3x5x3/nhwc y=f16/1x8x4x6x7/nhwc stride=2,1,1 dilation=2,1,1 pad=1:2,1,1

@@ -198,3 +198,8 @@ conv_backward_filter x=bf16/9x32x2x2x2 dy=bf16/9x150x2x2x2 dw=f32/150x32x1x1x1
 conv_backward_filter x=bf16/1x2x256x264 dy=bf16/1x3x256x264 dw=bf16/3x2x1x1
 conv_backward_filter x=f32/2x10x4x12 dy=f32/2x6x4x12 dw=f32/6x10x1x1 ; fill=int x.fill=special
 conv_backward_filter x=f32/9x28x1x1 dy=f32/9x70x1x1 dw=f32/70x28x1x1 ; as=f16
+conv_backward_filter x=f32/1x36x4x9x5/nhwc dy=f32/1x20x4x9x5/nhwc dw=f32/20x36x2x3x1 pad=1,1,0 dilation=2,1,1
+
+# Volumes of few channels, whose windows along D become channels.
+conv_backward_filter x=f32/2x3x6x9x10 dy=f32/2x24x5x9x9/nhwc dw=f32/24x3x3x3x2 pad=1:0,1,0 ; as=f16,bf16
+conv_backward_filter x=f16/1x1x9x8x7/nhwc dy=f16/1x8x4x6x7/nhwc dw=f16/8x1x3x5x3/nhwc stride=2,1,1 dilation=2,1,1 pad=1:2,1,1
