@@ -264,7 +264,7 @@ conv_forward x=f32/2x4x1x16/64:16:4294967296:1 w=f32/4x1x3x3 pad=1 groups=4 ; as
 # A sum of many terms and few results, split among blocks; volumes channels last.
 conv_forward x=f32/1x64x5x5/nhwc w=f32/20x64x5x5/nhwc pad=2 bias=f32/20 ; as=f16
 conv_forward x=f32/1x64x4x3x3/nhwc w=f32/24x64x3x3x3/nhwc pad=1 ; as=bf16
-conv_forward x=f32/1x32x5x5/nhwc w=f32/20x32x5x5/nhwc pad=2 ; fill=large
+conv_forward x=f32/1x32x5x5/nhwc w=f32/20x32x5x5/nhwc pad=2 ; fill=int x.fill=special
 conv_forward x=f32/1x36x4x9x5/nhwc w=f32/20x36x2x3x1 bias=f32/20 pad=1,1,0 dilation=2,1,1
 
 # Volumes of few channels, whose windows along D become channels.

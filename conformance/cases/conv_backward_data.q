@@ -209,7 +209,7 @@ conv_backward_data dy=f32/1x3x3x6x6 w=f32/3x4x3x1x1 dx=f32/1x4x7x6x6 stride=2,1,
 # A sum of many terms and few results, split among blocks, also where a stride's remainders see different numbers of taps; volumes channels last.
 conv_backward_data dy=f32/1x64x5x5/nhwc w=f32/64x24x3x3/nhwc dx=f32/1x24x9x9/nhwc stride=2 pad=1 ; as=f16
 conv_backward_data dy=f32/2x80x3x3/nhwc w=f32/80x32x7x7/nhwc pad=3 ; as=bf16
-conv_backward_data dy=f32/1x32x5x5/nhwc w=f32/32x24x3x3/nhwc dx=f32/1x24x9x9/nhwc stride=2 pad=1 ; fill=large
+conv_backward_data dy=f32/1x32x5x5/nhwc w=f32/32x24x3x3/nhwc dx=f32/1x24x9x9/nhwc stride=2 pad=1 ; fill=int dy.fill=special
 conv_backward_data dy=f32/2x72x5x6x7/nhwc w=f32/72x20x3x2x3/nhwc dx=f32/2x20x6x6x9/nhwc pad=1:0,0:1,0
 conv_backward_data dy=f32/1x36x4x5x5/nhwc w=f32/36x8x2x1x3 dx=f32/1x8x6x5x5/nhwc pad=0,0,2 dilation=2,1,2
 

@@ -39,9 +39,10 @@ static inline void cuda_conv_part_begin(const qn_request *r, cuda_conv_part *p)
 /* Asks the best tuned engine, and takes over what it says of memory, numerics and math; NULL: none takes it. */
 static inline const qn_prepared *cuda_conv_part_delegate(const qn_request *r, cuda_conv_part *p, qn_prepared *out)
 {
-  qn_request part = {
-    .struct_size = sizeof part, .instance = r->instance, .op = &p->node, .n_ops = 1, .n_values = (uint32_t)p->n, .value = p->value
-  };
+  qn_request part;
+  memset(&part, 0, sizeof part);
+  part.struct_size = sizeof part, part.instance = r->instance, part.op = &p->node, part.n_ops = 1;
+  part.n_values = (uint32_t)p->n, part.value = p->value;
   const qn_prepared *answer = r->host->part_prepare(r, &part, NULL, &p->part) ? NULL : r->host->part_answer(p->part);
   if (!answer || answer->class_ != QN_CLASS_TUNED) return NULL;
   out->workspace = answer->workspace;

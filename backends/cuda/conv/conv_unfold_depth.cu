@@ -245,8 +245,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "depth_fold");
 }
 
-#define ROW(op_) { .name = "unfold_depth", .op = op_, .class_ = QN_CLASS_TUNED, \
-                   .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-                   .prepare = prepare, .build = build, .run = run, .release = release }
+#define ROW(op) { "unfold_depth", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, \
+                  prepare, build, run, release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 CUDA_ENGINES(conv_unfold_depth) = { rows, sizeof rows / sizeof *rows };

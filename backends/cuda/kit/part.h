@@ -14,9 +14,9 @@ static inline qn_status cuda_part_prepare(const qn_request *r, const qn_node *op
 {
   const int32_t n = op->first[op->n_roles];
   for (int32_t i = 0; i < n; i++) cuda_part_value(&value[i], i >= op->first[op->n_inputs]);
-  const qn_request of = {
-    .struct_size = sizeof of, .instance = r->instance, .op = op, .n_ops = 1, .n_values = (uint32_t)n, .value = value
-  };
+  qn_request of;
+  memset(&of, 0, sizeof of);
+  of.struct_size = sizeof of, of.instance = r->instance, of.op = op, of.n_ops = 1, of.n_values = (uint32_t)n, of.value = value;
   return r->host->part_prepare(r, &of, NULL, part);
 }
 #endif
