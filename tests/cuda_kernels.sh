@@ -19,7 +19,6 @@ matmul_wgmma_tf32          Li11ELi128ELi256ELi1ELb0ELb1     80  sums of blocks o
 pool_vector                pool_s                          130  averages again where a result is not finite, which is rare
 sampling_sorted            gather_points                    60  sums of so many points that they are added in blocks
 sampling_sorted            gather_direct                   100  generic: slow is allowed
-select_rows                scatter_rows                     60  rows of so many places that they are added in blocks
 '
 
 n=0 failed=0

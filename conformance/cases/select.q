@@ -31,6 +31,16 @@ scatter_add dy=f32/66000x1 indices=i32/66000 dx=f32/300x1 ; labels=0..299 plain=
 scatter_add dy=f32/5 indices=i32 dx=f32/4x5 ; labels=0..3
 scatter_add dy=f32/40x33/40:1 indices=i32/40 dx=f32/6x33/36:1 ; labels=0..5 as=bf16
 scatter_add dy=f32/0x3 indices=i32/0 dx=f32/4x3 ; plain=1
+# runs of equal indices of every length, in several blocks; most indices equal, or none in range; rows by the million, or of few elements
+scatter_add dy=f32/5000x8 indices=i64/5000 dx=f32/100x8 ; labels=0..99 plain=1 as=bf16
+scatter_add dy=f32/3000x20 indices=i32/3000 dx=f32/1024x20 ; labels=-40..30 plain=1 as=f16
+scatter_add dy=bf16/2000x132 indices=i32/2000 dx=bf16/2000x132 ; labels=0..1999 plain=1
+scatter_add dy=bf16/1100x36 indices=i32/1100 dx=f32/33x36 ; labels=7..7 plain=1
+scatter_add dy=f32/600x3x5 indices=i32/600x3 dx=f32/40x5 ; labels=0..2 plain=1
+scatter_add dy=f32/700x4 indices=i32/700 dx=f32/9x4 ; labels=-1..-1 plain=1
+scatter_add dy=f32/70x1 indices=i64/70 dx=f32/1200000x1 ; labels=0..1199999 plain=1 fill=int
+scatter_add dy=f32/2x900x5 indices=i32/900 dx=f32/2x6x5 axis=1 ; labels=0..5 plain=1 as=bf16
+scatter_add dy=f32/300x8300 indices=i32/300 dx=f32/70x8300 ; labels=0..99 plain=1
 
 pad_backward dy=f32/8x9 pad=1:2,2:0 ; as=f16,bf16,f64
 pad_backward dy=f32/9x11 pad=3:1,2:4 mode=reflect ; as=f16,bf16,f64
