@@ -98,6 +98,25 @@ cumsum x=i64/2x40 exclusive=1 ; fill=int,bits
 cumsum x=f32/1x1
 cumsum x=f32/4x1 exclusive=1
 cumsum x=f32/0x4 ; plain=1
+# short lines; lines side by side: of all lengths and numbers, in parts, whole numbers, strided
+cumsum x=f32/700x5 ; as=bf16
+cumsum x=bf16/70x37 exclusive=1 reverse=1
+cumsum x=i32/9x130
+cumsum x=f32/1100x197 ; as=f16 plain=1
+cumsum x=f32/1030x512/516:1 reverse=1 ; as=bf16 plain=1
+cumsum x=f32/1030x510 exclusive=1 ; plain=1
+cumsum x=f32/4096x10 axis=0 ; as=bf16 plain=1
+cumsum x=bf16/197x64 axis=0 reverse=1
+cumsum x=bf16/197x256 axis=0 exclusive=1 ; plain=1
+cumsum x=f32/9x7x300 axis=1 exclusive=1 reverse=1 ; as=f16
+cumsum x=f32/600x8x2 axis=1 ; as=bf16
+cumsum x=f32/3x1500x40 axis=1 reverse=1 exclusive=1 ; plain=1
+cumsum x=i32/9000x3 axis=0 ; fill=int plain=1
+cumsum x=i64/300x16 axis=0 y=i32/300x16 ; fill=bits,int:3
+cumsum x=i64/3x1500 ; fill=bits,int:3 plain=1
+cumsum x=u8/2100x8 axis=0 y=i64/2100x8 reverse=1 exclusive=1 ; plain=1
+cumsum x=f32/90x30x4/1:90:2700 axis=1 y=f32/90x30x4 ; as=f16
+cumsum x=f32/2600/3 ; as=bf16 plain=1
 cumsum x=f32/2x70001 ; plain=1 fill=int
 pad_backward dy=f32/3x11x106 pad=0,1:2,3:2 mode=reflect ; as=f16,bf16    # long runs, out of step
 pad_backward dy=bf16/3x9x150 pad=0:1,2,5:6 mode=replicate ; as=f32

@@ -1,4 +1,4 @@
-/* select_lines.cu -- top_k and sort (the top n) along a contiguous axis (a line a block; short ones a warp) and cumsum.
+/* select_lines.cu -- top_k and sort (the top n) along a contiguous axis, a line a block; short ones a warp.
  *
  * top_k sorts by 32-bit keys in element order (NaN last, -0 equals 0; inverted for the smallest).
  *   bits    up to 1024 elements, 8 or 32 a lane of a warp, k at most 128: the k-th key is found bit by bit, and the chosen are sorted in
@@ -7,40 +7,8 @@
  *           is cheaper than sorting thousands. One more pass gathers them (of too many equals the first) for a bitonic sort in
  *           shared memory. If there are few lines each is cut into parts, whose top k go to workspace and are merged by a second
  *           launch
- *
- * cumsum: contiguous lines in pieces of 1024: scan of 4 elements by thread, warp, block, in f32 (integers in 64 bits); along
- * another dim a thread has four neighbouring lines. If there are few lines each is cut into parts: one launch sums the parts, the
- * next starts each part from the sums before it. The cuts do not depend on the device.
- * Refused: 64-bit elements; k above 2048; strides where no dim is contiguous. */
-#include "cuda_backend.h"
-#include "engines.h"
-#include "kit/vector.cuh"
-
-enum { THREADS = 256, WARPS = THREADS / 32, MAX_DIMS = 7 };
-
-struct lines {
-  const void *x;
-  void    *y, *indices;                   /* indices NULL: not wanted */
-  uint32_t x_dtype, y_dtype, wide;        /* wide: i64 indices */
-  int32_t  rank, smallest, exclusive, reverse;
-  uint32_t count, n, k;                   /* lines, their length, k */
-  uint32_t parts, part;                   /* parts of a line and their length; for cumsum_lines a multiple of PIECE */
-  void    *sums;                          /* workspace: sums of parts; for top_k their candidates */
-  uint32_t dim[MAX_DIMS];                 /* other dims, innermost first */
-  int64_t  x_stride[MAX_DIMS], y_stride[MAX_DIMS], index_stride[MAX_DIMS];
-  int64_t  x_step, y_step, index_step;    /* along the axis; x's is 1 except in cumsum_columns */
-};
-
-__device__ __forceinline__ int64_t line_begin(const lines &s, uint32_t line, const int64_t *stride)
-{
-  int64_t offset = 0;
-  for (int d = 0; d < s.rank; d++) {
-    uint32_t q = d + 1 < s.rank ? line / s.dim[d] : 0;
-    offset += (line - q * s.dim[d]) * stride[d];
-    line = q;
-  }
-  return offset;
-}
+ * Refused: 64-bit elements; k above 2048; lines that are not contiguous. */
+#include "select_lines.cuh"
 
 /* ---- top_k: keys ---------------------------------------------------------------------------------------------- */
 
@@ -279,210 +247,7 @@ template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix
   for (uint32_t i = t; i < s.k; i += CROWD) put(s, from, to, number, i, (uint32_t)pair[i]);
 }
 
-/* ---- cumsum of neighbouring lines ------------------------------------------------------------------------------------------- */
-
-enum { BESIDE = 4, STEPS = 8 };           /* lines a thread; elements of each loaded ahead */
-
-/* Elements of BESIDE neighbouring lines; parts of a line by different threads. sums: [parts][lines], f32. */
-__global__ static void __launch_bounds__(128) cumsum_columns(const __grid_constant__ lines s, bool sums_only)
-{
-  uint32_t groups = (s.dim[0] + BESIDE - 1) / BESIDE, unit = blockIdx.x * 128 + threadIdx.x;
-  uint32_t others = s.count / s.dim[0], all = groups * others;
-  uint32_t part = unit / all, rest = unit - part * all, other = rest / groups, column = (rest - other * groups) * BESIDE;
-  if (part >= s.parts) return;
-  int n = (int)min(s.dim[0] - column, (uint32_t)BESIDE);
-  uint32_t line = other * s.dim[0] + column;
-  int64_t from = line_begin(s, line, s.x_stride), to = line_begin(s, line, s.y_stride);
-  float sum[BESIDE] = {}, *sums = (float *)s.sums;
-  for (uint32_t p = 0; !sums_only && p < part; p++)
-    for (int i = 0; i < n; i++) sum[i] += sums[(int64_t)p * s.count + line + i];
-  uint32_t begin = part * s.part, end = min(s.n, begin + s.part);
-  for (uint32_t j = begin; j < end; j += STEPS) {
-    float v[STEPS][BESIDE];
-#pragma unroll
-    for (int k = 0; k < STEPS; k++)
-      vector_load<BESIDE>(v[k], s.x, s.x_dtype, from + (int64_t)(s.reverse ? s.n - 1 - (j + k) : j + k) * s.x_step, 1, j + k < end ? n : 0);
-#pragma unroll
-    for (int k = 0; k < STEPS; k++) {
-      float before[BESIDE];
-#pragma unroll
-      for (int i = 0; i < BESIDE; i++) before[i] = sum[i], sum[i] += v[k][i];
-      if (sums_only || j + k >= end) continue;
-      int64_t at = to + (int64_t)(s.reverse ? s.n - 1 - (j + k) : j + k) * s.y_step;
-      if (s.exclusive) vector_store<BESIDE>(before, s.y, s.y_dtype, at, 1, n);
-      else vector_store<BESIDE>(sum, s.y, s.y_dtype, at, 1, n);
-    }
-  }
-  for (int i = 0; sums_only && i < n; i++) sums[(int64_t)part * s.count + line + i] = sum[i];
-}
-
-/* ---- cumsum ------------------------------------------------------------------------------------------------------- */
-
-enum { EACH = 4, PIECE = THREADS * EACH, MOST_PARTS = 1024 };
-
-/* Elements of a line are numbered in the order of the scan. */
-template <class T> __device__ __forceinline__ void load_each(const lines &s, int64_t from, uint32_t i, uint32_t end, T v[EACH])
-{
-#pragma unroll
-  for (int e = 0; e < EACH; e++) v[e] = i + e < end ? element_load<T>(s.x, from + (s.reverse ? s.n - 1 - (i + e) : i + e), s.x_dtype) : 0;
-}
-template <> __device__ __forceinline__ void load_each(const lines &s, int64_t from, uint32_t i, uint32_t end, float v[EACH])
-{
-  int n = i < end ? (int)min(end - i, (uint32_t)EACH) : 0;
-  float w[EACH];
-  if (!s.reverse) {
-    vector_load<EACH>(w, s.x, s.x_dtype, from + i, 1, n);
-#pragma unroll
-    for (int e = 0; e < EACH; e++) v[e] = w[e];
-  } else {                                /* load ascending, then reverse */
-    vector_load<EACH>(w, s.x, s.x_dtype, from + (int64_t)s.n - i - n, 1, n);
-#pragma unroll
-    for (int e = 0; e < EACH; e++) v[e] = 0;
-#pragma unroll
-    for (int e = 0; e < EACH; e++)
-#pragma unroll
-      for (int f = 0; f < EACH; f++)
-        if (e + f + 1 == n) v[e] = w[f];
-  }
-}
-
-template <class T> __device__ __forceinline__ void store_each(const lines &s, int64_t to, uint32_t i, uint32_t end, const T v[EACH])
-{
-#pragma unroll
-  for (int e = 0; e < EACH; e++)
-    if (i + e < end) element_store_wrapped(s.y, to + (s.reverse ? s.n - 1 - (i + e) : i + e) * s.y_step, s.y_dtype, v[e]);
-}
-template <> __device__ __forceinline__ void store_each(const lines &s, int64_t to, uint32_t i, uint32_t end, const float v[EACH])
-{
-  int n = i < end ? (int)min(end - i, (uint32_t)EACH) : 0;
-  float w[EACH];
-  if (n == 0) return;
-#pragma unroll
-  for (int e = 0; e < EACH; e++) w[e] = v[e];
-  if (s.reverse) {
-#pragma unroll
-    for (int e = 0; e < EACH; e++)
-#pragma unroll
-      for (int f = 0; f < EACH; f++)
-        if (e + f + 1 == n) w[e] = v[f];
-  }
-  vector_store<EACH>(w, s.y, s.y_dtype, to + (s.reverse ? (int64_t)s.n - i - n : i) * s.y_step, s.y_step, n);
-}
-
-/* Exclusive sum over the block's threads; *all: the total. */
-template <class T> __device__ __forceinline__ T sum_before(T v, T *warp_sum, T *all)
-{
-  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  T upto = v;
-#pragma unroll
-  for (int o = 1; o < 32; o *= 2) {
-    T other = __shfl_up_sync(~0u, upto, o);
-    if (lane >= o) upto = other + upto;
-  }
-  __syncthreads();                        /* warp_sum has been read */
-  if (lane == 31) warp_sum[warp] = upto;
-  __syncthreads();
-  T before = 0, total = 0;
-#pragma unroll
-  for (uint32_t w = 0; w < WARPS; w++) {
-    if (w == warp) before = total;
-    total = total + warp_sum[w];
-  }
-  T inside = __shfl_up_sync(~0u, upto, 1);
-  *all = total;
-  return lane ? before + inside : before;
-}
-
-template <class T> __global__ static void __launch_bounds__(THREADS) cumsum_parts(const __grid_constant__ lines s)
-{
-  __shared__ T warp_sum[WARPS];
-  uint32_t line = blockIdx.x / s.parts, part = blockIdx.x % s.parts;
-  int64_t from = line_begin(s, line, s.x_stride);
-  uint32_t begin = part * s.part, end = min(s.n, begin + s.part);
-  T sum = 0, all;
-  for (uint32_t i = begin + threadIdx.x * EACH; i < end; i += PIECE) {
-    T v[EACH];
-    load_each<T>(s, from, i, end, v);
-    sum = sum + ((v[0] + v[1]) + (v[2] + v[3]));
-  }
-  sum_before<T>(sum, warp_sum, &all);
-  if (threadIdx.x == 0) ((T *)s.sums)[blockIdx.x] = all;
-}
-
-template <class T> __global__ static void __launch_bounds__(THREADS) cumsum_lines(const __grid_constant__ lines s)
-{
-  __shared__ T warp_sum[WARPS];
-  uint32_t line = blockIdx.x / s.parts, part = blockIdx.x % s.parts;
-  int64_t from = line_begin(s, line, s.x_stride), to = line_begin(s, line, s.y_stride);
-  uint32_t begin = part * s.part, end = min(s.n, begin + s.part);
-  T carry = 0, all;
-  if (part) {                             /* the parts before this one, each by one thread at a time, then all of them */
-    T sum = 0;
-    for (uint32_t k = threadIdx.x; k < part; k += THREADS) sum = sum + ((const T *)s.sums)[line * s.parts + k];
-    sum_before<T>(sum, warp_sum, &carry);
-  }
-  T next[EACH];
-  load_each<T>(s, from, begin + threadIdx.x * EACH, end, next);
-  for (uint32_t start = begin; start < end; start += PIECE) {
-    uint32_t i = start + threadIdx.x * EACH;
-    T v[EACH], sum[EACH];
-#pragma unroll
-    for (int e = 0; e < EACH; e++) v[e] = next[e];
-    if (start + PIECE < end) load_each<T>(s, from, i + PIECE, end, next);
-#pragma unroll
-    for (int e = 0; e < EACH; e++) sum[e] = e ? sum[e - 1] + v[e] : v[0];
-    T before = carry + sum_before<T>(sum[EACH - 1], warp_sum, &all);
-#pragma unroll
-    for (int e = 0; e < EACH; e++) v[e] = !s.exclusive ? before + sum[e] : e ? before + sum[e - 1] : before;
-    store_each<T>(s, to, i, end, v);
-    carry = carry + all;
-  }
-}
-
 /* ---- host ------------------------------------------------------------------------------------------------------- */
-
-struct line_state { lines s; int32_t x, y, indices; };
-
-/* Describes lines along `axis` of x, y and indices (if wanted); returns NULL, or the rule that is broken. */
-static const char *lines_of(lines *s, const qn_value *x, const qn_value *y, const qn_value *indices, int axis)
-{
-  if (x->dtype == QN_F64 || x->dtype == QN_I64) return "elements of at most 32 bits";
-  if (x->dim[axis] > INT32_MAX) return "lines shorter than 2^31";
-  qn_nest nest = {};
-  nest.n = 3;
-  for (int d = 0; d < x->rank; d++) {
-    if (d == axis) continue;
-    nest.dim[nest.rank] = x->dim[d];
-    nest.stride[0][nest.rank] = x->stride[d], nest.stride[1][nest.rank] = y->stride[d];
-    nest.stride[2][nest.rank++] = indices ? indices->stride[d] : y->stride[d];
-  }
-  qn_nest_simplify(&nest);
-  double count = 1;
-  s->rank = nest.rank;
-  for (int d = 0; d < nest.rank; d++) {
-    int from = nest.rank - 1 - d;
-    count *= (double)nest.dim[from];
-    if (count > INT32_MAX) return "fewer than 2^31 lines";
-    s->dim[d] = (uint32_t)nest.dim[from];
-    s->x_stride[d] = nest.stride[0][from], s->y_stride[d] = nest.stride[1][from], s->index_stride[d] = nest.stride[2][from];
-  }
-  s->count = (uint32_t)count;
-  s->n = (uint32_t)x->dim[axis];
-  s->x_dtype = x->dtype, s->y_dtype = y->dtype;
-  s->x_step = x->dim[axis] > 1 ? x->stride[axis] : 1;
-  s->y_step = y->stride[axis];
-  s->index_step = indices ? indices->stride[axis] : 0;
-  s->wide = indices && indices->dtype == QN_I64;
-  return nullptr;
-}
-
-static qn_status keep(qn_prepared *out, const lines *s, int32_t x, int32_t y, int32_t indices)
-{
-  line_state st = {};
-  st.s = *s;
-  st.x = x, st.y = y, st.indices = indices;
-  return cuda_keep(out, &st, sizeof st);
-}
 
 static qn_status top_k_prepare(const qn_request *r, qn_prepared *out)
 {
@@ -496,6 +261,7 @@ static qn_status top_k_prepare(const qn_request *r, qn_prepared *out)
   lines s = {};
   const char *why = lines_of(&s, cuda_value(r, QN_ROLE_TOP_K_X), cuda_value(r, QN_ROLE_TOP_K_Y), cuda_value(r, QN_ROLE_TOP_K_INDICES),
                              (int)a->axis);
+  if (qn_kit_bytes(s.x_dtype) == 8) why = "elements of at most 32 bits";
   if (why) return qn_refuse(out, why, "x", "", "%s", "");
   if (s.x_step != 1) return qn_refuse(out, "lines are contiguous", "x", "stride 1 along the axis", "%lld", (long long)s.x_step);
   if (a->k > MOST) return qn_refuse(out, "the chosen are sorted in shared memory", "k", "2048 at most", "%lld", (long long)a->k);
@@ -529,65 +295,10 @@ static qn_status top_k_run(const qn_prepared *p, const qn_launch *launch)
   return cuda_check(cudaGetLastError(), "top_k");
 }
 
-static qn_status cumsum_prepare(const qn_request *r, qn_prepared *out)
-{
-  const qn_scan *a = (const qn_scan *)r->op[0].attr;
-  const qn_value *x = cuda_value(r, QN_ROLE_CUMSUM_X), *y = cuda_value(r, QN_ROLE_CUMSUM_Y);
-  lines s = {};
-  const char *why = lines_of(&s, x, y, nullptr, (int)a->axis);
-  if (why) return qn_refuse(out, why, "x", "", "%s", "");
-  s.exclusive = a->exclusive != 0, s.reverse = a->reverse != 0;
-  if (s.x_step != 1) {                    /* neighbouring lines: parts for about 2^18 threads in all, independent of the device */
-    if (!s.rank || qn_is_integer(x->dtype) || s.x_stride[0] != 1 || s.y_stride[0] != 1)
-      return qn_refuse(out, "lines are contiguous, or side by side and of floats", "x", "stride 1 in some dim", "%lld",
-                       (long long)s.x_step);
-    int64_t threads = (int64_t)(s.count / s.dim[0]) * qn_ceil_div(s.dim[0], BESIDE);
-    if (threads > 1 << 30) return qn_refuse(out, "fewer than 2^31 lines", "x", "2^31", "%u", s.count);
-    int64_t wanted = qn_max_i64(1, qn_min_i64((1 << 18) / threads, s.n / (4 * STEPS)));
-    wanted = qn_max_i64(wanted, qn_ceil_div(s.n, 4096));    /* and none so long that its running sum loses digits */
-    s.part = (uint32_t)qn_ceil_div(s.n, wanted);
-    s.parts = (uint32_t)qn_ceil_div(s.n, s.part);
-    if (s.parts > 1) out->workspace = (size_t)s.count * s.parts * 4;
-    return keep(out, &s, qn_role(&r->op[0], QN_ROLE_CUMSUM_X), qn_role(&r->op[0], QN_ROLE_CUMSUM_Y), -1);
-  }
-  /* parts for about 2048 blocks in all, independent of the device */
-  int64_t pieces = qn_ceil_div(s.n, PIECE), parts = qn_min_i64(qn_min_i64(MOST_PARTS, pieces), qn_ceil_div(2048, s.count));
-  s.part = (uint32_t)(qn_ceil_div(pieces, parts) * PIECE);
-  s.parts = (uint32_t)qn_ceil_div(s.n, s.part);
-  if ((double)s.count * s.parts > INT32_MAX) return qn_refuse(out, "fewer than 2^31 parts of lines", "x", "2^31", "%u", s.count);
-  if (s.parts > 1) out->workspace = (size_t)s.count * s.parts * 8;
-  return keep(out, &s, qn_role(&r->op[0], QN_ROLE_CUMSUM_X), qn_role(&r->op[0], QN_ROLE_CUMSUM_Y), -1);
-}
-
-template <class T> static void cumsum_launch(const lines &s, cudaStream_t stream)
-{
-  if (s.parts > 1) cumsum_parts<T><<<s.count * s.parts, THREADS, 0, stream>>>(s);
-  cumsum_lines<T><<<s.count * s.parts, THREADS, 0, stream>>>(s);
-}
-
-static qn_status cumsum_run(const qn_prepared *p, const qn_launch *launch)
-{
-  const line_state *st = (const line_state *)p->state;
-  lines s = st->s;
-  s.x = launch->ptr[st->x];
-  s.y = launch->ptr[st->y];
-  s.sums = launch->workspace;
-  if (s.x_step != 1) {
-    unsigned threads = s.count / s.dim[0] * ((s.dim[0] + BESIDE - 1) / BESIDE) * s.parts, blocks = (threads + 127) / 128;
-    if (s.parts > 1) cumsum_columns<<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(s, true);
-    cumsum_columns<<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(s, false);
-  }
-  else if (qn_is_integer(s.x_dtype)) cumsum_launch<int64_t>(s, (cudaStream_t)launch->stream);
-  else cumsum_launch<float>(s, (cudaStream_t)launch->stream);
-  return cuda_check(cudaGetLastError(), "cumsum");
-}
-
 static const qn_engine row[] = {
   { "lines", QN_OP_TOP_K, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
     top_k_prepare, nullptr, top_k_run, cuda_release },
   { "lines", QN_OP_SORT, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, nullptr, nullptr,
     top_k_prepare, nullptr, top_k_run, cuda_release },
-  { "lines", QN_OP_CUMSUM, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_PORTABLE, nullptr, nullptr,
-    cumsum_prepare, nullptr, cumsum_run, cuda_release },
 };
 CUDA_ENGINES(select_lines) = { row, sizeof row / sizeof *row };
