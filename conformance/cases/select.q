@@ -81,6 +81,18 @@ top_k x=f32/2x5000 k=1 indices=?
 top_k x=f32/2x5000 k=2000 indices=? ; fill=int,special plain=1
 top_k x=f32/70x64 k=5 indices=?
 top_k x=f32/6 k=3 indices=i32/3 ; x.is=nan,1,inf,nan,-0,0 indices.is=0,3,2 plain=1
+# long lines: in parts or not, any alignment and stride, more equals than are sorted, one value
+top_k x=f32/3x1025 k=1 indices=? ; as=bf16
+top_k x=bf16/40x1301 k=7 indices=? ; plain=1
+top_k x=f16/2x20001 k=50 indices=i64/2x50 smallest=1 ; fill=special,signed
+top_k x=f32/2x9000 k=1024 indices=?
+top_k x=f32/2x9000 k=1100 indices=? ; fill=int plain=1
+top_k x=i8/3x30011 k=300 indices=? ; fill=bits
+top_k x=i32/2x7000 k=40 indices=? ; fill=int:3,bits
+top_k x=f32/2x5003 k=9 indices=? ; fill=const:1
+top_k x=bf16/6x5003/5003:1@2 k=33 indices=? ; x.offset=1 plain=1
+top_k x=f32/1200x3 k=5 axis=0 indices=? ; as=bf16
+top_k x=f32/3x5000x2 k=20 axis=1 indices=? smallest=1 ; fill=int,signed plain=1 as=f16
 
 cumsum x=f32/5x9 ; as=f16,bf16,f64
 cumsum x=f32/5x9 axis=0 reverse=1 ; as=bf16

@@ -1,13 +1,14 @@
-/* select_lines.cu -- top_k and sort (the top n) along a contiguous axis, a line a block; short ones a warp.
+/* select_lines.cu -- top_k and sort (the top n), a line a block; short ones a warp.
  *
  * top_k sorts by 32-bit keys in element order (NaN last, -0 equals 0; inverted for the smallest).
  *   bits    up to 1024 elements, 8 or 32 a lane of a warp, k at most 128: the k-th key is found bit by bit, and the chosen are sorted in
  *           shared memory
- *   radix   passes histogram 11 bits of the keys that match the prefix so far, until few enough candidates remain: a further pass
- *           is cheaper than sorting thousands. One more pass gathers them (of too many equals the first) for a bitonic sort in
- *           shared memory. If there are few lines each is cut into parts, whose top k go to workspace and are merged by a second
- *           launch
- * Refused: 64-bit elements; k above 2048; lines that are not contiguous. */
+ *   bound   longer lines, k at most 1024: at least k elements reach the k-th largest of the largest keys of 4096 groups of elements,
+ *           8 a thread; where few do, those are gathered and sorted in shared memory (bitonic)
+ *   radix   otherwise passes histogram 11 bits of the keys that match the prefix so far, until few enough candidates remain: a
+ *           further pass is cheaper than sorting thousands. One more pass gathers them (of too many equals the first)
+ * If there are few long lines each is cut into parts, whose top k go to workspace and are merged by a second launch.
+ * Refused: 64-bit elements; k above 2048. */
 #include "select_lines.cuh"
 
 /* ---- top_k: keys ---------------------------------------------------------------------------------------------- */
@@ -30,7 +31,7 @@ __device__ __forceinline__ uint64_t pair_of(uint32_t key, uint32_t place) { retu
 
 __device__ __forceinline__ void put(const lines &s, int64_t from, int64_t to, int64_t number, uint32_t rank, uint32_t place)
 {
-  int64_t x = from + place, y = to + rank * s.y_step;
+  int64_t x = from + place * s.x_step, y = to + rank * s.y_step;
   switch (s.x_dtype) {
   case QN_F32: case QN_I32: ((uint32_t *)s.y)[y] = ((const uint32_t *)s.x)[x]; break;
   case QN_F16: case QN_BF16: ((uint16_t *)s.y)[y] = ((const uint16_t *)s.x)[x]; break;
@@ -65,7 +66,7 @@ template <int HELD> __global__ static void __launch_bounds__(THREADS) top_k_bits
   uint64_t *const pair = of_block[threadIdx.x / 32];
   uint32_t key[HELD];
 #pragma unroll
-  for (int i = 0; i < HELD; i++) key[i] = i * 32 + lane < s.n ? key_of(s, from + i * 32 + lane) : 0;
+  for (int i = 0; i < HELD; i++) key[i] = i * 32 + lane < s.n ? key_of(s, from + (i * 32 + lane) * s.x_step) : 0;
 
   /* the largest key that k keys reach; where just k reach a smaller one, that will do */
   uint32_t least = 0, reach = s.n;
@@ -112,7 +113,7 @@ template <int HELD> __global__ static void __launch_bounds__(THREADS) top_k_bits
 /* ---- top_k of long lines ---------------------------------------------------------------------------------------- */
 
 /* MOST: largest k; ROOM: candidates to sort, unless k is larger */
-enum { CROWD = 512, CROWD_WARPS = CROWD / 32, AHEAD = 8, BINS = 2048, MOST = 2048, ROOM = 1024 };
+enum { CROWD = 512, CROWD_WARPS = CROWD / 32, BINS = 2048, MOST = 2048, ROOM = 1024, GROUPS = 8 };      /* GROUPS: of a thread */
 
 /* The elements of a line or part: BYTES wide, or (8) the pairs left by parts. Raw loads are converted later, so that several are
  * in flight. */
@@ -139,17 +140,28 @@ template <int BYTES> __device__ __forceinline__ uint64_t pair_from(const lines &
   return pair_of(s.smallest ? ~key : key, place);
 }
 
-/* Calls f(pair) for n elements from x on, the first of which has number `first`, in any order. */
+/* Calls f(pair, group) for n elements from x on, the first of which has number `first`, in any order: 16 aligned bytes at a time, the
+ * elements before and after them one at a time. */
 template <int BYTES, class F> __device__ __forceinline__ void each_pair(const lines &s, const void *x, uint32_t first, uint32_t n, F f)
 {
   typedef typename source<BYTES>::raw raw;
-  for (uint32_t start = threadIdx.x; start < n; start += AHEAD * CROWD) {
-    raw held[AHEAD];
-#pragma unroll
-    for (int u = 0; u < AHEAD; u++) held[u] = start + u * CROWD < n ? ((const raw *)x)[start + u * CROWD] : raw();
+  constexpr int V = 16 / BYTES, AHEAD = BYTES < 4 ? BYTES : 4;
+  const int64_t step = BYTES == 8 ? 1 : s.x_step;
+  const uint32_t lead = min(n, (uint32_t)(-(uintptr_t)x & 15) / BYTES), words = step == 1 ? (n - lead) / V : 0;
+  for (uint32_t i = threadIdx.x; i < words; i += AHEAD * CROWD) {
+    union { uint4 word; raw element[V]; } held[AHEAD];
 #pragma unroll
     for (int u = 0; u < AHEAD; u++)
-      if (start + u * CROWD < n) f(pair_from<BYTES>(s, held[u], first + start + u * CROWD));
+      held[u].word = i + u * CROWD < words ? ((const uint4 *)((const raw *)x + lead))[i + u * CROWD] : uint4();
+#pragma unroll
+    for (int u = 0; u < AHEAD; u++)
+      if (i + u * CROWD < words)
+#pragma unroll
+        for (int e = 0; e < V; e++) f(pair_from<BYTES>(s, held[u].element[e], first + lead + (i + u * CROWD) * V + e), (u * V + e) % GROUPS);
+  }
+  for (uint32_t i = threadIdx.x; i < n - words * V; i += CROWD) {
+    const uint32_t place = i < lead ? i : i + words * V;
+    f(pair_from<BYTES>(s, ((const raw *)x)[place * step], first + place), 0);
   }
 }
 
@@ -172,6 +184,34 @@ __device__ __forceinline__ uint32_t count_before(uint32_t v, uint32_t *warp_coun
   return before + upto - v;
 }
 
+/* Puts all pairs into pair[] whose keys reach a bound that at least `chosen` do; returns how many reach it: those above MOST are missing. */
+template <int BYTES>
+__device__ __forceinline__ uint32_t gather_above(const lines &s, const void *x, uint32_t first, uint32_t n, uint32_t chosen, uint64_t *pair)
+{
+  __shared__ uint32_t count[32], held;
+  const uint32_t t = threadIdx.x;
+  uint32_t best[GROUPS] = {}, least = 0, reach = 0;
+  if (t < 32) count[t] = held = 0;
+  each_pair<BYTES>(s, x, first, n, [&](uint64_t p, int group) { best[group] = max(best[group], ~(uint32_t)(p >> 32)); });
+  __syncthreads();
+  for (int bit = 31; bit >= 0 && reach != chosen; bit--) {
+    uint32_t own = 0;
+#pragma unroll
+    for (int i = 0; i < GROUPS; i++) own += best[i] >= (least | 1u << bit);
+    own = warp_count(own);
+    if (t % 32 == 0) atomicAdd(&count[bit], own);
+    __syncthreads();
+    if (count[bit] >= chosen) least |= 1u << bit, reach = count[bit];
+  }
+  each_pair<BYTES>(s, x, first, n, [&](uint64_t p, int) {
+    if (~(uint32_t)(p >> 32) < least || *(volatile uint32_t *)&held > MOST) return;
+    const uint32_t at = atomicAdd(&held, 1u);
+    if (at < MOST) pair[at] = p;
+  });
+  __syncthreads();
+  return held;
+}
+
 /* A block for each part of a line (BYTES 8: for each line). last: writes the line's result, else candidates to workspace. */
 template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix(const __grid_constant__ lines s, bool last)
 {
@@ -181,51 +221,56 @@ template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix
   uint32_t first = part * s.part, n = BYTES == 8 ? s.parts * s.k : min(s.n - first, s.part), all;
   int64_t from = line_begin(s, line, s.x_stride);
   const void *x = BYTES == 8 ? (const void *)((const uint64_t *)s.sums + (int64_t)line * n)
-                             : (const char *)s.x + (from + first) * (BYTES == 8 ? 1 : BYTES);
-  /* find the prefix of the wanted-th pair, 11 bits a pass, until few enough pairs share it */
-  uint32_t chosen = min(s.k, n), wanted = chosen, known = 0, alike = n, room = s.k > ROOM ? MOST : ROOM;
-  int shift = 32;
-  while (shift > 0 && chosen - wanted + alike > room) {
-    int above = shift;
-    shift = shift == 32 ? 21 : shift == 21 ? 10 : 0;
-    uint32_t mask = (1u << (above - shift)) - 1;
-    for (uint32_t i = t; i < BINS; i += CROWD) bin[i] = 0;
+                             : (const char *)s.x + (from + first * s.x_step) * (BYTES == 8 ? 1 : BYTES);
+  uint32_t chosen = min(s.k, n), m = chosen <= ROOM && n > ROOM ? gather_above<BYTES>(s, x, first, n, chosen, pair) : ~0u;
+  if (m > MOST) {
+    const int64_t step = BYTES == 8 ? 1 : s.x_step;
+    /* find the prefix of the wanted-th pair, 11 bits a pass, until few enough pairs share it */
+    uint32_t wanted = chosen, known = 0, alike = n, room = s.k > ROOM ? MOST : ROOM;
+    int shift = 32;
+    while (shift > 0 && chosen - wanted + alike > room) {
+      int above = shift;
+      shift = shift == 32 ? 21 : shift == 21 ? 10 : 0;
+      uint32_t mask = (1u << (above - shift)) - 1;
+      for (uint32_t i = t; i < BINS; i += CROWD) bin[i] = 0;
+      __syncthreads();
+      each_pair<BYTES>(s, x, first, n, [&](uint64_t p, int) {
+        uint32_t high = (uint32_t)(p >> 32);
+        if (above == 32 || high >> above == known) atomicAdd(&bin[high >> shift & mask], 1u);
+      });
+      __syncthreads();
+      uint32_t own = 0;
+      for (int i = 0; i < BINS / CROWD; i++) own += bin[t * (BINS / CROWD) + i];
+      uint32_t before = count_before(own, warp_count, &all);
+      if (before < wanted && wanted <= before + own) {
+        uint32_t i = t * (BINS / CROWD);
+        for (; before + bin[i] < wanted; i++) before += bin[i];
+        found[0] = i, found[1] = wanted - before, found[2] = bin[i];
+      }
+      __syncthreads();
+      known = (above == 32 ? 0 : known << (above - shift)) | found[0];
+      wanted = found[1], alike = found[2];
+      __syncthreads();
+    }
+    if (t == 0) held = 0;
     __syncthreads();
-    each_pair<BYTES>(s, x, first, n, [&](uint64_t p) {
-      uint32_t high = (uint32_t)(p >> 32);
-      if (above == 32 || high >> above == known) atomicAdd(&bin[high >> shift & mask], 1u);
+    bool crowded = chosen - wanted + alike > room;          /* too many equals: take the first of them, in order */
+    each_pair<BYTES>(s, x, first, n, [&](uint64_t p, int) {
+      uint32_t high = shift == 32 ? 0 : (uint32_t)(p >> 32) >> shift;
+      if (high < known || (high == known && !crowded)) pair[atomicAdd(&held, 1u)] = p;
     });
     __syncthreads();
-    uint32_t own = 0;
-    for (int i = 0; i < BINS / CROWD; i++) own += bin[t * (BINS / CROWD) + i];
-    uint32_t before = count_before(own, warp_count, &all);
-    if (before < wanted && wanted <= before + own) {
-      uint32_t i = t * (BINS / CROWD);
-      for (; before + bin[i] < wanted; i++) before += bin[i];
-      found[0] = i, found[1] = wanted - before, found[2] = bin[i];
+    m = held;
+    uint32_t equals = 0;
+    for (uint32_t start = 0; crowded && start < n && equals < wanted; start += CROWD) {
+      uint64_t p = start + t < n ? pair_from<BYTES>(s, ((const typename source<BYTES>::raw *)x)[(start + t) * step], first + start + t) : ~0ull;
+      bool equal = start + t < n && (uint32_t)(p >> 32) == known;
+      uint32_t at = equals + count_before(equal, warp_count, &all);
+      if (equal && at < wanted) pair[m + at] = p;
+      equals += all;
     }
-    __syncthreads();
-    known = (above == 32 ? 0 : known << (above - shift)) | found[0];
-    wanted = found[1], alike = found[2];
-    __syncthreads();
+    if (crowded) m += wanted;
   }
-  if (t == 0) held = 0;
-  __syncthreads();
-  bool crowded = chosen - wanted + alike > room;          /* too many equals: take the first of them, in order */
-  each_pair<BYTES>(s, x, first, n, [&](uint64_t p) {
-    uint32_t high = shift == 32 ? 0 : (uint32_t)(p >> 32) >> shift;
-    if (high < known || (high == known && !crowded)) pair[atomicAdd(&held, 1u)] = p;
-  });
-  __syncthreads();
-  uint32_t m = held, equals = 0;
-  for (uint32_t start = 0; crowded && start < n && equals < wanted; start += CROWD) {
-    uint64_t p = start + t < n ? pair_from<BYTES>(s, ((const typename source<BYTES>::raw *)x)[start + t], first + start + t) : ~0ull;
-    bool equal = start + t < n && (uint32_t)(p >> 32) == known;
-    uint32_t at = equals + count_before(equal, warp_count, &all);
-    if (equal && at < wanted) pair[m + at] = p;
-    equals += all;
-  }
-  if (crowded) m += wanted;
   uint32_t sorted = 1;
   while (sorted < m) sorted *= 2;
   for (uint32_t i = m + t; i < sorted; i += CROWD) pair[i] = ~0ull;
@@ -263,7 +308,6 @@ static qn_status top_k_prepare(const qn_request *r, qn_prepared *out)
                              (int)a->axis);
   if (qn_kit_bytes(s.x_dtype) == 8) why = "elements of at most 32 bits";
   if (why) return qn_refuse(out, why, "x", "", "%s", "");
-  if (s.x_step != 1) return qn_refuse(out, "lines are contiguous", "x", "stride 1 along the axis", "%lld", (long long)s.x_step);
   if (a->k > MOST) return qn_refuse(out, "the chosen are sorted in shared memory", "k", "2048 at most", "%lld", (long long)a->k);
   s.k = (uint32_t)a->k, s.smallest = a->smallest != 0;
   int64_t parts = qn_max_i64(1, qn_min_i64(528 / s.count, s.n / (4 * qn_max_i64(s.k, 1024))));   /* independent of the device */
