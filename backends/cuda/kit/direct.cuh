@@ -21,7 +21,7 @@ __device__ __forceinline__ int64_t place(const tensor &t, const tensor &like, in
 {
   int64_t offset = 0;
   for (int d = like.rank - 1; d >= 0; d--) {
-    int64_t q = i / like.dim[d];
+    int64_t q = d ? i / like.dim[d] : 0;
     if (d < t.rank && t.dim[d] > 1) offset += (i - q * like.dim[d]) * t.stride[d];
     i = q;
   }

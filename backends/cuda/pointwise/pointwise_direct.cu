@@ -133,6 +133,23 @@ static int64_t whole_of(const pointwise *v, const kept *k, const qn_launch *laun
   return qn_min_i64(qn_max_i64(qn_load_i64(p, s->dtype), qn_least(v->type)), qn_largest(v->type));
 }
 
+/* Fewer dims, because an element costs a division for each but the first. */
+static void merge_dims(pointwise *v, const kept *k)
+{
+  qn_nest nest;
+  qn_nest_begin(&nest, &k->value[k->first[v->n]]);
+  for (int i = 0; i < v->n; i++) qn_nest_add(&nest, &k->value[k->first[i]]);
+  qn_nest_simplify(&nest);
+  if (nest.rank == 0) return;
+  for (int i = 0; i <= v->n; i++) {
+    tensor *t = i ? &v->operand[i - 1] : &v->y;
+    if (t->rank == 0) continue;           /* a scalar */
+    t->rank = nest.rank;
+    memcpy(t->dim, nest.dim, sizeof t->dim);
+    memcpy(t->stride, nest.stride[i], sizeof t->stride);
+  }
+}
+
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
@@ -150,6 +167,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   v.type = computation_type(&v);
   for (int i = 0; i < v.n; i++) v.whole[i] = whole_of(&v, k, launch, i);
   v.elements = direct_elements(v.y);
+  merge_dims(&v, k);
   if (attr) {
     v.alpha = v.type == QN_F64 ? attr->alpha : (float)attr->alpha;
     v.beta = v.type == QN_F64 ? attr->beta : (float)attr->beta;
