@@ -34,7 +34,7 @@ scatter_add dy=f32/0x3 indices=i32/0 dx=f32/4x3 ; plain=1
 # runs of equal indices of every length, in several blocks; most indices equal, or none in range; rows by the million, or of few elements
 scatter_add dy=f32/5000x8 indices=i64/5000 dx=f32/100x8 ; labels=0..99 plain=1 as=bf16
 scatter_add dy=f32/3000x20 indices=i32/3000 dx=f32/1024x20 ; labels=-40..30 plain=1 as=f16
-scatter_add dy=bf16/2000x132 indices=i32/2000 dx=bf16/2000x132 ; labels=0..1999 plain=1
+scatter_add dy=bf16/700x132 indices=i32/700 dx=bf16/700x132 ; labels=0..699 plain=1
 scatter_add dy=bf16/1100x36 indices=i32/1100 dx=f32/33x36 ; labels=7..7 plain=1
 scatter_add dy=f32/600x3x5 indices=i32/600x3 dx=f32/40x5 ; labels=0..2 plain=1
 scatter_add dy=f32/700x4 indices=i32/700 dx=f32/9x4 ; labels=-1..-1 plain=1
@@ -206,6 +206,13 @@ sort x=f32/4x5x6/1:4:20 axis=1 indices=?
 sort x=f32/3000 indices=? ; fill=special,signed
 sort x=f32/2x1 indices=?
 sort x=f32/0x4
+sort x=f32/5001 indices=? descending=1 ; fill=special,signed
+sort x=bf16/3x4100 indices=? ; fill=special,signed as=f16
+sort x=i32/2x6001 indices=i64/2x6001 descending=1 ; fill=bits,int:3
+sort x=i8/2x2500 indices=? ; fill=bits
+sort x=u8/4000 descending=1 ; fill=bits
+sort x=f32/3000x2 axis=0 indices=? ; as=bf16
+top_k x=f32/2x5000 k=3000 indices=? smallest=1 ; as=f16
 sort x=bf16/6x1000 descending=1
 sort x=f32/8 descending=0 indices=i64/8 ; fill=zero x.is=3,nan,-1,0,-inf,3,inf,2 y.is=-inf,-1,0,2,3,3,inf,nan indices.is=4,2,3,7,0,5,6,1 plain=1
 sort x=f32/8 descending=1 indices=i64/8 ; fill=zero x.is=3,nan,-1,0,-inf,3,inf,2 y.is=nan,inf,3,3,2,0,-1,-inf indices.is=1,6,0,5,7,3,2,4 plain=1

@@ -11,36 +11,8 @@
  * Refused: 64-bit elements; k above 2048. */
 #include "select_lines.cuh"
 
-/* ---- top_k: keys ---------------------------------------------------------------------------------------------- */
-
-__device__ __forceinline__ uint32_t key_of(const lines &s, int64_t at)
-{
-  uint32_t key;
-  if (s.x_dtype >= QN_I8) {
-    key = (uint32_t)element_load<int64_t>(s.x, at, s.x_dtype) ^ 0x80000000u;
-  } else {
-    float v = element_load<float>(s.x, at, s.x_dtype) + 0.0f;   /* -0 becomes 0 */
-    uint32_t u = __float_as_uint(v);
-    key = v != v ? ~0u : u >> 31 ? ~u : u | 0x80000000u;
-  }
-  return s.smallest ? ~key : key;
-}
-
 /* Key and place as one number that sorts larger keys first, then earlier places. */
 __device__ __forceinline__ uint64_t pair_of(uint32_t key, uint32_t place) { return (uint64_t)~key << 32 | place; }
-
-__device__ __forceinline__ void put(const lines &s, int64_t from, int64_t to, int64_t number, uint32_t rank, uint32_t place)
-{
-  int64_t x = from + place * s.x_step, y = to + rank * s.y_step;
-  switch (s.x_dtype) {
-  case QN_F32: case QN_I32: ((uint32_t *)s.y)[y] = ((const uint32_t *)s.x)[x]; break;
-  case QN_F16: case QN_BF16: ((uint16_t *)s.y)[y] = ((const uint16_t *)s.x)[x]; break;
-  default: ((uint8_t *)s.y)[y] = ((const uint8_t *)s.x)[x]; break;
-  }
-  if (!s.indices) return;
-  if (s.wide) ((int64_t *)s.indices)[number + rank * s.index_step] = place;
-  else ((int32_t *)s.indices)[number + rank * s.index_step] = (int32_t)place;
-}
 
 /* ---- top_k of short lines -------------------------------------------------------------------------------------- */
 
@@ -296,20 +268,10 @@ template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix
 
 static qn_status top_k_prepare(const qn_request *r, qn_prepared *out)
 {
-  qn_ranking whole = QN_TOP_K_INIT;
-  const qn_ranking *a = (const qn_ranking *)r->op[0].attr;
-  if (r->op[0].op == QN_OP_SORT) {        /* the n smallest or largest; its roles have the same numbers */
-    const qn_sorting *sort = (const qn_sorting *)r->op[0].attr;
-    whole.axis = sort->axis, whole.k = cuda_value(r, QN_ROLE_SORT_X)->dim[sort->axis], whole.smallest = !sort->descending;
-    a = &whole;
-  }
-  lines s = {};
-  const char *why = lines_of(&s, cuda_value(r, QN_ROLE_TOP_K_X), cuda_value(r, QN_ROLE_TOP_K_Y), cuda_value(r, QN_ROLE_TOP_K_INDICES),
-                             (int)a->axis);
-  if (qn_kit_bytes(s.x_dtype) == 8) why = "elements of at most 32 bits";
+  lines s;
+  const char *why = ranking_of(&s, r);
   if (why) return qn_refuse(out, why, "x", "", "%s", "");
-  if (a->k > MOST) return qn_refuse(out, "the chosen are sorted in shared memory", "k", "2048 at most", "%lld", (long long)a->k);
-  s.k = (uint32_t)a->k, s.smallest = a->smallest != 0;
+  if (s.k > MOST) return qn_refuse(out, "the chosen are sorted in shared memory", "k", "2048 at most", "%u", s.k);
   int64_t parts = qn_max_i64(1, qn_min_i64(528 / s.count, s.n / (4 * qn_max_i64(s.k, 1024))));   /* independent of the device */
   s.part = (uint32_t)qn_ceil_div(s.n, parts);
   s.parts = (uint32_t)qn_ceil_div(s.n, s.part);

@@ -1,4 +1,4 @@
-/* select_lines.cuh -- the lines along an axis of x, y and indices: how select_lines.cu and select_scan.cu describe them. */
+/* select_lines.cuh -- the lines along an axis of x, y and indices, and the keys by which they are ranked. */
 #pragma once
 #include "cuda_backend.h"
 #include "engines.h"
@@ -31,12 +31,40 @@ __device__ __forceinline__ int64_t line_begin(const lines &s, uint32_t line, con
   return offset;
 }
 
+/* ---- keys of top_k and sort, in element order (NaN last, -0 equals 0); inverted for the smallest ------------------ */
+
+__device__ __forceinline__ uint32_t key_of(const lines &s, int64_t at)
+{
+  uint32_t key;
+  if (s.x_dtype >= QN_I8) {
+    key = (uint32_t)element_load<int64_t>(s.x, at, s.x_dtype) ^ 0x80000000u;
+  } else {
+    float v = element_load<float>(s.x, at, s.x_dtype) + 0.0f;   /* -0 becomes 0 */
+    uint32_t u = __float_as_uint(v);
+    key = v != v ? ~0u : u >> 31 ? ~u : u | 0x80000000u;
+  }
+  return s.smallest ? ~key : key;
+}
+
+__device__ __forceinline__ void put(const lines &s, int64_t from, int64_t to, int64_t number, uint32_t rank, uint32_t place)
+{
+  int64_t x = from + place * s.x_step, y = to + rank * s.y_step;
+  switch (s.x_dtype) {
+  case QN_F32: case QN_I32: ((uint32_t *)s.y)[y] = ((const uint32_t *)s.x)[x]; break;
+  case QN_F16: case QN_BF16: ((uint16_t *)s.y)[y] = ((const uint16_t *)s.x)[x]; break;
+  default: ((uint8_t *)s.y)[y] = ((const uint8_t *)s.x)[x]; break;
+  }
+  if (!s.indices) return;
+  if (s.wide) ((int64_t *)s.indices)[number + rank * s.index_step] = place;
+  else ((int32_t *)s.indices)[number + rank * s.index_step] = (int32_t)place;
+}
+
 /* ---- host ------------------------------------------------------------------------------------------------------- */
 
 struct line_state { lines s; int32_t x, y, indices; };
 
 /* Describes lines along `axis` of x, y and indices (if wanted); returns NULL, or the rule that is broken. */
-static const char *lines_of(lines *s, const qn_value *x, const qn_value *y, const qn_value *indices, int axis)
+static inline const char *lines_of(lines *s, const qn_value *x, const qn_value *y, const qn_value *indices, int axis)
 {
   if (x->dim[axis] > INT32_MAX) return "lines shorter than 2^31";
   qn_nest nest = {};
@@ -67,10 +95,29 @@ static const char *lines_of(lines *s, const qn_value *x, const qn_value *y, cons
   return nullptr;
 }
 
-static qn_status keep(qn_prepared *out, const lines *s, int32_t x, int32_t y, int32_t indices)
+static inline qn_status keep(qn_prepared *out, const lines *s, int32_t x, int32_t y, int32_t indices)
 {
   line_state st = {};
   st.s = *s;
   st.x = x, st.y = y, st.indices = indices;
   return cuda_keep(out, &st, sizeof st);
+}
+
+/* The same of top_k's or sort's lines; sort is the n smallest or largest, and its roles have the same numbers. */
+static inline const char *ranking_of(lines *s, const qn_request *r)
+{
+  const qn_value *x = cuda_value(r, QN_ROLE_TOP_K_X), *indices = cuda_value(r, QN_ROLE_TOP_K_INDICES);
+  int64_t axis, k;
+  *s = {};
+  if (r->op[0].op == QN_OP_SORT) {
+    const qn_sorting *a = (const qn_sorting *)r->op[0].attr;
+    axis = a->axis, k = x->dim[axis], s->smallest = !a->descending;
+  } else {
+    const qn_ranking *a = (const qn_ranking *)r->op[0].attr;
+    axis = a->axis, k = a->k, s->smallest = a->smallest != 0;
+  }
+  if (qn_kit_bytes(x->dtype) == 8) return "elements of at most 32 bits";
+  const char *why = lines_of(s, x, cuda_value(r, QN_ROLE_TOP_K_Y), indices, (int)axis);
+  s->k = (uint32_t)k;
+  return why;
 }

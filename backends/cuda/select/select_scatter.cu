@@ -12,12 +12,10 @@
 #include "cuda_backend.h"
 #include "engines.h"
 #include "kit/divisor.h"
-#include "kit/sums.cuh"
 #include "kit/vector.cuh"
+#include "select_order.cuh"
 
-enum { MAX_DIMS = 6,
-       SORTERS = 512, SORT_WARPS = SORTERS / 32, EACH = 4, TILE = SORTERS * EACH, DIGIT = 10, BINS = 1 << DIGIT, MOST_TILES = 128,
-       ADDERS = 256, AHEAD = 8,           /* loads of a thread in flight */
+enum { MAX_DIMS = 6, ADDERS = 256, AHEAD = 8,           /* loads of a thread in flight */
        MOST_SLICES = 32, CLEARED = 64, CLEARED_GROUPS = 2048 };           /* slices, and rows and groups of 4 to be written as 0, of a block */
 
 struct scattering {
@@ -30,7 +28,7 @@ struct scattering {
   cuda_divisor by_groups;                 /* of dim[0] */
   int64_t  index_stride[MAX_DIMS], named_stride[MAX_DIMS];      /* of indices and of dy, over the dims of indices */
   int64_t  dy_stride[MAX_DIMS], dx_stride[MAX_DIMS], row_stride;
-  uint32_t tiles, tile;                   /* blocks that sort, and the places of each */
+  tiles    tile;                          /* of the list, for the sort */
   uint32_t slice, lanes, slices;          /* places of a thread; groups of 4 and slices of a block */
   uint32_t columns, chunks;               /* blocks beside each other for a row; slices of the list by blocks */
   uint32_t *counts;                       /* workspace: of each tile, by digit */
@@ -52,8 +50,7 @@ __device__ __forceinline__ int64_t offset_of(uint32_t i, int rank, const uint32_
 
 /* ---- sort ------------------------------------------------------------------------------------------------------ */
 
-struct digit { const uint2 *from; uint2 *to; uint32_t shift, bins; };       /* from NULL: the indices as they are */
-
+/* from NULL: the indices as they are. */
 __device__ __forceinline__ uint2 entry_at(const scattering &s, const uint2 *from, uint32_t i)
 {
   if (from) return from[i];
@@ -62,89 +59,17 @@ __device__ __forceinline__ uint2 entry_at(const scattering &s, const uint2 *from
   return make_uint2(index >= 0 && index < s.length ? (uint32_t)index : s.length, i);
 }
 
-/* bin[v] = how many rows of this block's tile have digit v. */
-__device__ __forceinline__ void count_tile(const scattering &s, const digit &d, uint32_t *bin)
-{
-  const uint32_t t = threadIdx.x, begin = blockIdx.x * s.tile, end = min(s.n, begin + s.tile);
-  for (uint32_t b = t; b < d.bins; b += SORTERS) bin[b] = 0;
-  __syncthreads();
-  for (uint32_t i = begin + t; i < end; i += TILE) {
-    uint32_t row[EACH];
-#pragma unroll
-    for (int k = 0; k < EACH; k++) row[k] = i + k * SORTERS < end ? entry_at(s, d.from, i + k * SORTERS).x : 0;
-#pragma unroll
-    for (int k = 0; k < EACH; k++)
-      if (i + k * SORTERS < end) atomicAdd(&bin[row[k] >> d.shift & (d.bins - 1)], 1u);
-  }
-  __syncthreads();
-}
-
-__global__ static void __launch_bounds__(SORTERS) scatter_count(const __grid_constant__ scattering s, const digit d)
+__global__ static void __launch_bounds__(SORTERS) scatter_count(const __grid_constant__ scattering s, digit d, const uint2 *from)
 {
   __shared__ uint32_t bin[BINS];
-  count_tile(s, d, bin);
+  count_tile(s.tile, blockIdx.x, d, bin, [&](uint32_t i) { return entry_at(s, from, i); });
   for (uint32_t b = threadIdx.x; b < d.bins; b += SORTERS) s.counts[blockIdx.x * d.bins + b] = bin[b];
 }
 
-__global__ static void __launch_bounds__(SORTERS) scatter_order(const __grid_constant__ scattering s, const digit d)
+__global__ static void __launch_bounds__(SORTERS)
+scatter_order(const __grid_constant__ scattering s, digit d, const uint2 *from, uint2 *to)
 {
-  static_assert(BINS == 2 * SORTERS, "a thread has two bins");
-  __shared__ uint2 base[SORTERS];         /* where the next row of each digit goes */
-  __shared__ uint32_t before[SORT_WARPS * SORTERS], part[SORT_WARPS];       /* of each warp, by digit: 16 bits each */
-  const uint32_t t = threadIdx.x, lane = t % 32, warp = t / 32, pairs = d.bins / 2, below = (1u << lane) - 1;
-  uint32_t *const next = (uint32_t *)base;
-  uint16_t *const own = (uint16_t *)(before + warp * pairs);
-
-  /* rows of smaller digits, and of equal digits in earlier tiles */
-  uint2 all = {}, under = {};
-  if (s.tiles == 1) {
-    count_tile(s, d, next);
-    if (t < pairs) all = base[t];
-  } else if (t < pairs) {
-#pragma unroll 8
-    for (uint32_t k = 0; k < s.tiles; k++) {
-      const uint2 c = ((const uint2 *)s.counts)[k * pairs + t];
-      all.x += c.x, all.y += c.y;
-      if (k < blockIdx.x) under.x += c.x, under.y += c.y;
-    }
-  }
-  uint32_t total;
-  const uint32_t smaller = block_before<SORTERS>(all.x + all.y, part, &total);
-  base[t] = make_uint2(smaller + under.x, smaller + all.x + under.y);
-
-  const uint32_t begin = blockIdx.x * s.tile, end = min(s.n, begin + s.tile);
-  for (uint32_t start = begin; start < end; start += TILE) {
-    for (uint32_t i = t; i < SORT_WARPS * pairs; i += SORTERS) before[i] = 0;
-    uint2 e[EACH];
-    uint32_t v[EACH], rank[EACH], first = start + warp * 32 * EACH + lane;
-#pragma unroll
-    for (int k = 0; k < EACH; k++) e[k] = first + k * 32 < end ? entry_at(s, d.from, first + k * 32) : make_uint2(0, 0);
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < EACH; k++) {
-      const bool there = first + k * 32 < end;
-      v[k] = e[k].x >> d.shift & (d.bins - 1);
-      const uint32_t alike = __match_any_sync(~0u, there ? v[k] : BINS);
-      rank[k] = own[v[k]] + __popc(alike & below);
-      __syncwarp();
-      if (there && !(alike & below)) own[v[k]] += (uint16_t)__popc(alike);
-      __syncwarp();
-    }
-    __syncthreads();
-    uint32_t sum = 0;                     /* two digits at once: a tile has fewer than 2^16 places */
-    if (t < pairs)
-      for (uint32_t w = 0; w < SORT_WARPS; w++) {
-        const uint32_t c = before[w * pairs + t];
-        before[w * pairs + t] = sum;
-        sum += c;
-      }
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < EACH; k++)
-      if (first + k * 32 < end) d.to[next[v[k]] + own[v[k]] + rank[k]] = e[k];
-    __syncthreads();
-    if (t < pairs) base[t].x += sum & 0xffff, base[t].y += sum >> 16;
-  }
+  order_tile(s.tile, blockIdx.x, d, s.counts, [&](uint32_t i) { return entry_at(s, from, i); }, [&](uint32_t i, uint2 e) { to[i] = e; });
 }
 
 /* ---- sum ------------------------------------------------------------------------------------------------------- */
@@ -347,7 +272,7 @@ static uint64_t carve(scattering *s, void *workspace, uint2 **other)
   s->list = (uint2 *)(at + bytes), bytes += (uint64_t)s->n * sizeof *s->list;
   *other = (uint2 *)(at + bytes), bytes += (s->length >> DIGIT ? (uint64_t)s->n : 0) * sizeof *s->list;
   s->ends = (uint2 *)(at + bytes), bytes += (uint64_t)s->chunks * sizeof *s->ends;
-  s->counts = (uint32_t *)(at + bytes), bytes += (s->tiles > 1 ? (uint64_t)s->tiles * BINS : 0) * sizeof *s->counts;
+  s->counts = (uint32_t *)(at + bytes), bytes += (s->tile.count > 1 ? (uint64_t)s->tile.count * BINS : 0) * sizeof *s->counts;
   return bytes;
 }
 
@@ -404,8 +329,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "rows of fewer than 2^32 elements, and of 2^31 groups of four", "dx", "4e9", "%g", elements);
   s->units = (uint32_t)units;
   s->by_groups = cuda_divide_by((s->dim[0] + 3) / 4);
-  const int64_t tile = qn_ceil_div(qn_ceil_div(n, MOST_TILES), TILE) * TILE;
-  s->tile = (uint32_t)tile, s->tiles = (uint32_t)qn_ceil_div(n, tile);
+  s->tile = tiles_of(n);
   for (s->lanes = 8; s->lanes < 32 && s->lanes < s->units;) s->lanes *= 2;
   s->slices = ADDERS / s->lanes;
   for (s->slice = 16; s->slice < 256 && (double)n * units / s->slice > 1 << 18;) s->slice *= 2;
@@ -443,16 +367,15 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   s.dx = launch->ptr[st->dx];
   uint2 *other;
   carve(&s, launch->workspace, &other);
-  uint32_t bits = 0, done = 0;
+  const uint2 *from = nullptr;
+  uint32_t bits = 0;
   while (s.length >> bits) bits++;        /* `length` itself is a row: of indices out of range */
-  const uint32_t passes = (bits + DIGIT - 1) / DIGIT;
-  digit d = {};
-  for (uint32_t pass = 0; pass < passes; pass++, done += (bits - done) / (passes + 1 - pass)) {
-    const uint32_t width = (bits - done) / (passes - pass);
-    d.to = (passes - pass) % 2 ? s.list : other, d.shift = done, d.bins = 1u << width;
-    if (s.tiles > 1) scatter_count<<<s.tiles, SORTERS, 0, stream>>>(s, d);
-    scatter_order<<<s.tiles, SORTERS, 0, stream>>>(s, d);
-    d.from = d.to;
+  for (uint32_t pass = 0, passes = passes_of(bits); pass < passes; pass++) {
+    const digit d = digit_of(0, bits, pass);
+    uint2 *const to = (passes - pass) % 2 ? s.list : other;
+    if (s.tile.count > 1) scatter_count<<<s.tile.count, SORTERS, 0, stream>>>(s, d, from);
+    scatter_order<<<s.tile.count, SORTERS, 0, stream>>>(s, d, from, to);
+    from = to;
   }
   switch (st->whole) {
   case QN_F32:  launch_sums<QN_F32>(s, stream); break;
