@@ -182,6 +182,9 @@ scatter_elements x=i32/9x4 indices=i64/20x3 updates=i32/20x3 mode=min ; labels=0
 scatter_elements x=i8/40 indices=i32/200 updates=i8/200 y=x mode=min ; labels=0..39
 scatter_nd x=f32/5x6x7 indices=i32/4x3x2 updates=f32/4x3x7 mode=min ; fill=int,signed,special labels=-1..5 as=f16,f64
 scatter_nd x=u8/6x5 indices=i64/9x1 updates=u8/9x5 y=x mode=min ; labels=0..5
+scatter_elements x=f32/300x30 indices=i32/500x30 updates=f32/500x30 axis=0 mode=add ; labels=-10..299 as=bf16    # several tiles of updates
+scatter_elements x=bf16/3x900 indices=i64/3x1700 updates=bf16/3x1700 axis=1 mode=none ; labels=0..899
+scatter_nd x=f32/60x30x7 indices=i32/3000x2 updates=f32/3000x7 mode=add ; labels=-1..29 as=f16
 scatter_elements x=bool/30 indices=i32/20 updates=bool/20 ; labels=0..29
 scatter_elements x=e5m2/5x6/1:5 indices=i32/5x6 updates=e5m2/5x6/1:5 axis=0 y=e5m2/5x6/9:1 ; labels=0..4
 scatter_nd x=i64/3x4x5 indices=i32/7x3 updates=i64/7 ; labels=0..3

@@ -7,42 +7,7 @@
  *
  * An element of y a thread, which looks through the updates that may go there in row-major order, so the bits are always the same.
  * Floats are joined in double, integers modulo 2^64; without joining, bits are copied. */
-#include "kit/direct.cuh"
-#include "engines.h"
-
-struct elements {
-  tensor  x, y, indices, updates;
-  int32_t axis, mode, bytes, named;       /* named: the dims of y that a row of indices names */
-  int64_t count, rows;
-  scalar  start, step;
-};
-
-#define FOR_EACH(i, n) \
-  for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (n); i += (int64_t)gridDim.x * blockDim.x)
-
-__device__ __forceinline__ void place_in(int64_t i, const tensor &t, int rank, int64_t *at)
-{
-  for (int d = rank - 1; d >= 0; d--) {
-    int64_t q = i / t.dim[d];
-    at[d] = i - q * t.dim[d];
-    i = q;
-  }
-}
-
-__device__ __forceinline__ int64_t offset_in(const tensor &t, const int64_t *at)
-{
-  int64_t offset = 0;
-  for (int d = 0; d < t.rank; d++) offset += at[d] * t.stride[d];
-  return offset;
-}
-
-__device__ static void copy_bits(const tensor &y, int64_t to, const tensor &x, int64_t from, int bytes)
-{
-  if (bytes == 8) ((uint64_t *)y.p)[to] = ((const uint64_t *)x.p)[from];
-  else if (bytes == 4) ((uint32_t *)y.p)[to] = ((const uint32_t *)x.p)[from];
-  else if (bytes == 2) ((uint16_t *)y.p)[to] = ((const uint16_t *)x.p)[from];
-  else ((uint8_t *)y.p)[to] = ((const uint8_t *)x.p)[from];
-}
+#include "elements.cuh"
 
 __global__ static void __launch_bounds__(256) gather_elements_direct(const __grid_constant__ elements s)
 {
@@ -57,27 +22,6 @@ __global__ static void __launch_bounds__(256) gather_elements_direct(const __gri
 }
 
 /* ---- scatter --------------------------------------------------------------------------------------------- */
-
-__device__ __forceinline__ double join(int mode, double v, double u)
-{
-  switch (mode) {
-  case QN_SCATTER_ADD: return v + u;
-  case QN_SCATTER_MUL: return v * u;
-  case QN_SCATTER_MAX: return v != v || v >= u ? v : u;
-  default:             return v != v || v <= u ? v : u;
-  }
-}
-__device__ __forceinline__ int64_t join(int mode, int64_t v, int64_t u)
-{
-  switch (mode) {
-  case QN_SCATTER_ADD: return (int64_t)((uint64_t)v + (uint64_t)u);
-  case QN_SCATTER_MUL: return (int64_t)((uint64_t)v * (uint64_t)u);
-  case QN_SCATTER_MAX: return v > u ? v : u;
-  default:             return v < u ? v : u;
-  }
-}
-__device__ __forceinline__ void store_joined(const tensor &y, int64_t to, double v) { y.store(to, v); }
-__device__ __forceinline__ void store_joined(const tensor &y, int64_t to, int64_t v) { element_store_wrapped(y.p, to, y.dtype, v); }
 
 /* The offset of the update that follows number j for the element at `at`; -1: there is none. j is moved past it. */
 __device__ static int64_t next_of_elements(const elements &s, int64_t *at, int64_t own, int64_t *j)
@@ -156,25 +100,10 @@ static qn_status run_gather(const qn_prepared *p, const qn_launch *launch)
   return direct_launched("gather_elements_direct");
 }
 
-static qn_status run_scatter(const qn_prepared *p, const qn_launch *launch)    /* both ops' roles have the same numbers */
+static qn_status run_scatter(const qn_prepared *p, const qn_launch *launch)
 {
   const kept *k = (const kept *)p->state;
-  const qn_scattering *a = (const qn_scattering *)k->attr;
-  elements s = {};
-  s.x = direct_tensor(k, launch, QN_ROLE_SCATTER_ELEMENTS_X, 0);
-  s.y = direct_tensor(k, launch, QN_ROLE_SCATTER_ELEMENTS_Y, 0);
-  s.indices = direct_tensor(k, launch, QN_ROLE_SCATTER_ELEMENTS_INDICES, 0);
-  s.updates = direct_tensor(k, launch, QN_ROLE_SCATTER_ELEMENTS_UPDATES, 0);
-  s.mode = (int32_t)a->mode;
-  s.bytes = (int32_t)qn_kit_bytes(s.y.dtype);
-  s.count = direct_elements(s.y);
-  if (k->op == QN_OP_SCATTER_ND) {
-    s.named = (int32_t)s.indices.dim[s.indices.rank - 1];
-    s.rows = direct_elements(s.indices) / s.named;
-  } else {
-    s.axis = (int32_t)a->axis;
-    s.rows = s.indices.dim[s.axis];
-  }
+  const elements s = scatter_of(k, launch);
   const unsigned blocks = direct_blocks(s.count, 128);
   if (qn_is_integer(s.y.dtype)) scatter_direct<int64_t><<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(s);
   else scatter_direct<double><<<blocks, 128, 0, (cudaStream_t)launch->stream>>>(s);

@@ -26,7 +26,7 @@ struct selection {
 __device__ __forceinline__ void place_in(int64_t i, const tensor &t, int64_t *at)
 {
   for (int d = t.rank - 1; d >= 0; d--) {
-    int64_t q = i / t.dim[d];
+    int64_t q = d ? i / t.dim[d] : 0;
     at[d] = i - q * t.dim[d];
     i = q;
   }
