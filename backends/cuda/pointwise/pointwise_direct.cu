@@ -64,7 +64,8 @@ __device__ static bool condition(const pointwise &v, int64_t i)
   return t.rank > 0 || v.value[0].p ? t.load<int64_t>(place(t, v.y, i)) != 0 : v.value[0].value != 0;
 }
 
-__device__ static double floating(const pointwise &v, double a, double b)
+/* light: comparisons, casts and whole numbers alone, which leave the kernel few registers, hence many loads in flight. */
+template <bool light> __device__ __forceinline__ double floating(const pointwise &v, double a, double b)
 {
   switch (v.op) {
   case QN_OP_EQ: return a == b;
@@ -74,6 +75,7 @@ __device__ static double floating(const pointwise &v, double a, double b)
   case QN_OP_GT: return a > b;
   case QN_OP_GE: return a >= b;
   default:
+    if (light) return a;
     if (v.listed) return fn_listed(v.op, a, b);
     return v.n == 1 ? fn_unary(v.op, a, v.alpha, v.beta) : fn_binary(v.op, a, b, v.alpha, v.beta);
   }
@@ -103,7 +105,7 @@ __device__ static int64_t whole(uint32_t op, int64_t a, int64_t b)
   }
 }
 
-__global__ static void __launch_bounds__(256) pointwise_direct(const __grid_constant__ pointwise v)
+template <bool light> __global__ static void __launch_bounds__(256, light ? 6 : 1) pointwise_direct(const __grid_constant__ pointwise v)
 {
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < v.elements; i += (int64_t)gridDim.x * blockDim.x) {
     int64_t to = place(v.y, v.y, i);
@@ -113,7 +115,7 @@ __global__ static void __launch_bounds__(256) pointwise_direct(const __grid_cons
     }
     if (is_float(v.type)) {
       double x = floating_operand(v, a, i);
-      v.y.store(to, v.condition ? x : floating(v, x, a == b ? x : floating_operand(v, b, i)));
+      v.y.store(to, v.condition ? x : floating<light>(v, x, a == b ? x : floating_operand(v, b, i)));
     } else {
       int64_t x = whole_operand(v, a, i);
       int64_t r = v.condition ? x : whole(v.op, x, a == b ? x : whole_operand(v, b, i));
@@ -172,7 +174,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     v.alpha = v.type == QN_F64 ? attr->alpha : (float)attr->alpha;
     v.beta = v.type == QN_F64 ? attr->beta : (float)attr->beta;
   }
-  pointwise_direct<<<direct_blocks(v.elements, 256), 256, 0, (cudaStream_t)launch->stream>>>(v);
+  const bool light = !qn_is_float(v.type) || v.op == QN_OP_CAST || v.op == QN_OP_SELECT || (v.op >= QN_OP_EQ && v.op <= QN_OP_GE);
+  cudaStream_t stream = (cudaStream_t)launch->stream;
+  if (light) pointwise_direct<true><<<direct_blocks(v.elements, 256), 256, 0, stream>>>(v);
+  else pointwise_direct<false><<<direct_blocks(v.elements, 256), 256, 0, stream>>>(v);
   return direct_launched("pointwise_direct");
 }
 

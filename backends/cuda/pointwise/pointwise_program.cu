@@ -7,7 +7,7 @@
  * dtype and are whole aligned vectors (or broadcast along the innermost dim), the first few that are read are loaded before the
  * program starts, so that their loads overlap. A single step on packed tensors has a kernel of its own.
  *
- * Refuses f64 and integer arithmetic. */
+ * Refuses f64 and integer arithmetic, but not casts to them. */
 #include "cuda_backend.h"
 #include "engines.h"
 #include <quern/program.h>
@@ -305,7 +305,7 @@ static const char *step_fits(const qn_request *r, const qn_program *p, const qn_
     if (condition ? v->dtype != QN_BOOL : cast ? !(qn_is_float(v->dtype) && v->dtype != QN_F64) && !byte : !small_float(v->dtype))
       return "operands of f16, bf16 or f32";
   }
-  if (cast) return s->to == QN_F64 || s->to == QN_I64 ? "results of f16, bf16, f32, 8 bits or i32" : nullptr;
+  if (cast) return nullptr;
   bool comparison = (s->op >= QN_OP_EQ && s->op <= QN_OP_GE) || s->op == QN_OP_ISNAN || s->op == QN_OP_ISFINITE;
   if (logic || comparison) return s->to == QN_BOOL ? nullptr : "results of bool";
   return small_float(s->to) ? nullptr : "results of f16, bf16 or f32";
