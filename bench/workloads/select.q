@@ -19,3 +19,12 @@ pad x=f32/32x64x224x224 pad=0,0,1,1 ; name=pad.constant
 pad_backward dy=f32/32x64x230x230 pad=0,0,3,3 mode=reflect ; name=pad_backward.reflect
 pad x=u8/32x64x224x224 pad=0,0,1,1 mode=replicate ; name=pad.replicate.u8
 pad_backward dy=bf16/32x64x230x230 pad=0,0,3,3 mode=reflect ; name=pad_backward.reflect.bf16
+scatter_add dy=bf16/65536x64 indices=i64/65536 dx=f32/1000x64 ; name=scatter_add.few_rows
+scatter_add dy=bf16/65536x256 indices=i64/65536 dx=f32/32000x256 ; indices.fill=zero name=scatter_add.one_row
+cumsum x=f32/32768x768 axis=0 ; name=cumsum.columns
+cumsum x=i32/8192x64 axis=0 ; name=cumsum.experts
+cumsum x=f32/65536x64 ; name=cumsum.short
+sort x=f32/64x32768 indices=? ; name=sort.lines
+sort x=f32/1000000 descending=1 indices=? ; name=sort.one
+scatter_elements x=f32/1000x64 indices=i64/65536x64 updates=f32/65536x64 axis=0 mode=add ; labels=0..999 name=scatter_elements.add
+scatter_nd x=bf16/8192x1024 indices=i64/2048x1 updates=bf16/2048x1024 ; labels=0..8191 name=scatter_nd.rows
