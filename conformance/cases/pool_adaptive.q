@@ -68,6 +68,33 @@ pool_adaptive_average_backward dy=f32/2x8x1x2/nhwc dx=f32/2x8x5x6/nhwc ; as=bf16
 pool_adaptive_average_backward dy=f32/3x5x1x1 dx=f32/3x5x7x7 ; as=f16
 pool_lp x=f32/2x8x31x12/nhwc window=3 stride=2 pad=1 p=3 ; x.fill=special as=f16,bf16
 pool_lp x=f32/2x8x11x12/nhwc window=2 p=2 ; x.fill=special as=bf16
+pool_lp x=f32/2x3x11x12 window=2 stride=1 p=2 ; x.fill=special as=f16,bf16
+pool_lp x=f32/2x3x11x12 window=2 stride=1 p=3 ; x.fill=special as=f16,bf16
+pool_lp x=f32/2x3x11x13 window=5 stride=1 p=2 pad=2 ; x.fill=special as=f16,bf16
+pool_lp x=f32/2x3x11x13 window=4,3 stride=2 p=1 ; x.fill=special as=f16,bf16
+
+# norms in planes: small windows, any, sweeps, whole planes, bands; zero windows; tiny and huge taps; no tap
+pool_lp x=f32/3x5x17x19 window=2 stride=1 p=3 ; as=f16,bf16
+pool_lp x=f32/3x5x17x19 window=2 stride=1 pad=1 ; as=f16,bf16
+pool_lp x=f32/2x5x17x19 window=3 stride=1 ; as=f16,bf16
+pool_lp x=f32/2x5x17x19 window=3 stride=1 pad=1 p=4 ; as=f16,bf16
+pool_lp x=f32/2x3x19x23 window=7,5 stride=1 pad=3,2 p=2 ; as=f16,bf16
+pool_lp x=f32/2x3x19x23 window=5 stride=1 p=2.5 ; as=f16,bf16
+pool_lp x=f32/70x3x7x7 ; as=f16,bf16
+pool_lp x=f32/2x3x40x37 p=3 ; as=f16,bf16
+pool_lp x=f32/1x2x150x149 window=2 stride=1 ; as=bf16
+pool_lp x=f32/1x2x150x149 window=9 stride=1 pad=4 ; as=bf16
+pool_lp x=f32/2x3x8x9 window=2 stride=1 ; x.fill=zero plain=1 as=f16,bf16
+pool_lp x=f32/1x2x4x5 window=2 stride=1 ; x.fill=tiny plain=1 as=bf16
+pool_lp x=f32/2x3x8x16 window=2 ; fill=zero,tiny plain=1 as=f16,bf16
+pool_lp x=f32/1x2x4x5 window=2 stride=1 p=3 ; x.fill=tiny plain=1 as=bf16
+pool_lp x=f32/1x2x8x9 window=5 stride=1 p=3 ; x.fill=tiny plain=1 as=bf16
+pool_lp x=f32/1x2x4x5 window=2 stride=1 p=3 ; x.is=1e30,-1e30,3e38,1e-30,0,0,0 plain=1
+pool_lp x=f32/1x2x4x4 window=2 stride=1 pad=2 p=2 ; as=bf16
+pool_max x=f32/3x5x17x19 window=2 stride=1 ; as=f16,bf16
+pool_max x=f32/3x5x17x19 indices=u8/3x5x16x18 window=2 stride=1 ; as=f16,bf16
+pool_max x=f32/3x5x17x19 indices=i64/3x5x18x20 window=2 stride=1 pad=1 ; as=bf16
+pool_average x=f32/3x5x17x19 window=2 stride=1 pad=1 include_pad=0 ; as=f16,bf16
 
 # no windows: the gradient is 0
 pool_adaptive_average_backward dy=f32/1x2x0x3 dx=f32/1x2x5x4
@@ -92,3 +119,15 @@ pool_adaptive_average x=f32/1x3x4x4 size=1 ; fill=const:1e38 y.is=1e38 plain=1
 # long sums: one running f32 sum fails
 pool_adaptive_average x=f32/1x2x512x512/nhwc size=1 ; fill=const:0.1 plain=1
 pool_adaptive_average x=f32/1x2x512x512 size=1 ; fill=const:0.1 plain=1
+
+# one window over all of x: norms, maxima with their places; every layout
+pool_lp x=f32/2x16x23x24/nhwc ; as=f16,bf16
+pool_lp x=f32/2x16x23x24/nhwc p=1 ; as=f16,bf16
+pool_lp x=f32/2x16x23x24/nhwc p=3 ; as=f16,bf16
+pool_lp x=f32/2x16x23x24/nhwc p=3 ; x.fill=special as=f16,bf16
+pool_lp x=f32/2x16x9x8/nhwc window=9,8 p=2 ; fill=special,tiny as=bf16
+pool_lp x=f32/2x5x9x8 p=1 ; x.fill=special as=bf16
+pool_max x=f32/2x16x23x24/nhwc indices=i64/2x16x1x1 window=23,24 ; as=f16,bf16
+pool_max x=f32/2x16x9x8/nhwc indices=i32/2x16x1x1 ; fill=special,int,const:-inf as=f16,bf16
+pool_adaptive_max x=f32/2x16x9x8/nhwc indices=i64/2x16x1x1 size=1 ; fill=special,int as=f16
+pool_max x=f32/1x8x3x4x5/nhwc indices=i64/1x8x1x1x1 window=3,4,5 ; fill=int

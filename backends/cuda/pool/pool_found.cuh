@@ -34,6 +34,16 @@ __device__ __forceinline__ float lp_root(float t, float p)
 /* A sum of powers above this has lost nothing to underflow. */
 #define LP_LEAST 0x1p-80f
 
+/* A tap's power; of one that is not 0 a trifle more, so that a sum is 0 only where all its taps are (squares of f16 do not vanish). */
+template <int dtype> __device__ __forceinline__ float lp_tap(float a, float p)
+{
+  const float least = fminf(fabsf(a), 0x1p-126f);
+  if (p == 2) return dtype == QN_F16 ? a * a : fmaf(a, a, least);
+  float t[1] = { fabsf(a) };
+  lp_power(t, p);
+  return t[0] + least;
+}
+
 /* The norm of a window whose sum of powers over- or underflows, with the taps scaled by their maximum. */
 inline __device__ __noinline__ float lp_scaled(const pool &p, int64_t plane, int o0, int o1, int o2)
 {
@@ -108,14 +118,16 @@ template <int V, int mode> struct found {
   /* Appends the result of later taps, whose numbers begin at `from`. */
   __device__ __forceinline__ void join(const found &b, int from)
   {
-    static_assert(mode != POWERS, "the largest of both would be needed");
     if (mode == MAX_INDEX) {
 #pragma unroll
       for (int i = 0; i < V; i++)
         if (b.tap[i] >= 0 && (tap[i] < 0 || b.v[i] > v[i] || (b.v[i] != b.v[i] && v[i] == v[i]))) v[i] = b.v[i], tap[i] = from + b.tap[i];
     } else if (mode >= SQUARES) {
 #pragma unroll
-      for (int i = 0; i < V; i++) v[i] += b.v[i], any[i % 4] |= b.any[i % 4];
+      for (int i = 0; i < V; i++) {
+        v[i] += b.v[i], any[i % 4] |= b.any[i % 4];
+        if (mode == POWERS) most[mode == POWERS ? i : 0] = larger(most[mode == POWERS ? i : 0], b.most[mode == POWERS ? i : 0]);
+      }
     } else if (b.tap[0] >= 0) {
       take(b.v, 0);
     }

@@ -1,8 +1,8 @@
-/* pool_planes.cu -- max and average pooling, adaptive too, of packed NCHW planes in f16, bf16 and f32 that are staged in shared memory
+/* pool_planes.cu -- max, average and lp pooling, adaptive too, of packed NCHW planes in f16, bf16 and f32 that are staged in shared memory
  * with 16-byte cp.async.
  *
  * A block stages whole planes, or a band of rows of one, and reduces its windows from there: those of 2x2 and 3x3 by columns, all others
- * separably, or a plane that is one window by one thread.
+ * separably, or a plane that is one window by one thread. Norms are sums of the taps' powers, and their roots at the end.
  * Refused: windows over several planes, rows too wide for shared memory. */
 #include "pool_found.cuh"
 
@@ -20,21 +20,39 @@ struct planes : pool {                    /* depth is folded away: in[0] is 1 */
   cuda_divisor by_across, by_down;        /* wide: groups of SWEEP along a row, along a column */
 };
 
+/* What a window's taps, as tap_of() reads them, are joined to. SQUARES: norms by a kernel for p = 2; POWERS: by one for any p. */
+template <int mode> constexpr bool norms = mode == SQUARES || mode == POWERS;
+template <int mode> using joined = found<1, norms<mode> ? AVERAGE : mode>;
+
+template <int dtype, int mode> __device__ __forceinline__ float tap_of(const planes &p, const stored<dtype> *from, int at)
+{
+  const float v = edge_load<dtype>(from, at);
+  return norms<mode> ? lp_tap<dtype>(v, mode == SQUARES ? 2 : p.p) : v;
+}
+
 /* The mean of the plane's window, from its sum's share. */
 template <int dtype> __device__ __forceinline__ float mended(const planes &p, uint32_t plane, int oy, int ox, float mean)
 {
   if (!pool_far<dtype>(mean)) return mean;
   return pool_far_mean(p, (int64_t)plane * p.in[1] * p.in[2], 0, oy, ox);
 }
+/* Its norm, from the sum of powers. */
+template <int mode> __device__ __forceinline__ float norm_of(const planes &p, uint32_t plane, int oy, int ox, float sum)
+{
+  if (sum > LP_LEAST && sum < INFINITY) return mode == SQUARES ? sqrtf(sum) : lp_root(sum, p.p);
+  return sum == 0 ? 0 : lp_scaled(p, (int64_t)plane * p.in[1] * p.in[2], 0, oy, ox);
+}
 
-template <int dtype, int mode> __device__ __forceinline__ void put(const planes &p, uint32_t plane, int oy, int ox, const found<1, mode> &f)
+template <int dtype, int mode> __device__ __forceinline__ void put(const planes &p, uint32_t plane, int oy, int ox, const joined<mode> &f)
 {
   const int o[3] = { 0, oy, ox };
   const window w = window_of(p, o);
   int64_t to = ((int64_t)plane * p.out[1] + oy) * p.out[2] + ox;
-  const float v = f.v[0];                 /* no tap: 0 */
+  float v = f.v[0];                       /* no tap: 0 */
   const int tap = f.tap[0];
-  edge_store<dtype>(p.y, to, mode == AVERAGE ? mended<dtype>(p, plane, oy, ox, v / fmaxf(divisor_of(p, w), 1)) : v);
+  if (mode == AVERAGE) v = mended<dtype>(p, plane, oy, ox, v / fmaxf(divisor_of(p, w), 1));
+  if (norms<mode>) v = norm_of<mode>(p, plane, oy, ox, v);
+  edge_store<dtype>(p.y, to, v);
   if (mode == MAX_INDEX)
     element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && tap >= 0 ? place_in_plane(p, w, tap) : tap);
 }
@@ -53,14 +71,14 @@ __device__ __forceinline__ void small_windows(const planes &p, const stored<dtyp
     bool here[SIZE];
 #pragma unroll
     for (int c = 0; c < SIZE; c++) here[c] = (unsigned)(x0 + c) < (unsigned)p.in[2];
-    found<1, mode> f[STRIP];
+    joined<mode> f[STRIP];
 #pragma unroll
     for (int r = 0; r < lines; r++) {
-      found<1, mode> g;
+      joined<mode> g;
       if ((unsigned)(y0 + r) < (unsigned)end)
 #pragma unroll
         for (int c = 0; c < SIZE; c++)
-          if (here[c]) g.take(edge_load<dtype>(line, r * p.in[2] + c), c);
+          if (here[c]) g.take(tap_of<dtype, mode>(p, line, r * p.in[2] + c), c);
 #pragma unroll
       for (int i = 0; i < STRIP; i++)
         if (r >= i * STEP && r < i * STEP + SIZE) {
@@ -78,7 +96,7 @@ __device__ __forceinline__ void small_windows(const planes &p, const stored<dtyp
 #pragma unroll
     for (int i = 0; i < STRIP; i++) {
       if (oy + i >= o0 + rows) break;
-      if (mode == MAX_INDEX) put<dtype, mode>(p, plane0 + k, oy + i, ox, f[i]);
+      if (mode == MAX_INDEX || norms<mode>) put<dtype, mode>(p, plane0 + k, oy + i, ox, f[i]);
       else edge_store<dtype>(p.y, ((int64_t)(plane0 + k) * p.out[1] + oy + i) * p.out[2] + ox, v[i]);
     }
   }
@@ -104,17 +122,17 @@ __device__ __forceinline__ void other_windows(const planes &p, const stored<dtyp
     const int end = here ? min(window_size(p, 2, ox), beyond) : 0;
     int c = before + lane;
     const stored<dtype> *from = s + line * p.in[2] + x0 + c * apart;
-    found<1, mode> f;
+    joined<mode> f;
 #pragma unroll 1
     for (; c + (BATCH - 1) * lanes < end; c += BATCH * lanes, from += BATCH * next) {
       float v[BATCH];
 #pragma unroll
-      for (int b = 0; b < BATCH; b++) v[b] = edge_load<dtype>(from, b * next);
+      for (int b = 0; b < BATCH; b++) v[b] = tap_of<dtype, mode>(p, from, b * next);
 #pragma unroll
       for (int b = 0; b < BATCH; b++) f.take(v[b], c + b * lanes);
     }
 #pragma unroll 1
-    for (; c < end; c += lanes, from += next) f.take(edge_load<dtype>(from, 0), c);
+    for (; c < end; c += lanes, from += next) f.take(tap_of<dtype, mode>(p, from, 0), c);
     for (int o = lanes / 2; o; o /= 2) {
       const float v = __shfl_xor_sync(~0u, f.v[0], o);
       if (mode == MAX_INDEX) join_taps(f.v[0], f.tap[0], v, __shfl_xor_sync(~0u, f.tap[0], o));
@@ -128,7 +146,7 @@ __device__ __forceinline__ void other_windows(const planes &p, const stored<dtyp
   for (int unit = threadIdx.x; unit < n * rows * width; unit += THREADS) {
     int q = cuda_quotient(unit, p.by_out[2]), ox = unit - q * width, k = cuda_quotient(q, p.by_out[1]), oy = o0 + q - k * rows;
     int y0 = window_begin(p, 1, oy), down = window_size(p, 1, oy), across = window_size(p, 2, ox);
-    found<1, mode> f;
+    joined<mode> f;
     for (int r = 0; r < down; r++) {
       int y = y0 + r * p.dilation[1], at = (k * lines + y - first) * width + ox;
       if ((unsigned)y >= (unsigned)p.in[1]) continue;
@@ -145,14 +163,14 @@ __device__ __forceinline__ void wide_windows(const planes &p, const stored<dtype
                                              int first, int lines)
 {
   const int width = p.out[2], across = p.by_across.by, down = p.by_down.by;
-  const float none = mode == AVERAGE ? 0 : -INFINITY;
-  const auto join = [](float a, float b) { return mode == AVERAGE ? a + b : larger(a, b); };
+  const float none = mode == MAX ? -INFINITY : 0;
+  const auto join = [](float a, float b) { return mode == MAX ? larger(a, b) : a + b; };
   s += (int64_t)first * p.in[2];
   for (int unit = threadIdx.x; unit < n * lines * across; unit += THREADS) {
     const int line = cuda_quotient(unit, p.by_across), ox = (unit - line * across) * SWEEP;
     const stored<dtype> *const from = s + line * p.in[2];
     float f[SWEEP][1];
-    sweep(f, ox - p.before[2], p.size[2], p.in[2], none, [&](float (&v)[1], int x) { v[0] = edge_load<dtype>(from, x); }, join);
+    sweep(f, ox - p.before[2], p.size[2], p.in[2], none, [&](float (&v)[1], int x) { v[0] = tap_of<dtype, mode>(p, from, x); }, join);
 #pragma unroll
     for (int k = 0; k < SWEEP; k++)
       if (ox + k < width) part[line * width + ox + k] = f[k][0];
@@ -166,7 +184,7 @@ __device__ __forceinline__ void wide_windows(const planes &p, const stored<dtype
 #pragma unroll
     for (int r = 0; r < SWEEP; r++) {
       if (o + r >= rows) break;
-      found<1, mode> g;
+      joined<mode> g;
       g.v[0] = f[r][0];
       put<dtype, mode>(p, plane0 + k, o0 + o + r, ox, g);
     }
@@ -181,17 +199,16 @@ __device__ __forceinline__ void whole_windows(const planes &p, const stored<dtyp
   const int size = p.in[1] * p.in[2], k = threadIdx.x;
   if (k >= n) return;
   s += k * size;
-  found<1, mode> f[BATCH];
+  joined<mode> f[BATCH];
 #pragma unroll 2
   for (int i = 0; i < size; i += BATCH)
 #pragma unroll
     for (int b = 0; b < BATCH; b++) {
       if (i + b >= size) break;
-      f[b].take(edge_load<dtype>(s, i + b), 0);
+      f[b].take(tap_of<dtype, mode>(p, s, i + b), 0);
     }
   f[0].take(f[1].v[0], 0), f[2].take(f[3].v[0], 0), f[0].take(f[2].v[0], 0);
-  const float v = f[0].v[0];
-  edge_store<dtype>(p.y, plane0 + k, mode == AVERAGE ? mended<dtype>(p, plane0 + k, 0, 0, v / (float)size) : v);
+  put<dtype, mode>(p, plane0 + k, 0, 0, f[0]);
 }
 
 template <int window> constexpr int threads_of = window == ALL ? WHOLE : THREADS;
@@ -230,7 +247,7 @@ __global__ void __launch_bounds__(threads_of<WINDOW>) pool_planes(const __grid_c
 static int small_window(const pool &p)
 {
   const int small = p.adaptive ? 0 : square_step(&p);
-  return small == 32 || small == 31 || small == 22 ? small : 0;
+  return small == 32 || small == 31 || small == 22 || small == 21 ? small : 0;
 }
 /* Does whole_windows take it? */
 static bool whole_window(const pool &p)
@@ -243,9 +260,9 @@ static bool whole_window(const pool &p)
 }
 template <int dtype> static pool_kernel kernel_of(int mode, int window)
 {
-  return cuda_pick<MAX, MAX_INDEX, AVERAGE>(mode, [&](auto m) {
+  return cuda_pick<MAX, MAX_INDEX, AVERAGE, SQUARES, POWERS>(mode, [&](auto m) {
     constexpr int MODE = m(), most = MODE == MAX_INDEX ? 0 : WIDE, all = MODE == MAX_INDEX ? 0 : ALL;
-    return cuda_pick<32, 31, 22, 0, most, all>(window, [](auto w) { return (pool_kernel)pool_planes<dtype, MODE, w()>; });
+    return cuda_pick<32, 31, 22, 21, 0, most, all>(window, [](auto w) { return (pool_kernel)pool_planes<dtype, MODE, w()>; });
   });
 }
 
@@ -254,7 +271,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   pool_state<planes> s = {};
   planes &p = s.p;
   qn_status status = pool_read(&s, r, out);
-  const bool average = p.average, index = s.of.indices >= 0;
+  const bool lp = r->op[0].op == QN_OP_POOL_LP, index = s.of.indices >= 0;
   if (!status) status = pool_wants_flat(&p, r, s.of, 1, index && p.index_dtype != QN_U8, out);
   if (status) return status;
   for (int d = 1; d < 3; d++)
@@ -273,10 +290,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (wide) p.per_block = (uint32_t)qn_max_i64(1, qn_min_i64(p.per_block, count / (5 * r->device->units)));
   if (whole) p.per_block = lines * line * WHOLE <= 40 << 10 ? WHOLE : WHOLE / 2;
   p.bands = 1, p.band = p.out[1];
-  if (lines * (line + result) > STAGE) {
-    int64_t band = (STAGE / (line + result) - reach) / p.step[1] + 1;
+  /* Several bands a plane where planes are few, for two blocks an SM; sums by sweeps begin at a band's first row, so they keep planes. */
+  const int64_t few = whole || (wide && (p.average || lp)) ? 1 : qn_min_i64(qn_ceil_div(units, count), qn_ceil_div(p.out[1], STRIP));
+  if (lines * (line + result) > STAGE || few > 1) {
+    const int64_t share = qn_round_up(qn_ceil_div(p.out[1], few), (int64_t)STRIP);
+    int64_t band = qn_min_i64((STAGE / (line + result) - reach) / p.step[1] + 1, share);
     if (band < STRIP) {  /* take what fits on this device; the band then depends on the device, so sums must not depend on it */
-      wide = wide && !average;
+      wide = wide && !p.average && !lp;
       band = qn_min_i64(STRIP, (most / (line + result) - reach) / p.step[1] + 1);
     }
     p.band = (int32_t)qn_max_i64(1, qn_min_i64(band, p.out[1]));
@@ -292,11 +312,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.by_across = cuda_divide_by(qn_ceil_div(p.out[2], (int64_t)SWEEP)), p.by_down = cuda_divide_by(qn_ceil_div(p.band, (int64_t)SWEEP));
   const double blocks = (double)qn_ceil_div(count, p.per_block) * p.bands;
   s.shared = (uint32_t)shared;
-  const int mode = average ? AVERAGE : index ? MAX_INDEX : MAX, window = whole ? ALL : wide ? WIDE : small_window(p);
+  const int mode = lp ? p.p == 2 ? SQUARES : POWERS : p.average ? AVERAGE : index ? MAX_INDEX : MAX,
+            window = whole ? ALL : wide ? WIDE : small_window(p);
   s.kernel = cuda_by_dtype(p.dtype, [&](auto dtype) { return kernel_of<dtype()>(mode, window); });
   const int threads = whole ? WHOLE : THREADS;
   return pool_keep(&s, threads * blocks, threads, whole ? 3000 : 1500, out);
 }
 
-static const qn_engine row[] = { POOL_ROWS(planes, "planes", prepare) };
+static const qn_engine row[] = { POOL_ROWS(planes, "planes", prepare), pool_row<planes>("planes", QN_OP_POOL_LP, prepare) };
 CUDA_ENGINES(pool_planes) = { row, sizeof row / sizeof *row };

@@ -22,7 +22,7 @@ struct strips : pool {                    /* depth is folded away (in[0] is 1), 
 template <int mode> __device__ __forceinline__ float nothing() { return mode == MAX || mode == MAX_INDEX ? -INFINITY : 0.f; }
 /* Adds tap a to the reduction v. */
 template <int mode> __device__ __forceinline__ float taken(float v, float a) { return mode == MAX ? larger(v, a) : v + a; }
-template <int mode> __device__ __forceinline__ float seen(float a) { return mode == SQUARES ? a * a : a; }
+template <int dtype, int mode> __device__ __forceinline__ float seen(float a) { return mode == SQUARES ? lp_tap<dtype>(a, 2) : a; }
 
 template <int dtype, int V> using packed = words<V * bytes_of<dtype> / 4>;       /* of 4, 8 or 16 bytes */
 
@@ -65,7 +65,7 @@ template <int dtype, int mode, int V, int SIZE, int STEP, int BEFORE> struct str
   __device__ __forceinline__ join_type tap(int o, int c) const
   {
     const int a = o * (paired ? 2 : 1) * STEP - BEFORE + c, b = 2 * o + 1 < outputs ? a + STEP : a;
-    if constexpr (!paired) return seen<mode>(word_get<dtype>(word(a), above(a)));
+    if constexpr (!paired) return seen<dtype, mode>(word_get<dtype>(word(a), above(a)));
     else return __byte_perm(word(a), word(b), (above(a) ? 0x32 : 0x10) | (above(b) ? 0x7600 : 0x5400));
   }
   static __device__ __forceinline__ join_type both(join_type a, join_type b)
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
     if (o0 + r >= p.out[1]) break;
     constexpr int many = N > 1 ? N : per_word<dtype>;
     packed<dtype, many> b;
-    bool plain = true;                    /* the sum of squares is in range */
+    bool plain = true;                    /* the sum of squares is in range, or of zeros, as rectifiers leave them */
     if constexpr (line::paired) {
 #pragma unroll
       for (int n = 0; n < line::found; n++) b.v[n] = f[r][n];
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(THREADS) pool_strips(const __grid_constant__ s
         pool_mend<dtype>(v, min((int)N, p.out[2] - ox), [&](int n) { return pool_far_mean(p, from, 0, o0 + r, ox + n); });
       if (mode == SQUARES)
 #pragma unroll
-        for (int n = 0; n < N; n++) plain &= v[n] > LP_LEAST && v[n] < INFINITY, v[n] = sqrtf(v[n]);
+        for (int n = 0; n < N; n++) plain &= v[n] == 0 || (v[n] > LP_LEAST && v[n] < INFINITY), v[n] = sqrtf(v[n]);
       if (N == 1) v[1] = v[0];
 #pragma unroll
       for (int i = 0; i < many / per_word<dtype>; i++) b.v[i] = word_of<dtype>(v + i * per_word<dtype>);
