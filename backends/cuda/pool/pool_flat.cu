@@ -98,8 +98,8 @@ template <int dtype, bool average, int REST> __global__ void __launch_bounds__(T
 }
 
 /* Gradient of average pooling; p.x is dy, p.y is dx. even: every window has divisor 9. Otherwise a window at a border has fewer
- * taps, and its dy is weighted by SIZE / (its rows) and SIZE / (its columns), that is by 3/2 or 1, before the common 1/9. Rows
- * are longer than a vector, so at most one begins within it. */
+ * taps, and its dy is weighted by SIZE / (its rows) and SIZE / (its columns), that is by 3/2 or 1, beside the common 1/9: which dy is
+ * multiplied by before it is added, since a sum before may overflow. Rows are longer than a vector, so at most one begins within it. */
 template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THREADS) pool_flat_means(const __grid_constant__ flat p)
 {
   constexpr int E = vector_per_16<dtype>, ABOVE = around<dtype, REST>::ABOVE, BELOW = around<dtype, REST>::BELOW;
@@ -109,10 +109,11 @@ template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THRE
   uint32_t x, y;
   cuda_quotient(cuda_quotient(at, p.by_extent[2], &x), p.by_extent[1], &y);
   const int next = width - (int)x, last = (int)y + (next < E);      /* next: the vector's element that begins the next row, if below E */
+  const float share = p.inverse[SIZE * SIZE];
   float column[E + 2];
   if ((int)y > !even && last + 1 + !even < height) {        /* common case: all three rows of windows exist, with weight 1 */
 #pragma unroll
-    for (int j = 0; j < E + 2; j++) column[j] = (of.above[ABOVE + j] + of.middle[j]) + of.below[BELOW + j];
+    for (int j = 0; j < E + 2; j++) column[j] = fmaf(of.below[BELOW + j], share, fmaf(of.middle[j], share, of.above[ABOVE + j] * share));
   } else {
     float weight[2][SIZE];                /* for the two rows that the vector may meet; 0: no such row of windows */
 #pragma unroll
@@ -120,7 +121,8 @@ template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THRE
 #pragma unroll
       for (int r = 0; r < SIZE; r++) {
         const int line = ((int)y + l < height ? (int)y + l : 0) + r - 1;
-        weight[l][r] = (unsigned)line >= (unsigned)height ? 0 : even ? 1 : SIZE * p.inverse[SIZE - (line == 0) - (line + 1 == height)];
+        const float more = even ? 1 : SIZE * p.inverse[SIZE - (line == 0) - (line + 1 == height)];
+        weight[l][r] = (unsigned)line >= (unsigned)height ? 0 : more * share;
       }
 #pragma unroll
     for (int j = 0; j < E + 2; j++) {
@@ -140,7 +142,7 @@ template <int dtype, bool even, int REST> __global__ void __launch_bounds__(THRE
 #pragma unroll
   for (int i = 0; i < E; i++) {
     const bool begins = i == next || (i == 0 && x == 0), ends = i + 1 == next;
-    out[i] = (((begins ? 0 : column[i]) + column[i + 1]) + (ends ? 0 : column[i + 2])) * p.inverse[SIZE * SIZE];
+    out[i] = ((begins ? 0 : column[i]) + column[i + 1]) + (ends ? 0 : column[i + 2]);
   }
   put<dtype>(p, at, out);
 }
