@@ -229,3 +229,28 @@ pool_max_backward dy=f32/2x3x2x5x5 indices=i64/2x3x2x5x5 dx=f32/2x3x4x10x10 wind
 pool_max_backward dy=f32/1x2x4334 indices=i64/1x2x4334 dx=f32/1x2x13002 window=3 stride=3 ; as=bf16
 pool_max_backward dy=f32/1x2x6499 indices=u8/1x2x6499 dx=f32/1x2x13000 window=4 stride=2 ; as=f16
 pool_max_backward dy=f32/1x2x7x6 indices=i32/1x2x7x6 dx=f32/1x2x41x40 window=17 stride=4 ; as=bf16
+
+# averages of large windows of stride 1, channels last: padding that counts and does not, unequal, wider than a window; near the largest
+pool_average_backward dy=f32/2x16x9x8/nhwc dx=f32/2x16x13x12/nhwc window=5 stride=1 ; as=f16,bf16
+pool_average_backward dy=f32/3x24x14x13/nhwc dx=f32/3x24x14x13/nhwc window=5 stride=1 pad=2 ; as=f16,bf16
+pool_average_backward dy=f32/1x8x8x11/nhwc dx=f32/1x8x9x13/nhwc window=6,7 stride=1 pad=3:1,1:3 include_pad=0 ; as=f16,bf16
+pool_average_backward dy=f32/1x8x46x46/nhwc dx=f32/1x8x10x10/nhwc window=5 stride=1 pad=20 include_pad=0 ; as=bf16
+pool_average_backward dy=f32/2x8x9x8/nhwc dx=f32/2x8x13x12/nhwc window=5 stride=1 ; fill=large as=bf16
+
+# maxima of 5x5 and 3x3 by cells, with any padding; few planes
+pool_max_backward dy=f32/2x3x7x8 indices=u8/2x3x7x8 dx=f32/2x3x17x19 window=5 stride=2 ; as=f16,bf16
+pool_max_backward dy=f32/2x3x9x10 indices=i64/2x3x9x10 dx=f32/2x3x17x19 window=5 stride=2 pad=2 ; as=f16,bf16
+pool_max_backward dy=f32/2x3x13x15 indices=i32/2x3x13x15 dx=f32/2x3x17x19 window=5 stride=1 ; as=f16,bf16
+pool_max_backward dy=f32/2x3x15x17 indices=u8/2x3x15x17 dx=f32/2x3x17x19 window=5 stride=1 pad=1 ; as=f16,bf16
+pool_max_backward dy=f32/1x2x53x52 indices=u8/1x2x53x52 dx=f32/1x2x17x16 window=5 stride=1 pad=20 ; as=bf16
+pool_max_backward dy=f32/3x2x15x17 indices=i64/3x2x15x17 dx=f32/3x2x17x19 window=3 stride=1 ; as=f16,bf16
+pool_max_backward dy=f32/3x2x19x21 indices=u8/3x2x19x21 dx=f32/3x2x17x19 window=3 stride=1 pad=2 ; as=f16,bf16
+pool_max_backward dy=f32/3x2x9x11 indices=u8/3x2x9x11 dx=f32/3x2x15x17 window=3 stride=2 pad=1:3,1:5 ; as=f16,bf16
+pool_average_backward dy=f32/3x2x15x17 dx=f32/3x2x17x19 window=3 stride=1 ; as=f16,bf16
+pool_average_backward dy=f32/3x2x19x21 dx=f32/3x2x17x19 window=3 stride=1 pad=2 include_pad=0 ; as=f16,bf16
+pool_average_backward dy=f32/3x2x19x21 dx=f32/3x2x17x19 window=3 stride=1 pad=2 ; fill=large as=bf16
+pool_max_backward dy=f32/1x3x26x26 x=f32/1x3x30x30 window=5 stride=1 ; as=f16,bf16
+
+# averages near the largest on planes of an odd width: divided before they are added
+pool_average_backward dy=f32/2x3x9x13 dx=f32/2x3x9x13 window=3 stride=1 pad=1 ; fill=large as=bf16
+pool_average_backward dy=f32/2x3x9x13 dx=f32/2x3x9x13 window=3 stride=1 pad=1 include_pad=0 ; fill=large as=bf16

@@ -13,6 +13,7 @@ struct bands : gradient {
   uint32_t per_block;                     /* planes of a block */
   int32_t  bands, band;                   /* bands of a plane, one block each; rows of a band, a multiple of BAND_ROWS */
   int32_t  margin;                        /* padding before and behind the staged windows, so that cells at an edge may read out of range */
+  int32_t  lead[3];                       /* cells: windows by which padding shifts those over a place, beyond BEFORE */
   int32_t  pairs;                         /* two columns of dx share an aligned word */
   int32_t  at_part, at_dx;                /* byte offsets of these parts of shared memory; part: maxima's taps, or other windows' sums */
   cuda_divisor by_bands, by_down, by_across;
@@ -21,8 +22,9 @@ struct bands : gradient {
 
 enum { BAND_THREADS = 128, BAND_ROWS = 8, BAND_MEMORY = 32 << 10, BAND_MEMORY_MOST = 48 << 10 };
 
-/* The windows that cover a cell of BAND_ROWS rows by COLUMNS, for windows of SIZE with stride STEP and padding BEFORE. Cells begin at
- * multiples of STEP, so which windows cover which places is known at compile time. Window 0 has output coordinate place / STEP + first. */
+/* The windows that cover a cell of BAND_ROWS rows by COLUMNS, for windows of SIZE with stride STEP and padding BEFORE modulo STEP. Cells
+ * begin at multiples of STEP, so which windows cover which places is known at compile time. Window 0 has output coordinate place / STEP +
+ * first + p.lead. */
 template <int SIZE, int STEP, int BEFORE, int COLUMNS_> struct cover {
   static constexpr int COLUMNS = COLUMNS_, first = (BEFORE - SIZE + 1) / STEP;
   static constexpr int DOWN = (BAND_ROWS - 1 + BEFORE) / STEP - first + 1, ACROSS = (COLUMNS - 1 + BEFORE) / STEP - first + 1;
@@ -77,7 +79,8 @@ __device__ __forceinline__ void cells(const bands &p, const char *dy, const char
   for (int i = threadIdx.x; i < n * down * across; i += BAND_THREADS) {
     const int q = cuda_quotient(i, p.by_across), k = n > 1 ? cuda_quotient(q, p.by_down) : 0, column = i - q * across,
               y0 = (q - k * down) * BAND_ROWS, x0 = column * COLUMNS;
-    const int oy = (top + y0) / STEP + over::first, ox = column * (COLUMNS / STEP) + over::first, at = (k * high + oy - o0) * wide + ox;
+    const int oy = (top + y0) / STEP + over::first + p.lead[1], ox = column * (COLUMNS / STEP) + over::first + p.lead[2],
+              at = (k * high + oy - o0) * wide + ox;
     float sum[BAND_ROWS][COLUMNS] = {};
     uint32_t outside[ACROSS];             /* ~0: no such window */
     float    weight[ACROSS];
@@ -191,7 +194,7 @@ __device__ __forceinline__ void any_means(const bands &p, const char *dy, char *
   });
 }
 
-/* WINDOW: as square_of(); 0: any windows */
+/* WINDOW: size, step and padding modulo the step, as digits; 0: any windows */
 template <int dtype, bool maxima, int WINDOW>
 __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant__ bands p)
 {
@@ -204,7 +207,8 @@ __global__ void __launch_bounds__(BAND_THREADS) pool_bands(const __grid_constant
             rows = min(p.band, p.in[1] - top), high = p.out[1];
   typedef cover<SIZE, STEP, BEFORE, 1> over;
   const range reach = SIZE == 0 ? windows_over(p, 1, top, top + rows)       /* rows of windows that reach into these */
-                                : range{ max(top / STEP + over::first, 0), min((top + rows - 1 + BEFORE) / STEP + 1, high) };
+                                : range{ max(top / STEP + over::first + p.lead[1], 0),
+                                         min((top + rows - 1 + BEFORE) / STEP + p.lead[1] + 1, high) };
   const int o0 = p.bands == 1 ? 0 : reach.begin, o1 = p.bands == 1 ? high : reach.end, lines = n > 1 ? n * high : max(o1 - o0, 0);
   const int64_t from = ((int64_t)plane * high + o0) * p.out[2], end = from + (int64_t)lines * p.out[2],
                 to = ((int64_t)plane * p.in[1] + top) * p.in[2];
@@ -327,14 +331,17 @@ static inline int64_t band_memory(bands *p, int64_t n, int64_t rows, bool any)
   return p->at_dx + qn_round_up(((whole ? n * p->in[1] : rows) * p->in[2] + 8) * bytes, 16);
 }
 
-/* Chooses planes a block, or rows of one plane, so that few threads idle in the cells; returns bytes of shared memory, 0: rows too wide. */
+/* Chooses planes a block, or rows of one plane where planes are large or too few for the device, so that few threads idle in the cells;
+ * returns bytes of shared memory, 0: rows too wide. */
 static inline int64_t band_choose(bands *p, bool any, int64_t units)
 {
   int64_t across = qn_ceil_div(p->in[2], band_columns(p->dtype == QN_F32, p->step[1])), down = qn_ceil_div(p->in[1], BAND_ROWS),
           many = qn_max_i64(1, p->count / (4 * units)), best = 0;
-  double most = 0;
-  p->margin = any ? 0 : (int32_t)qn_round_up((BAND_ROWS / p->step[1] + 2) * (int64_t)p->out[2] + 2, 16);
-  for (int64_t n = 1; n <= qn_min_i64(many, 256); n++) {
+  double most = -1;
+  const int64_t beyond = (BAND_ROWS + qn_max_i64(p->size[1] - 3, 0)) / p->step[1] + 2;
+  p->margin = any ? 0 : (int32_t)qn_round_up(beyond * p->out[2] + 2, 16);
+  const int64_t least = qn_min_i64(down, qn_ceil_div(2 * units, (int64_t)p->count));        /* bands of a plane */
+  for (int64_t n = 1; n <= qn_min_i64(many, 256) && least == 1; n++) {
     if (band_memory(p, n, p->in[1], any) > BAND_MEMORY) break;
     int64_t cells = n * down * across;
     double busy = (double)cells / (double)qn_round_up(cells, BAND_THREADS);
@@ -342,7 +349,7 @@ static inline int64_t band_choose(bands *p, bool any, int64_t units)
   }
   p->per_block = best ? (uint32_t)best : 1;
   p->band = best ? (int32_t)qn_round_up(p->in[1], BAND_ROWS) : 0;
-  for (int64_t d = 1; !best && d < down; d++) {
+  for (int64_t d = 1; !best && (d == 1 || d <= (down - 1) / least); d++) {
     if (d > 1 && band_memory(p, 1, d * BAND_ROWS, any) > BAND_MEMORY) break;
     int64_t cells = d * across, lines = qn_max_i64(d * BAND_ROWS / p->step[1], 1);
     double busy = (double)cells / (double)qn_round_up(cells, BAND_THREADS) * (double)lines / (double)(lines + 1);
@@ -372,7 +379,9 @@ template <class P> static qn_status read_planes(pool_state<P> *s, const qn_reque
 /* window: of cells, as square_of(); 0: any */
 template <int dtype, bool maxima> static pool_kernel bands_of(int window)
 {
-  return cuda_pick<321, 320, 311, 220, maxima ? 512 : 0, 0>(window, [](auto w) { return (pool_kernel)pool_bands<dtype, maxima, w()>; });
+  return cuda_pick<321, 320, 310, 220, maxima ? 510 : 0, maxima ? 520 : 0, 0>(window, [](auto w) {
+    return (pool_kernel)pool_bands<dtype, maxima, w()>;
+  });
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -383,8 +392,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (status) return status;
   if (!p->average && (p->adaptive || p->size[1] * (double)p->size[2] > 255))
     return qn_refuse(out, "equal windows of at most 255 taps", "dx", "3x3", "%dx%d", p->size[1], p->size[2]);
-  const int square = p->adaptive || p->in[2] < p->size[2] ? 0 : square_of(p),
-            window = square == 321 || square == 320 || square == 311 || square == 220 || (square == 512 && !p->average) ? square : 0;
+  const int step = p->step[1], rest = p->before[1] % step, known = !p->adaptive && p->in[2] >= p->size[2] && p->before[2] % step == rest,
+            cells = known ? 10 * square_step(p) + rest : 0;
+  const bool five = (cells == 510 || cells == 520) && !p->average;
+  const int window = cells == 321 || cells == 320 || cells == 310 || cells == 220 || five ? cells : 0;
+  for (int d = 1; d < 3; d++) p->lead[d] = p->before[d] / step;
   s.kernel = cuda_by_dtype(p->dtype, [&](auto dtype) {
     return p->average ? bands_of<dtype(), false>(window) : bands_of<dtype(), true>(window);
   });
