@@ -1,10 +1,10 @@
 /* pool_vector.cu -- max, average and lp pooling of any layout, adaptive too, f16, bf16 and f32. If lp's sum over- or underflows, once more
- * with the taps scaled by a power of two.
+ * with the taps scaled by a power of two. The gradient of averages by large windows of stride 1, channels last, is a sum over such windows.
  *
  * A thread takes V channels of an output (channels last), or one output of any other layout; neighbouring threads are neighbours in memory,
  * so that overlapping windows hit the caches. With channels last, small windows are reduced row by row down a column of them, each row
  * once, and large ones of stride 1 separably through shared memory.
- * Refused: lp powers above 64. */
+ * Refused: lp powers above 64; gradients of other averages. */
 #include "pool_found.cuh"
 
 enum { THREADS = 128, BLOCK = 4096 };     /* BLOCK: taps of a sum */
@@ -84,7 +84,8 @@ __device__ __forceinline__ void put(const pool &p, const place &at, const window
 /* whole: x and y have this dtype, in whole aligned vectors; 0 (and V 1): anything. p.splits threads divide a large window's rows. */
 template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS, 4) pool_vector(const __grid_constant__ pool p)
 {
-  __shared__ float shared[mode == MAX || mode == AVERAGE ? THREADS : 1][V + 1];
+  constexpr bool divided = mode == MAX || mode == AVERAGE || mode == POWERS;
+  __shared__ float shared[divided ? THREADS : 1][mode == POWERS ? 2 * V : V + 1];
   uint32_t across = THREADS / p.splits, split = threadIdx.x / across, unit = blockIdx.x * across + threadIdx.x % across;
   bool here = unit < p.units;
   place at = place_of<V>(p, here ? unit : 0);
@@ -99,16 +100,25 @@ template <int V, int mode, int whole> __global__ void __launch_bounds__(THREADS,
       f = found<V, mode>();
     });
   if (mode == AVERAGE && taken >= BLOCK) f.take(blocks.v, blocks.tap[0]);
-  if ((mode == MAX || mode == AVERAGE) && p.splits > 1) {
+  if (divided && p.splits > 1) {
+    float *const own = shared[divided ? threadIdx.x : 0];
 #pragma unroll
-    for (int i = 0; i < V; i++) shared[threadIdx.x][i] = f.v[i];
-    shared[threadIdx.x][V] = __int_as_float(f.tap[0]);
+    for (int i = 0; i < V; i++) {
+      own[i] = f.v[i];
+      if (mode == POWERS) own[V + i] = f.most[i];
+    }
+    if (mode != POWERS) own[V] = __int_as_float(f.tap[0]);
     __syncthreads();
     for (int k = 1; split == 0 && k < p.splits; k++) {
-      float v[V];
+      const float *const other = shared[divided ? k * across + threadIdx.x : 0];
+      found<V, mode> g;
 #pragma unroll
-      for (int i = 0; i < V; i++) v[i] = shared[k * across + threadIdx.x][i];
-      f.take(v, max(f.tap[0], __float_as_int(shared[k * across + threadIdx.x][V])));
+      for (int i = 0; i < V; i++) {
+        g.v[i] = other[i];
+        if (mode == POWERS) g.most[i] = other[V + i];
+      }
+      if (mode != POWERS) g.tap[0] = __float_as_int(other[V]);
+      f.join(g, 0);
     }
     here &= split == 0;
   }
@@ -198,6 +208,14 @@ pool_small(const __grid_constant__ pool p)
  * that the order of a window's sum depends on its place, not on the band height. Maxima of 16-bit dtypes are taken two at a
  * time, on packed words. */
 enum { LARGE_THREADS = 256, LARGE_MEMORY = 40 << 10, SWEEPS = -1 };       /* SWEEPS: as a window */
+/* Mode of a gradient of averages: x is dy and y is dx, whose place i is covered by the windows of dy from i - p.before on; each is divided
+ * by its number of taps, one dim after the other, before it is added. */
+enum { SPREAD = POWERS + 1 };
+__device__ __forceinline__ float share_of(const pool &p, int d, int o)
+{
+  const int begin = o + p.before[d] + 1 - p.size[d], end = min(begin + p.size[d], p.include_pad ? p.out[d] + p.after[d] : p.out[d]);
+  return 1 / (float)max(end - (p.include_pad ? begin : max(begin, 0)), 1);
+}
 
 __host__ __device__ constexpr bool sweeps_words(int mode, uint32_t whole) { return mode == MAX && whole != QN_F32; }
 
@@ -211,10 +229,10 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
   item *const line = (item *)lines;
   number none;
   if constexpr (words) none = word_of_least<whole>().x;
-  else none = mode == AVERAGE ? 0 : -INFINITY;
+  else none = mode == MAX ? -INFINITY : 0;
   const auto join = [](number a, number b) {
     if constexpr (words) return larger_pair<whole>(a, b);
-    else return mode == AVERAGE ? a + b : larger(a, b);
+    else return mode == MAX ? larger(a, b) : a + b;
   };
   uint32_t band, chunk, k;
   const uint32_t n = cuda_quotient(cuda_quotient(blockIdx.x, p.by_cell[1], &band), p.by_cell[0], &chunk);
@@ -232,6 +250,11 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
       const uint4 w = *vector_place<whole>(p.x, from + x * p.x_stride[4]);
       if constexpr (words) v[0] = w.x, v[1] = w.y, v[2] = w.z, v[3] = w.w;
       else vector_open<whole>(v, 0, w);
+      if constexpr (mode == SPREAD) {
+        const float share = share_of(p, 2, x);
+#pragma unroll
+        for (int e = 0; e < N; e++) v[e] *= share;
+      }
     }, join);
 #pragma unroll
     for (int j = 0; j < SWEEP; j++) {
@@ -252,6 +275,11 @@ template <int mode, int whole> __global__ void __launch_bounds__(LARGE_THREADS) 
       const item part = line[((y - first) * width + (int)ox) * K + k];
 #pragma unroll
       for (int e = 0; e < N; e++) v[e] = part.v[e];
+      if constexpr (mode == SPREAD) {
+        const float share = share_of(p, 1, y);
+#pragma unroll
+        for (int e = 0; e < N; e++) v[e] *= share;
+      }
     }, join);
     const int beside = mode == AVERAGE ? taps_beside(p, 2, (int)ox - p.before[2], p.size[2]) : 0;
     int64_t to = n * p.y_stride[0] + (chunk * p.splits + k) * V + (top + o) * p.y_stride[3] + (int)ox * p.y_stride[4];
@@ -325,6 +353,21 @@ template <int whole> static pool_kernel kernel_of(int mode, int window)
   });
 }
 
+/* Keeps a state of pool_sweeps that large_choose() has chosen for; shared: its answer. */
+static qn_status keep_large(pool_state<pool> *s, int64_t shared, qn_prepared *out)
+{
+  const pool &p = s->p;
+  int64_t lines = 0;                      /* no more threads than the pass over rows has items */
+  for (int64_t top = -p.before[1]; top + p.before[1] < p.out[1]; top += p.band)
+    lines = qn_max_i64(lines, qn_min_i64(top + p.band - 1 + p.size[1], p.in[1]) - qn_max_i64(top, 0));
+  const int64_t items = qn_max_i64(lines * qn_ceil_div(p.out[2], (int64_t)SWEEP) * p.splits, 1);
+  const uint32_t threads = (uint32_t)qn_min_i64(qn_round_up(items, 32), LARGE_THREADS);
+  s->shared = (uint32_t)shared;
+  return pool_keep(s, p.units * (int64_t)threads, threads, 1000, out);
+}
+/* Has depth no part in the windows? */
+static bool is_plane(const pool &p) { return p.size[0] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0; }
+
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   pool_state<pool> s = {};
@@ -342,7 +385,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.whole_indices = indices && indices->align >= 16 && p.index_stride[1] == 1 && pool_steps(p.index_stride, v);
 
   /* small windows: columns, cut into enough bands to fill the device with threads */
-  const bool plane = p.size[0] == 1 && p.in[0] == 1 && p.out[0] == 1 && p.before[0] == 0;
+  const bool plane = is_plane(p);
   int small = square_step(&p);
   if (!whole || !plane || p.adaptive || (small != 32 && small != 31 && small != 22) || (lp && (small == 31 || (p.p != 2 && p.p != 3))))
     small = 0;
@@ -360,20 +403,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                           : 0;
   const int window = large ? (int)SWEEPS : small;
   s.kernel = !whole ? kernel_of<0>(mode, 0) : cuda_by_dtype(x->dtype, [&](auto dtype) { return kernel_of<dtype()>(mode, window); });
-  if (large) {                            /* no more threads than the pass over rows has items */
-    int64_t lines = 0;
-    for (int64_t top = -p.before[1]; top + p.before[1] < p.out[1]; top += p.band)
-      lines = qn_max_i64(lines, qn_min_i64(top + p.band - 1 + p.size[1], p.in[1]) - qn_max_i64(top, 0));
-    const int64_t items = qn_max_i64(lines * qn_ceil_div(p.out[2], (int64_t)SWEEP) * p.splits, 1);
-    const uint32_t threads = (uint32_t)qn_min_i64(qn_round_up(items, 32), LARGE_THREADS);
-    s.shared = (uint32_t)large;
-    return pool_keep(&s, p.units * (int64_t)threads, threads, 1000, out);
-  }
+  if (large) return keep_large(&s, large, out);
   /* Divides a large window's rows among threads that would idle with this batch and device; the sum's bits then depend on both. */
-  const bool splits = !indices && !small && !lp && p.size[1] >= 4 && !(p.average && r->demands->determinism >= QN_DET_BATCH);
-  if (splits && p.average) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
+  const bool sums = p.average || lp, splits = !indices && !small && p.size[1] >= 4 && !(sums && r->demands->determinism >= QN_DET_BATCH);
+  if (splits && sums) out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
   if (splits)
-    while (p.splits < 8 && p.splits * 2 <= (uint32_t)p.size[1] && p.splits * p.units < 2048u * (uint32_t)r->device->units) p.splits *= 2;
+    while (p.splits < 64 && p.splits * 2 <= (uint32_t)p.size[1] && p.splits * p.units < 2048u * (uint32_t)r->device->units) p.splits *= 2;
   const double taps = (double)p.size[0] * p.size[1] * p.size[2] / p.splits;
   const qn_status kept =
     pool_keep(&s, THREADS * qn_ceil_div(p.units, (int64_t)(THREADS / p.splits)), THREADS, small ? 2200 : whole ? 900 : 500, out);
@@ -381,5 +416,35 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return kept;
 }
 
-static const qn_engine row[] = { POOL_ROWS(pool, "vector", prepare), pool_row<pool>("vector", QN_OP_POOL_LP, prepare) };
+static qn_status prepare_gradient(const qn_request *r, qn_prepared *out)
+{
+  const qn_node *op = &r->op[0];
+  pool_state<pool> s = {};
+  pool &p = s.p;
+  const int32_t dy = op->arg[0], dx = op->arg[op->first[op->n_inputs]];
+  const qn_status status = pool_read(&s, { -1, -1, dy, dx, -1 }, r, out);
+  if (status) return status;
+  const qn_value *of_dy = &r->value[dy], *of_dx = &r->value[dx];
+  uint32_t whole;
+  const int64_t *strides[] = { p.x_stride, p.y_stride };
+  const int v = pool_channels(&p, strides, 2, of_dy->align < of_dx->align ? of_dy->align : of_dx->align, &whole);
+  if (!whole) return qn_refuse(out, "channels side by side in vectors", "dx", "nhwc of a multiple of 8", "%s", "other strides");
+  if (!is_plane(p) || !sweep_takes(p))
+    return qn_refuse(out, "windows of stride 1 in a plane", "dx", "5x5 or more", "%dx%d", p.size[1], p.size[2]);
+  if (pool_units(&p, v, p.in) > INT32_MAX) return qn_refuse(out, "fewer than 2^31 units", "dx", "", "%s", "more");
+  s.of = { dy, dx, -1, -1, -1 };          /* from here on x is dy, y dx */
+  for (int d = 0; d < 3; d++) {
+    const int32_t in = p.in[d];
+    p.in[d] = p.out[d], p.out[d] = in, p.by_out[d] = cuda_divide_by(in);
+    p.before[d] = p.size[d] - 1 - p.before[d];
+  }
+  pool_strides(of_dy, p.x_stride), pool_strides(of_dx, p.y_stride);
+  const int64_t large = large_choose(&p, 4 * v, r->device->units);
+  if (!large) return qn_refuse(out, "some rows in 40 KB", "dx", "narrower", "%d wide", p.out[2]);
+  s.kernel = cuda_by_dtype(p.dtype, [](auto dtype) { return (pool_kernel)pool_sweeps<SPREAD, dtype()>; });
+  return keep_large(&s, large, out);
+}
+
+static const qn_engine row[] = { POOL_ROWS(pool, "vector", prepare), pool_row<pool>("vector", QN_OP_POOL_LP, prepare),
+                                 pool_row<pool>("vector", QN_OP_POOL_AVERAGE_BACKWARD, prepare_gradient) };
 CUDA_ENGINES(pool_vector) = { row, sizeof row / sizeof *row };
