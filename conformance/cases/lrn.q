@@ -78,3 +78,8 @@ lrn_backward dy=f32/2x7x6x5 x=f32/2x7x6x5 k=0.001 beta=8.5 alpha=0.5 ; fill=spec
 lrn x=f32/2x8x5x5 size=5 ; x.is=1e20,-3e30,2e25,1,1e19 plain=1
 lrn x=f32/2x8x5x5/nhwc size=3 region=within ; x.is=1e20,-3e30,2e25,1,1e19 plain=1
 lrn_backward dy=f32/2x8x5x5 x=f32/2x8x5x5 size=4 ; x.is=1e20,-3e19,2e20,1e18,1e19 plain=1
+
+# planes of an odd size, one element a lane; strips down the channels
+lrn x=f32/2x70x5x7 alpha=0.5 ; as=f16,bf16
+lrn_backward dy=f32/2x70x5x7 x=f32/2x70x5x7 alpha=0.5 ; as=f16,bf16
+lrn_backward dy=f32/3x33x1x3 x=f32/3x33x1x3 alpha=2 k=2 beta=0.6 ; as=f16,bf16

@@ -25,9 +25,9 @@ struct windows {
   float    k, alpha, beta;                /* alpha already divided by n */
 };
 
-/* V elements, raw: 4, 8 or 16 bytes. */
+/* V elements, raw: 2, 4, 8 or 16 bytes. */
 template <uint32_t dtype, int V> struct packed {
-  static constexpr int SIZE = dtype == QN_F32 ? 4 : 2, N = V * SIZE / 4;
+  static constexpr int SIZE = dtype == QN_F32 ? 4 : 2, N = (V * SIZE + 3) / 4;
   uint32_t word[N];
 
   __device__ __forceinline__ void load(const void *from, int64_t at, bool there)
@@ -36,7 +36,9 @@ template <uint32_t dtype, int V> struct packed {
 #pragma unroll
     for (int i = 0; i < N; i++) word[i] = 0;
     if (!there) return;
-    if constexpr (N == 1) {
+    if constexpr (V * SIZE == 2) {
+      word[0] = *(const uint16_t *)p;
+    } else if constexpr (N == 1) {
       word[0] = *(const uint32_t *)p;
     } else if constexpr (N == 2) {
       uint2 q = *(const uint2 *)p;
@@ -64,7 +66,8 @@ template <uint32_t dtype, int V> struct packed {
       float low = v[i * 4 / SIZE], high = v[(i * 4 / SIZE + 1) % V];
       word[i] = dtype == QN_F32 ? __float_as_uint(low) : dtype == QN_BF16 ? pack_bf16(low, high) : pack_f16(low, high);
     }
-    if constexpr (N == 1) *(uint32_t *)p = word[0];
+    if constexpr (V * SIZE == 2) *(uint16_t *)p = (uint16_t)word[0];
+    else if constexpr (N == 1) *(uint32_t *)p = word[0];
     else if constexpr (N == 2) *(uint2 *)p = make_uint2(word[0], word[1]);
     else *(uint4 *)p = make_uint4(word[0], word[1], word[2], word[3]);
   }
@@ -219,6 +222,7 @@ template <uint32_t dtype, int V, int A, int B, int F> constexpr shape divisive_o
 
 static const shape shapes[] = {
   shape_of<QN_F32, 1, 5, 1, 16, 8>(), shape_of<QN_BF16, 4, 5, 1, 8, 8>(), shape_of<QN_F16, 4, 5, 1, 8, 8>(),
+  shape_of<QN_BF16, 1, 5, 1, 16, 8>(), shape_of<QN_F16, 1, 5, 1, 16, 8>(),          /* planes of an odd size */
   shape_of<QN_F32, 4, 1, 5, 2, 1>(), shape_of<QN_BF16, 8, 1, 5, 2, 2>(), shape_of<QN_F16, 8, 1, 5, 2, 2>(),
   shape_of<QN_F32, 4, 3, 3, 4, 4>(), shape_of<QN_BF16, 8, 3, 3, 4, 4>(),
   shape_of<QN_F32, 4, 5, 5, 8, 4>(), shape_of<QN_BF16, 4, 5, 5, 8, 7>(),
