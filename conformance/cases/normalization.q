@@ -492,3 +492,10 @@ layer_norm_backward dy=f32/3x1101 x=bf16/3x1101 scale=f32/1x1101 mean=f32/3x1 rs
 # rows that lie at an odd step: of whole words, so that a row alone could be taken otherwise
 layer_norm_backward dy=f32/2x20000/20001:1 x=f32/2x20000/20001:1 mean=f32/2x1 rstd=f32/2x1 dshift=? ; plain=1 tier=full
 rms_norm_backward dy=f32/3x1024/1025:1 x=f32/3x1024/1025:1 scale=f32/1x1024 rstd=f32/3x1 dscale=? ; plain=1
+
+# few channels last, in chunks of a line a thread and of several
+batch_norm x=f32/8x3x14x15/nhwc scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=? ; as=f16,bf16
+batch_norm x=f32/2x3x150x151/nhwc scale=f32/1x3x1x1 shift=f32/1x3x1x1 mean=? rstd=? ; as=f16
+batch_norm x=f32/8x8x14x15/nhwc mean=? rstd=? ; as=bf16
+batch_norm_backward dy=f32/8x3x14x15/nhwc x=f32/8x3x14x15/nhwc scale=f32/1x3x1x1 mean=f32/1x3x1x1 rstd=f32/1x3x1x1 dscale=? dshift=? ; as=f16,bf16
+batch_norm_backward dy=f32/4x16x14x15/nhwc x=f32/4x16x14x15/nhwc scale=f32/1x16x1x1 mean=f32/1x16x1x1 rstd=f32/1x16x1x1 dscale=? dshift=? ; as=bf16

@@ -323,10 +323,13 @@ static const char *read_images(const norm_problem &p, split *s)
 static void cut(split *s, const qn_device *device, bool own, bool tailed, int64_t apart)
 {
   const int64_t batch = 4 * apart, blocks = (int64_t)device->units * (s->columns ? RESIDENT : 2 * (RESIDENT + 1));
-  const int64_t least = own ? (s->columns ? 2 : 1) * batch : 4 * batch, side = own ? s->columns ? s->across : 1 : s->side;
+  const int64_t side = own ? s->columns ? s->across : 1 : s->side;
+  int64_t least = own ? (s->columns ? 2 : 1) * batch : 4 * batch;
+  /* Columns that would occupy few SMs so, as of three channels: a chunk for each SM, down to one line a thread. */
+  if (s->columns && !own) least = qn_min_i64(least, qn_round_up(qn_ceil_div(s->pieces * side, (int64_t)device->units), apart));
   /* Chunks for one wave of blocks, or (planes, whose partial results are small) two; at least a few batches a thread. */
   s->chunk = qn_ceil_div(s->pieces, qn_min_i64(qn_ceil_div(s->pieces, least), qn_min_i64(MAX_CHUNKS, qn_max_i64(1, blocks / side))));
-  if (s->columns) s->chunk = qn_round_up(s->chunk, batch);
+  if (s->columns) s->chunk = qn_round_up(s->chunk, least < batch ? apart : batch);
   s->chunks = (uint32_t)qn_ceil_div(s->pieces, s->chunk);
   /* apply: blocks of one batch are fastest, unless their prologue is long */
   s->share = qn_min_i64(s->chunk, !tailed ? qn_round_up(qn_ceil_div(s->chunk, 32), batch)
