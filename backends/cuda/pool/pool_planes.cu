@@ -37,9 +37,9 @@ template <int dtype> __device__ __forceinline__ float mended(const planes &p, ui
   return pool_far_mean(p, (int64_t)plane * p.in[1] * p.in[2], 0, oy, ox);
 }
 /* Its norm, from the sum of powers. */
-template <int mode> __device__ __forceinline__ float norm_of(const planes &p, uint32_t plane, int oy, int ox, float sum)
+template <int dtype, int mode> __device__ __forceinline__ float norm_of(const planes &p, uint32_t plane, int oy, int ox, float sum)
 {
-  if (sum > LP_LEAST && sum < INFINITY) return mode == SQUARES ? sqrtf(sum) : lp_root(sum, p.p);
+  if (sum > LP_LEAST && sum < INFINITY) return mode == SQUARES ? sqrtf(sum) : p.p == 3 ? lp_cube_root<dtype>(sum) : lp_root(sum, p.p);
   return sum == 0 ? 0 : lp_scaled(p, (int64_t)plane * p.in[1] * p.in[2], 0, oy, ox);
 }
 
@@ -51,7 +51,7 @@ template <int dtype, int mode> __device__ __forceinline__ void put(const planes 
   float v = f.v[0];                       /* no tap: 0 */
   const int tap = f.tap[0];
   if (mode == AVERAGE) v = mended<dtype>(p, plane, oy, ox, v / fmaxf(divisor_of(p, w), 1));
-  if (norms<mode>) v = norm_of<mode>(p, plane, oy, ox, v);
+  if (norms<mode>) v = norm_of<dtype, mode>(p, plane, oy, ox, v);
   edge_store<dtype>(p.y, to, v);
   if (mode == MAX_INDEX)
     element_store_wrapped(p.indices, to, p.index_dtype, p.index_dtype != QN_U8 && tap >= 0 ? place_in_plane(p, w, tap) : tap);

@@ -17,10 +17,9 @@ template <class I, int V> __device__ __forceinline__ void indices_store(const in
   *(several<I, V> *)((I *)base + at) = all;
 }
 
-/* lp: in 16-bit dtypes the error of exp2(log2(t) / 3), about 2^-18 for t in LP_LEAST..inf, does not show. */
 template <int mode, int whole> __device__ __forceinline__ float root_of(float t, float p)
 {
-  return mode == POWERS ? lp_root(t, p) : mode == SQUARES ? sqrtf(t) : whole != QN_F32 ? exp2f(__log2f(t) * (1 / 3.f)) : cbrtf(t);
+  return mode == POWERS ? lp_root(t, p) : mode == SQUARES ? sqrtf(t) : lp_cube_root<whole>(t);
 }
 
 template <int V, int mode, int whole>
