@@ -135,8 +135,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   /* a block takes one plane after another; few blocks wait for each one's copy */
   const int deep = simt_taps(&p, 2), taps = simt_taps(&p, 0) * simt_taps(&p, 1);
   const double in_turn = (double)channels * deep * (500 + 65.0 * taps + 0.6 * p.plane);
-  /* as measured: words that lie apart are fetched a sector each; a single tap leaves a window's copy unused */
-  const double slow = p.x_stride[3] != 1 && p.in[1] > 1 ? 3 : taps == 1 && classes == 1 ? 2.2 : 1;
+  /* as measured: words that lie apart are fetched and stored a sector each; a single tap leaves a window's copy unused */
+  const bool apart = (p.x_stride[3] != 1 && p.in[1] > 1) || (p.y_stride[3] > 4 && p.spans[1][0].out > 1);
+  const double slow = apart ? 3 : taps == 1 && classes == 1 ? 2.2 : 1;
   out->estimate = 4000 + slow * (all > in_turn ? all : in_turn);
   return QN_OK;
 }

@@ -13,7 +13,7 @@
 #include "conv_tf32.h"
 #include "engines.h"
 
-static const char *const variant_names[] = { "128x64", "128x128", NULL };
+static const char *const variant_names[] = { "128x64", "128x128", "128x256", NULL };
 
 typedef enum mode { FORWARD, DATA, FILTER } mode;
 
@@ -165,7 +165,7 @@ static qn_status make_product(problem *p, qn_prepared *out)
   p->rows = p->mode == FORWARD ? pixels_y : p->mode == DATA ? pixels_x : p->blocks * 64;
   p->tiles_m = qn_ceil_div(p->rows, CUDA_TF32_ROWS);
   p->steps = p->mode == FILTER ? qn_ceil_div(pixels_y, CUDA_TF32_DEPTH) : p->blocks;
-  if (p->steps > INT32_MAX || p->steps == 0 || p->tiles_m > INT32_MAX / CUDA_TF32_ROWS)
+  if (p->steps > INT32_MAX || p->steps == 0 || p->rows == 0 || p->tiles_m > INT32_MAX / CUDA_TF32_ROWS)
     return qn_refuse(out, "something to sum, and not too much", "x", "", "%s", "");
   return QN_OK;
 }
@@ -177,10 +177,10 @@ typedef struct choice { int variant; int64_t parts; double ns; } choice;
 /* Nanoseconds of the product, from measured clocks of a k step and a tile's end. */
 static double cost(const cuda_conv_tf32_kernel *k, mode mode, bool split, int64_t units, int64_t share, int multiprocessors)
 {
-  /* [filter][split][128 columns] */
-  static const double step[2][2][2] = { { { 500, 600 }, { 1620, 2020 } }, { { 1250, 1490 }, { 1750, 2540 } } };
+  /* [filter][split][64, 128, 256 columns] */
+  static const double step[2][2][3] = { { { 770, 1150, 1750 }, { 1620, 2020 } }, { { 1250, 1490 }, { 1750, 2540 } } };
   double rounds = (double)qn_ceil_div(units, multiprocessors);
-  return (3000 + rounds * ((double)share * step[mode == FILTER][split][k->bn == 128] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
+  return (3000 + rounds * ((double)share * step[mode == FILTER][split][k->bn / 128] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
 }
 
 static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_tf32_kernel *kernels, choice *best, qn_prepared *out)
@@ -188,18 +188,23 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_t
   const bool filter = p->mode == FILTER;
   *best = (choice){ -1, 1, 0 };
   for (int i = 0; variant_names[i]; i++) {
-    if (r->variant && strcmp(r->variant, variant_names[i])) continue;
+    if (!kernels[i].bn) break;
+    if (!kernels[i].function[filter] || (r->variant && strcmp(r->variant, variant_names[i]))) continue;
     const int64_t tiles = p->tiles_m * qn_ceil_div(p->columns, kernels[i].bn);
     const int64_t most = filter ? qn_min_i64(qn_max_i64(4 * r->device->units / tiles, 1), p->steps) : 1;
     for (int64_t parts = 1; parts <= most; parts++) {
       const int64_t share = qn_ceil_div(p->steps, parts);
       if (share * (parts - 1) >= p->steps) continue;
       const double join = filter ? (double)(parts * p->rows * p->columns) * 8 / 3000 : 0;
-      const double ns = cost(&kernels[i], p->mode, p->split, tiles * parts, share, r->device->units) + join;
+      /* what does not stay in the last-level cache is read anew for each tile across */
+      const double packed = (double)(p->steps * qn_round_up(p->columns, kernels[i].bn)) * 128 * (p->split ? 2 : 1);
+      const double again = filter && packed > 32 << 20 ? packed * (double)p->tiles_m / 3500 : 0;
+      const double product = cost(&kernels[i], p->mode, p->split, tiles * parts, share, r->device->units);
+      const double ns = (product > again ? product : again) + join;
       if (best->variant < 0 || ns < best->ns) *best = (choice){ i, parts, ns };
     }
   }
-  if (best->variant < 0) return qn_refuse(out, "one of its variants", "", "128x64 or 128x128", "%s", r->variant ? r->variant : "");
+  if (best->variant < 0) return qn_refuse(out, "one of its variants", "", "128x64, 128x128, 128x256", "%s", r->variant ? r->variant : "");
   return QN_OK;
 }
 
@@ -295,8 +300,8 @@ static void describe_product(const problem *p, const choice *best, const qn_valu
   g->taps_h = p->unfolds ? 1 : (int32_t)p->w.dim[2];
   g->chunks = (int32_t)p->chunks;
   g->blocks = (int32_t)p->blocks;
-  g->image_w = (int32_t)grid->dim[3];
-  g->image_hw = (int32_t)(grid->dim[2] * grid->dim[3]);
+  g->by_w = cuda_divide_by(grid->dim[3]), g->by_hw = cuda_divide_by(grid->dim[2] * grid->dim[3]);
+  g->by_planes = cuda_divide_by(qn_max_i64(p->planes, 1)), g->by_rows = cuda_divide_by(1);
   g->stride_w = st->pace[0], g->stride_h = st->pace[1];
   g->start_w = st->lower[0], g->start_h = st->lower[1];
   g->dilation_w = p->unfolds ? 0 : (int32_t)p->c.dilation[1], g->dilation_h = p->unfolds ? 0 : (int32_t)p->c.dilation[0];
@@ -314,7 +319,9 @@ static void describe_product(const problem *p, const choice *best, const qn_valu
     g->out_dtype = to->dtype;
     g->out_stride[0] = p->columns, g->out_stride[1] = 1;
   } else {
-    g->image_rows = (int32_t)(to->dim[2] * to->dim[3]);
+    const bool apart = !in_rows(to);
+    g->image_rows = (int32_t)(to->dim[3] * (apart ? 1 : to->dim[2]));
+    if (apart) g->by_rows = cuda_divide_by(to->dim[2]), g->out_stride[3] = to->stride[2];
     g->out_dtype = to->dtype;
     g->out_stride[0] = to->dim[3] > 1 ? to->stride[3] : to->stride[2], g->out_stride[1] = to->stride[1], g->out_stride[2] = to->stride[0];
     g->along = g->out_stride[0] == 1 && !(to->stride[1] == 1 && to->dim[1] > 1);
@@ -338,12 +345,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   if (p.planes && !qn_is_channels_last(&r->value[st.chain.out])) st.chain = alone;
   const qn_value *to = &r->value[st.chain.out];
   if (p.mode != FILTER && !p.planes && !in_rows(to)) {
-    if (st.chain.n_ops == 1)
-      return qn_refuse(out, "H and W as one dim", p.mode == DATA ? "dx" : "y", "a stride of H that is W times that of W", "%lld",
+    st.chain = alone;                     /* what follows is addressed in H and W as one dim */
+    to = &r->value[alone.out];
+    if (alone.steps.n && !in_rows(to))
+      return qn_refuse(out, "H and W as one dim, where there is a bias", "y", "a stride of H that is W times that of W", "%lld",
                        (long long)to->stride[2]);
-    qn_request first = *r;
-    first.n_ops = 1;
-    return prepare(&first, out, split);
   }
   if ((status = make_product(&p, out)) || (status = choose(r, &p, kernels, &best, out))) return status;
   st.kernel = &kernels[best.variant];
@@ -389,7 +395,8 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < st->spatial + 1; i++) stride[i] = (cuuint64_t)(st->stride[i] * 4);
   for (int i = 0; i < st->spatial; i++) pace[1 + i] = (cuuint32_t)st->pace[i];
   CUresult e = st->driver->tensor_map_im2col(&st->product.a, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, (cuuint32_t)st->spatial + 2, (void *)0x10000,
-                                             dim, stride, st->lower, st->upper, 32, st->mode == FILTER ? CUDA_TF32_DEPTH : CUDA_TF32_ROWS, pace,
+                                             dim, stride, st->lower, st->upper, 32,
+                                             st->mode == FILTER ? CUDA_TF32_DEPTH : CUDA_TF32_ROWS, pace,
                                              CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                              CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (e != CUDA_SUCCESS) return cuda_host->error(QN_INTERNAL, "cuda: conv_tf32: the driver refused a tensor map");

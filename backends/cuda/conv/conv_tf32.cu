@@ -12,6 +12,7 @@
 #include "conv_tf32.h"
 #include "cuda_backend.h"
 #include "program/steps.cuh"
+#include "kit/divisor.h"
 #include "kit/early.h"
 #include "kit/wgmma.cuh"
 
@@ -37,28 +38,51 @@ __device__ __forceinline__ conv_unit conv_unit_at(const cuda_conv_tf32 &g, int i
   return u;
 }
 
-/* Fetches a stage's rows: 128 pixels of 32 channels at a tap; or (filter) two blocks of 64 channels at a tap each, 32 pixels. */
-template <bool filter>
-__device__ __forceinline__ void conv_gather(const cuda_conv_tf32 &g, const conv_unit &u, int step, uint32_t to, uint32_t bar)
-{
-  int pixel = filter ? step * CUDA_TF32_DEPTH : u.m * CUDA_TF32_ROWS, n = pixel / g.image_hw, rest = pixel - n * g.image_hw;
-  int h = rest / g.image_w, w = (rest - h * g.image_w) * g.stride_w + g.start_w, d = 0;
-  h = h * g.stride_h + g.start_h;
-  if (g.planes) d = n, n = d / g.planes, d = (d - n * g.planes) * g.stride_d + g.start_d;
+/* Where a unit's stages come from: 128 pixels of 32 channels at a tap; or (filter) two blocks of 64 channels at a tap each, 32 pixels. What
+ * does not change from stage to stage is found once; there are no divisions by what is known only in the kernel. */
+template <bool filter> struct conv_source {
+  const cuda_conv_tf32 &g;
+  int w, h, d, n;                         /* where the first pixel's window begins */
+  int c[2], s[2], r[2], q[2];             /* the blocks' channels and taps, W, H, D */
+
+  __device__ __forceinline__ void from_pixel(int pixel)
+  {
+    uint32_t rest, column, plane;
+    const uint32_t image = cuda_quotient(pixel, g.by_hw, &rest), row = cuda_quotient(rest, g.by_w, &column);
+    w = column * g.stride_w + g.start_w, h = row * g.stride_h + g.start_h;
+    n = image, d = 0;
+    if (g.planes) n = cuda_quotient(image, g.by_planes, &plane), d = plane * g.stride_d + g.start_d;
+  }
+  __device__ __forceinline__ conv_source(const cuda_conv_tf32 &g, const conv_unit &u) : g(g)
+  {
+    from_pixel(filter ? 0 : u.m * CUDA_TF32_ROWS);
 #pragma unroll
-  for (int i = 0; i < (filter ? 2 : 1); i++) {
-    int at = filter ? min(u.m * 2 + i, g.blocks - 1) : step, tap = at / g.chunks, r = tap / g.taps_w, s = tap - r * g.taps_w;
-    int c = (at - tap * g.chunks) * (filter ? 64 : 32), q = r / g.taps_h;
-    r -= q * g.taps_h;
-#pragma unroll
-    for (int j = 0; j < (filter ? 2 : 1); j++) {
-      const uint32_t part = to + i * 8192 + j * 4096;
-      if (g.planes)
-        tma_load_im2col(part, &g.a, c + j * 32, w, h, d, n, s * g.dilation_w, r * g.dilation_h, q * g.dilation_d, bar);
-      else tma_load_im2col(part, &g.a, c + j * 32, w, h, n, s * g.dilation_w, r * g.dilation_h, bar);
+    for (int i = 0; i < (filter ? 2 : 1); i++) {
+      const int at = filter ? min(u.m * 2 + i, g.blocks - 1) : u.first, tap = at / g.chunks, line = tap / g.taps_w;
+      c[i] = (at - tap * g.chunks) * (filter ? 64 : 32), s[i] = tap - line * g.taps_w;
+      q[i] = line / g.taps_h, r[i] = line - q[i] * g.taps_h;
     }
   }
-}
+  __device__ __forceinline__ void fetch(int step, uint32_t to, uint32_t bar)
+  {
+    if (filter) from_pixel(step * CUDA_TF32_DEPTH);
+#pragma unroll
+    for (int i = 0; i < (filter ? 2 : 1); i++)
+#pragma unroll
+      for (int j = 0; j < (filter ? 2 : 1); j++) {
+        const uint32_t part = to + i * 8192 + j * 4096;
+        const int dw = s[i] * g.dilation_w, dh = r[i] * g.dilation_h;
+        if (g.planes) tma_load_im2col(part, &g.a, c[i] + j * 32, w, h, d, n, dw, dh, q[i] * g.dilation_d, bar);
+        else tma_load_im2col(part, &g.a, c[i] + j * 32, w, h, n, dw, dh, bar);
+      }
+    if (filter || (c[0] += 32) < g.chunks * 32) return;
+    c[0] = 0;                             /* the next tap */
+    if (++s[0] == g.taps_w) {
+      s[0] = 0;
+      if (++r[0] == g.taps_h) r[0] = 0, q[0]++;
+    }
+  }
+};
 
 /* This thread's fragments of 64 rows by 32 k, for four instructions, from swizzled rows of 128 bytes. */
 template <bool filter> __device__ __forceinline__ void conv_fragments(float (&a)[4][4], uint32_t from)
@@ -79,10 +103,10 @@ template <bool filter> __device__ __forceinline__ void conv_fragments(float (&a)
     }
 }
 
-/* The stages of a unit, from `stage` and `phase` on, in tf32, rows and columns both from shared memory; b: the packed operand's descriptor. */
+/* The stages of a unit, from `stage` and `phase` on, in tf32, both operands from shared memory; b: the packed one's descriptor. */
 template <class shape, int BN>
-__device__ __forceinline__ void conv_multiply(float (&d)[BN / 2], uint32_t ring, uint64_t b, uint32_t full, int group, int count, int &stage,
-                                              int &phase)
+__device__ __forceinline__ void conv_multiply(float (&d)[BN / 2], uint32_t ring, uint64_t b, uint32_t full, int group, int count,
+                                              int &stage, int &phase)
 {
   const uint64_t a = mma_descriptor(ring + group * 8192, 16, 1024, 128);
   const uint32_t empty = full + 8 * shape::stages;
@@ -154,7 +178,9 @@ __device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8]
 #pragma unroll
     for (int i = 0; i < 8; i++) w[i] = v[i];
     steps_apply(g.steps, w, at, col, image, 0, g.along, n);
-    store8(w, g.out, g.out_dtype, at * g.out_stride[0] + col * g.out_stride[1] + image * g.out_stride[2] + part * g.part_stride,
+    uint32_t row, whole = cuda_quotient(image, g.by_rows, &row);
+    store8(w, g.out, g.out_dtype, at * g.out_stride[0] + col * g.out_stride[1] + whole * g.out_stride[2] + row * g.out_stride[3] +
+                                    part * g.part_stride,
            g.out_stride[g.along ? 0 : 1], n);
     count -= n;
     if (count <= 0) return;
@@ -238,11 +264,12 @@ template <int BN, int products, bool filter> __global__ void __launch_bounds__(3
     if (threadIdx.x == 0) {
       for (int i = blockIdx.x; i < units; i += gridDim.x) {
         conv_unit u = conv_unit_at(g, i);
+        conv_source<filter> source(g, u);
         for (int step = u.first; step < u.last; step++) {
           uint32_t bar = full + 8 * stage, a = ring + stage * shape::stage_bytes;
           barrier_wait(empty + 8 * stage, phase ^ 1);
           barrier_expect(bar, shape::stage_bytes);
-          conv_gather<filter>(g, u, step, a, bar);
+          source.fetch(step, a, bar);
           bulk_load(a + shape::a_bytes, (const char *)g.b + ((int64_t)step * g.tiles_n + u.n) * shape::b_bytes, shape::b_bytes, bar);
           if (++stage == shape::stages) stage = 0, phase ^= 1;
         }
@@ -264,7 +291,9 @@ template <int BN, int products, bool filter> __global__ void __launch_bounds__(3
 
 #define KERNEL(bn, products) { bn, conv_tf32_shape<bn, products>::shared, \
   { (const void *)conv_tf32<bn, products, false>, (const void *)conv_tf32<bn, products, true> } }
-const cuda_conv_tf32_kernel cuda_conv_tf32_one[] = { KERNEL(64, 1), KERNEL(128, 1), {} };
+const cuda_conv_tf32_kernel cuda_conv_tf32_one[] = {
+  KERNEL(64, 1), KERNEL(128, 1), { 256, conv_tf32_shape<256, 1>::shared, { (const void *)conv_tf32<256, 1, false>, nullptr } }, {}
+};
 const cuda_conv_tf32_kernel cuda_conv_tf32_three[] = { KERNEL(64, 3), KERNEL(128, 3), {} };
 
 qn_status cuda_conv_tf32_launch(const cuda_conv_tf32 *g, const cuda_conv_tf32_kernel *kernel, bool filter, int grid, void *stream)

@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <quern/backend.h>
 #include "conv_views.h"
+#include "kit/divisor.h"
 #include "program/steps.h"
 
 enum { CUDA_TF32_ROWS = 128, CUDA_TF32_DEPTH = 32 };        /* of a tile; of a k step */
@@ -12,14 +13,14 @@ typedef struct cuda_conv_tf32 {           /* the product's parameter */
   CUtensorMap a;                          /* the gathered tensor, channels last */
   const float *b;                         /* packed: [k steps][tiles of columns][high, low][columns][32], swizzled */
   void    *out;
-  int64_t  out_stride[3], part_stride;    /* row in an image, column, image */
+  int64_t  out_stride[4], part_stride;    /* row in an image, column, by_rows images, image */
   uint32_t out_dtype;
   int32_t  along;                         /* out is contiguous along columns (0) or rows (1), if at all */
-  int32_t  m, n, image_rows;              /* image_rows: rows of an image; the next image's are out_stride[2] on */
+  int32_t  m, n, image_rows;              /* image_rows: rows of an image, as out lies: of a line of pixels where lines lie apart */
   int32_t  tiles_m, tiles_n, parts, k_steps, share;         /* share: k steps of one partial sum */
-  int32_t  taps_w, taps_h, chunks;        /* taps of a row, of a plane's column; chunks of a tap: 32 channels each, or (filter gradient) 64 */
+  int32_t  taps_w, taps_h, chunks;        /* taps along W, H; chunks of a tap: 32 channels each, or (filter gradient) 64 */
   int32_t  blocks;                        /* filter gradient: taps times chunks, 64 rows each */
-  int32_t  image_w, image_hw;             /* pixels of a row, of an image, of the output grid */
+  cuda_divisor by_w, by_hw, by_planes, by_rows;             /* pixels of a row, of an image, planes of the output grid; see out_stride */
   int32_t  stride_w, stride_h, start_w, start_h, dilation_w, dilation_h;
   int32_t  planes, stride_d, start_d, dilation_d;           /* planes: D of the output grid, 0: two spatial dims */
   cuda_steps steps;
