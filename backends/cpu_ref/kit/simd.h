@@ -52,8 +52,13 @@ typedef qn_status cpu_run_fn(const qn_prepared *prepared, const qn_launch *launc
 #endif
 #define CPU_COPIES(X, engine, run) CPU_AVX512_COPY(X, engine, run) CPU_AVX2_COPY(X, engine, run) X(engine, run)
 
-/* Always inlined, so that a constant function pointer passed to it becomes straight code in its loop. */
+/* Always inlined, so that a constant function pointer passed to it becomes straight code in its loop; not under AddressSanitizer, whose
+ * checks make such code take up to twenty times as long to compile. */
+#ifdef __SANITIZE_ADDRESS__
+#define CPU_INLINE static inline
+#else
 #define CPU_INLINE static inline __attribute__((always_inline))
+#endif
 
 /* ---- real: f32 or f64. NAME_f64.c includes NAME.c after defining CPU_REAL_F64 and other names -------------------------------- */
 
