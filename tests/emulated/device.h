@@ -308,7 +308,8 @@ inline float __uint2float_rn(unsigned x) { return (float)x; }
 inline float  __fadd_rn(float a, float b) { return a + b; }
 inline float  __fmul_rn(float a, float b) { return a * b; }
 inline float  __fdiv_rn(float a, float b) { return a / b; }
-inline float  __fdividef(float a, float b) { return a / b; }
+/* Multiplies by an approximate reciprocal, which is 0 where it would be subnormal. */
+inline float  __fdividef(float a, float b) { return std::fabs(b) > 0x1p126f ? a * std::copysign(0.f, b) : a / b; }
 inline float  __frcp_rn(float a) { return 1 / a; }
 inline float  __fsqrt_rn(float a) { return std::sqrt(a); }
 inline double __dadd_rn(double a, double b) { return a + b; }
