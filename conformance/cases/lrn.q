@@ -83,3 +83,9 @@ lrn_backward dy=f32/2x8x5x5 x=f32/2x8x5x5 size=4 ; x.is=1e20,-3e19,2e20,1e18,1e1
 lrn x=f32/2x70x5x7 alpha=0.5 ; as=f16,bf16
 lrn_backward dy=f32/2x70x5x7 x=f32/2x70x5x7 alpha=0.5 ; as=f16,bf16
 lrn_backward dy=f32/3x33x1x3 x=f32/3x33x1x3 alpha=2 k=2 beta=0.6 ; as=f16,bf16
+
+# b beyond 2^126, where its reciprocal is subnormal
+lrn x=f32/3x33x1x3 alpha=2 k=2 beta=0.6 ; fill=large:19 as=bf16
+lrn_backward dy=f32/3x33x1x3 x=f32/3x33x1x3 alpha=2 k=2 beta=0.6 ; fill=large:19 as=bf16
+lrn_backward dy=f32/2x9x6x8 x=f32/2x9x6x8 size=3 alpha=18 region=within ; fill=large:18.6 as=bf16
+lrn_backward dy=f32/2x3x9x8 x=f32/2x3x9x8 means=f32/2x3x9x8 alpha=50 region=within dmeans=? ; fill=large:18.3 as=bf16

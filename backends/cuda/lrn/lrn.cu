@@ -195,7 +195,7 @@ template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_t
         for (int j = 0; j < 4; j++) {
           float b = s.k + s.alpha * sum[j];
           v[j] *= power(b, s.beta);
-          sum[j] = backward ? __fdividef(v[j] * w[j], b) : v[j];
+          sum[j] = backward ? quotient(v[j] * w[j], b) : v[j];
         }
         if (backward) *(float4 *)(g + e) = make_float4(v[0], v[1], v[2], v[3]);
       }

@@ -21,6 +21,14 @@ __device__ __forceinline__ int32_t index_of(const dim &d, int32_t e)
 /* b^-beta, by the approximate log2 and exp2, which the error bound allows for. */
 __device__ __forceinline__ float power(float b, float beta) { return beta == 0 ? 1.0f : exp2f(-beta * __log2f(b)); }
 
+/* a/b, b >= 0. The division multiplies by a reciprocal that is 0 where it would be subnormal, for b beyond 2^126: then both are scaled,
+ * which loses nothing of a unless a/b vanishes anyway. */
+__device__ __forceinline__ float quotient(float a, float b)
+{
+  float scale = b > 0x1p126f ? 0.25f : 1.0f;
+  return __fdividef(a * scale, b * scale);
+}
+
 __device__ __forceinline__ float root_of(float a)
 {
   float r;
@@ -28,7 +36,7 @@ __device__ __forceinline__ float root_of(float a)
   return r;
 }
 
-/* root = b^-1/2, p = b^-beta; quarters: beta is 3/4. b must not be subnormal. */
+/* root = b^-1/2, p = b^-beta; quarters: beta is 3/4. b must not be subnormal; root^2 may be, but is a product, and not flushed. */
 template <int V> __device__ __forceinline__ void powers(float (&p)[V], float (&root)[V], const float (&b)[V], bool quarters, float beta)
 {
 #pragma unroll

@@ -63,7 +63,7 @@ template <bool backward> __global__ static void __launch_bounds__(THREADS) lrn_t
   });
   float x = s.at(s.x, e), b = s.k + s.alpha * squares, p = power(b, s.beta);
   if constexpr (backward) {
-    float ratio = __fdividef(s.at(s.in, e) * p * x, b);
+    float ratio = quotient(s.at(s.in, e) * p * x, b);
     s.power[e] = p, s.ratio[e] = ratio;
     if (s.dmeans) s.put(s.dmeans, e, 2 * s.alpha * s.beta * (ratio * distances));
   } else {
