@@ -270,3 +270,7 @@ conv_forward x=f32/1x36x4x9x5/nhwc w=f32/20x36x2x3x1 bias=f32/20 pad=1,1,0 dilat
 # Volumes of few channels, whose windows along D become channels.
 conv_forward x=f32/2x3x6x9x10 w=f32/24x3x3x3x2 y=f32/2x24x5x9x9/nhwc bias=f32/24 pad=1:0,1,0 ; as=f16,bf16
 conv_forward x=f16/1x1x9x8x7/nhwc w=f16/8x1x3x5x3/nhwc y=f16/1x8x4x6x7/nhwc stride=2,1,1 dilation=2,1,1 pad=1:2,1,1
+
+# Windows that do not overlap, of two and four elements a row, of many channels; what no window sees.
+conv_forward x=f32/2x40x12x18 w=f32/8x40x2x2 stride=2 ; as=f16
+conv_forward x=bf16/1x18x6x8x21 w=bf16/8x18x2x2x4 stride=2,2,4

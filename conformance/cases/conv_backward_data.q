@@ -221,3 +221,7 @@ conv_backward_data dy=f16/1x8x4x6x7/nhwc w=f16/8x2x3x5x3/nhwc dx=f16/1x2x9x8x7/n
 conv_backward_data dy=f32/2x32x12 w=f32/32x40x7 dx=f32/2x40x60 stride=5 pad=3
 conv_backward_data dy=f32/1x64x5x6/nhwc w=f32/64x36x4x3/nhwc dx=f32/1x36x10x12/nhwc stride=2 pad=1 ; as=f16,bf16
 conv_backward_data dy=f32/2x36x7x5 w=f32/36x70x3x4 dx=f32/2x70x14x15 stride=2,3 pad=1,0:1
+
+# Windows that do not overlap, of two and four elements a row, of many channels; what no window sees.
+conv_backward_data dy=f32/2x8x6x9 w=f32/8x40x2x2 dx=f32/2x40x12x18 stride=2 ; as=f16
+conv_backward_data dy=bf16/1x8x3x4x5 w=bf16/8x18x2x2x4 dx=bf16/1x18x6x8x21 stride=2,2,4

@@ -63,7 +63,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!st) return QN_NO_MEMORY;
   uint64_t workspace = 0, counters = 0;
   double ns = 0;
-  uint32_t traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | QN_TRAIT_BATCH_INVARIANT;
+  const uint32_t of_all = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | QN_TRAIT_BATCH_INVARIANT;
+  uint32_t traits = of_all;               /* what all parts promise, and what any one is short of */
   bool timed = true;
   qn_prepared loosest = *out;
   for (; st->n < residues; st->n++) {
@@ -81,7 +82,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     workspace = out->workspace > workspace ? out->workspace : workspace;
     counters = out->counters > counters ? out->counters : counters;
     ns += answer->estimate, timed = timed && answer->estimate > 0;
-    traits &= answer->traits;
+    traits = (traits & answer->traits & of_all) | ((traits | answer->traits) & ~of_all & ~QN_TRAIT_PORTABLE);
   }
   out->workspace = workspace, out->counters = counters;
   out->math = loosest.math, out->numerics = loosest.numerics;

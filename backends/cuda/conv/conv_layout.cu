@@ -151,7 +151,7 @@ static void relayout(const cuda_relayout &l, void *outer, void *packed, bool bac
   if (back) conv_relayout<T, CHANNELS, E, EACH, true><<<(unsigned)blocks, 256, 0, stream>>>(l, (T *)outer, (T *)packed);
   else conv_relayout<T, CHANNELS, E, EACH, false><<<(unsigned)blocks, 256, 0, stream>>>(l, (T *)outer, (T *)packed);
 }
-/* Few channels, many or whole units of 16 bytes; pairs of rows or single ones. */
+/* One unit of 16 bytes of channels, a few, many; not whole ones; pairs of rows or single ones. */
 template <class T, int E> static void relayout_by(const cuda_relayout &l, void *outer, void *packed, bool back, cudaStream_t stream)
 {
   constexpr int EACH = 16 / sizeof(T);
@@ -159,6 +159,7 @@ template <class T, int E> static void relayout_by(const cuda_relayout &l, void *
     if (l.channels <= EACH) relayout<T, EACH, E, 1>(l, outer, packed, back, stream);
     else relayout<T, 8 * EACH, E, 1>(l, outer, packed, back, stream);
   } else if (l.channels == EACH) relayout<T, EACH, E, EACH>(l, outer, packed, back, stream);
+  else if (l.channels <= 4 * EACH) relayout<T, 4 * EACH, E, EACH>(l, outer, packed, back, stream);
   else relayout<T, 8 * EACH, E, EACH>(l, outer, packed, back, stream);
 }
 

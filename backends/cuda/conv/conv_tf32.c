@@ -13,7 +13,7 @@
 #include "conv_tf32.h"
 #include "engines.h"
 
-static const char *const variant_names[] = { "128x64", "128x128", "128x256", NULL };
+static const char *const variant_names[] = { "128x64", "128x128", NULL };
 
 typedef enum mode { FORWARD, DATA, FILTER } mode;
 
@@ -177,10 +177,10 @@ typedef struct choice { int variant; int64_t parts; double ns; } choice;
 /* Nanoseconds of the product, from measured clocks of a k step and a tile's end. */
 static double cost(const cuda_conv_tf32_kernel *k, mode mode, bool split, int64_t units, int64_t share, int multiprocessors)
 {
-  /* [filter][split][64, 128, 256 columns] */
-  static const double step[2][2][3] = { { { 770, 1150, 1750 }, { 1620, 2020 } }, { { 1250, 1490 }, { 1750, 2540 } } };
+  /* [filter][split][128 columns] */
+  static const double step[2][2][2] = { { { 550, 750 }, { 1620, 2020 } }, { { 1250, 1490 }, { 1750, 2540 } } };
   double rounds = (double)qn_ceil_div(units, multiprocessors);
-  return (3000 + rounds * ((double)share * step[mode == FILTER][split][k->bn / 128] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
+  return (3000 + rounds * ((double)share * step[mode == FILTER][split][k->bn == 128] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
 }
 
 static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_tf32_kernel *kernels, choice *best, qn_prepared *out)
@@ -188,8 +188,7 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_t
   const bool filter = p->mode == FILTER;
   *best = (choice){ -1, 1, 0 };
   for (int i = 0; variant_names[i]; i++) {
-    if (!kernels[i].bn) break;
-    if (!kernels[i].function[filter] || (r->variant && strcmp(r->variant, variant_names[i]))) continue;
+    if (r->variant && strcmp(r->variant, variant_names[i])) continue;
     const int64_t tiles = p->tiles_m * qn_ceil_div(p->columns, kernels[i].bn);
     const int64_t most = filter ? qn_min_i64(qn_max_i64(4 * r->device->units / tiles, 1), p->steps) : 1;
     for (int64_t parts = 1; parts <= most; parts++) {
@@ -204,7 +203,7 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_t
       if (best->variant < 0 || ns < best->ns) *best = (choice){ i, parts, ns };
     }
   }
-  if (best->variant < 0) return qn_refuse(out, "one of its variants", "", "128x64, 128x128, 128x256", "%s", r->variant ? r->variant : "");
+  if (best->variant < 0) return qn_refuse(out, "one of its variants", "", "128x64 or 128x128", "%s", r->variant ? r->variant : "");
   return QN_OK;
 }
 
@@ -372,9 +371,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   out->n_ops = st.chain.n_ops;
   out->variant = variant_names[best.variant];
   out->workspace = workspace;
-  /* as measured: few columns of many sums; windows over dy and the zeros between */
+  /* as measured: few columns of many sums; windows over dy and the zeros between; elements stored one by one */
   const double rate = p.mode == FILTER && p.unfolds ? 2.2 : p.spreads ? 1.15 : 1;
-  out->estimate = best.ns * rate + (double)copy / 1700 + (double)packed / 2500 + (p.packs ? 2500 : 1500) + (p.mode == FILTER ? 1500 : 0);
+  const bool scattered = p.mode != FILTER && st.product.out_stride[0] != 1 && st.product.out_stride[1] != 1;
+  const double stores = scattered ? (double)(p.rows * p.columns * 4) / 600 : 0;
+  out->estimate = best.ns * rate + stores + (double)copy / 1700 + (double)packed / 2500 + (p.packs ? 2500 : 1500) + (p.mode == FILTER ? 1500 : 0);
   out->math = split ? QN_MATH_F32 : QN_MATH_TF32;
   out->numerics = (qn_numerics){ .accumulator = split ? QN_ACC_3XTF32 : QN_ACC_TF32 };
   return cuda_keep(out, &st, sizeof st);

@@ -291,9 +291,7 @@ template <int BN, int products, bool filter> __global__ void __launch_bounds__(3
 
 #define KERNEL(bn, products) { bn, conv_tf32_shape<bn, products>::shared, \
   { (const void *)conv_tf32<bn, products, false>, (const void *)conv_tf32<bn, products, true> } }
-const cuda_conv_tf32_kernel cuda_conv_tf32_one[] = {
-  KERNEL(64, 1), KERNEL(128, 1), { 256, conv_tf32_shape<256, 1>::shared, { (const void *)conv_tf32<256, 1, false>, nullptr } }, {}
-};
+const cuda_conv_tf32_kernel cuda_conv_tf32_one[] = { KERNEL(64, 1), KERNEL(128, 1), {} };
 const cuda_conv_tf32_kernel cuda_conv_tf32_three[] = { KERNEL(64, 3), KERNEL(128, 3), {} };
 
 qn_status cuda_conv_tf32_launch(const cuda_conv_tf32 *g, const cuda_conv_tf32_kernel *kernel, bool filter, int grid, void *stream)

@@ -2,7 +2,8 @@
  *
  *   tiles   any layout: a block turns 64 windows by 64 taps through shared memory; read along the windows, written along the taps.
  *           Where cols is contiguous along the windows, nothing is turned
- *   runs    where 4 to 16 bytes of a window are contiguous in x and never straddle its edge: a thread moves one such unit
+ *   runs    where 4 to 16 bytes of a window are contiguous in x and never straddle its edge: a thread moves one such unit; but units of
+ *           less than 16 bytes of a row of x are turned by tiles
  *   fold    a thread adds the taps that hold one element of x, or four neighbouring channels */
 #include <climits>
 #include <type_traits>
@@ -292,10 +293,24 @@ template <class T> static void tiles(const unfolding &f, void *x, void *cols, bo
   else unfold_tiles<T, true, false><<<grid, THREADS, 0, stream>>>(f, (T *)x, (T *)cols);
 }
 
-static qn_status move(const cuda_unfold *u, void *x, void *cols, bool back, cudaStream_t stream)
+/* The same with so many elements of a row as one. */
+static cuda_unfold widened(cuda_unfold u, int each)
 {
+  u.in[2] /= each, u.size[2] /= each, u.step[2] /= each, u.before[2] /= each;
+  for (int d = 0; d < 4; d++) u.x_stride[d] /= each;
+  u.k /= each, u.bytes *= each;
+  u.n_step /= each, u.g_step /= each, u.p_step /= each;
+  return u;
+}
+
+static qn_status move(const cuda_unfold *of, void *x, void *cols, bool back, cudaStream_t stream)
+{
+  int each = cuda_unfold_run(of);
+  const int unit = each * of->bytes;
+  const bool turns = each > 1 && unit < 16 && !of->last && of->k / each >= 16;
+  const cuda_unfold wide = turns ? widened(*of, each) : *of, *u = &wide;
   const unfolding f = describe(u);
-  const int each = cuda_unfold_run(u), unit = each * u->bytes;
+  if (turns) each = 1;
   if (each > 1) {
     if (unit == 16) runs<uint4>(f, (char *)x, (char *)cols, each, back, stream);
     else if (unit == 8) runs<uint64_t>(f, (char *)x, (char *)cols, each, back, stream);

@@ -192,7 +192,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                      (unsigned long long)workspace);
   }
   out->traits = answer->traits & (QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | QN_TRAIT_BATCH_INVARIANT);
-  out->estimate = answer->estimate > 0 ? answer->estimate + 5000 + unfolded / 1500 : 0;
+  out->estimate = answer->estimate > 0 ? answer->estimate * (st->mode == DEPTH_DATA ? 1.25 : 1) + 5000 + unfolded / 1500 : 0;
   return QN_OK;
 }
 

@@ -296,6 +296,7 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_k
       if (q < 1 || (rounds && q == 1) || q > 1024 || (q > 1 && (uint64_t)(q * g->dw * 4) > r->demands->workspace_limit)) continue;
       double t = cost(&measured[p->mode][i], tiles * classes * q, steps / (double)q, splits, bytes, r->device->units);
       if (t < 0) continue;
+      if (p->mode == CUDA_CONV_FILTER && p->channels < 64) t *= 1.6;  /* as measured: boxes of 64 channels that are not there */
       if (q > 1) t += JOIN + (double)(q * g->dw * 4) / JOIN_BANDWIDTH;
       if (best->kernel < 0 || t < best->ns) *best = (choice){ i, q, t };
     }
