@@ -274,3 +274,8 @@ conv_forward x=f16/1x1x9x8x7/nhwc w=f16/8x1x3x5x3/nhwc y=f16/1x8x4x6x7/nhwc stri
 # Windows that do not overlap, of two and four elements a row, of many channels; what no window sees.
 conv_forward x=f32/2x40x12x18 w=f32/8x40x2x2 stride=2 ; as=f16
 conv_forward x=bf16/1x18x6x8x21 w=bf16/8x18x2x2x4 stride=2,2,4
+
+# Volumes of which two dims are one: their planes as images, their lines as one.
+conv_forward x=f32/2x12x5x6x4 w=f32/8x12x3x1x1 bias=f32/8 stride=2,1,1 pad=1,0,0 ; as=f16
+conv_forward x=f32/2x12x3x6x4/nhwc w=f32/8x12x1x3x2 stride=1,1,2 pad=0,1:0,0 ; as=bf16
+conv_forward x=f32/1x12x3x6x4 w=f32/8x6x1x3x3 dilation=5,1,1 pad=0,1,1 groups=2

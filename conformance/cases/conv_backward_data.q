@@ -225,3 +225,7 @@ conv_backward_data dy=f32/2x36x7x5 w=f32/36x70x3x4 dx=f32/2x70x14x15 stride=2,3 
 # Windows that do not overlap, of two and four elements a row, of many channels; what no window sees.
 conv_backward_data dy=f32/2x8x6x9 w=f32/8x40x2x2 dx=f32/2x40x12x18 stride=2 ; as=f16
 conv_backward_data dy=bf16/1x8x3x4x5 w=bf16/8x18x2x2x4 dx=bf16/1x18x6x8x21 stride=2,2,4
+
+# Volumes of which two dims are one: their planes as images, their lines as one.
+conv_backward_data dy=f32/2x8x3x6x4 w=f32/8x12x3x1x1 dx=f32/2x12x5x6x4 stride=2,1,1 pad=1,0,0 ; as=f16
+conv_backward_data dy=f32/2x8x3x5x2/nhwc w=f32/8x12x1x3x2 dx=f32/2x12x3x6x4/nhwc stride=1,1,2 pad=0,1:0,0 ; as=bf16
