@@ -371,10 +371,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   out->n_ops = st.chain.n_ops;
   out->variant = variant_names[best.variant];
   out->workspace = workspace;
-  /* as measured: few columns of many sums; windows over dy and the zeros between; elements stored one by one */
+  /* as measured: few columns of many sums; windows over dy and the zeros between; elements that are stored one by one */
   const double rate = p.mode == FILTER && p.unfolds ? 2.2 : p.spreads ? 1.15 : 1;
   const bool scattered = p.mode != FILTER && st.product.out_stride[0] != 1 && st.product.out_stride[1] != 1;
-  const double stores = scattered ? (double)(p.rows * p.columns * 4) / 600 : 0;
+  const bool odd = p.mode != FILTER && st.product.along && st.product.image_rows % 4;
+  const double stores = scattered || odd ? (double)(p.rows * p.columns * 4) / (odd ? 400 : 600) : 0;
   out->estimate = best.ns * rate + stores + (double)copy / 1700 + (double)packed / 2500 + (p.packs ? 2500 : 1500) + (p.mode == FILTER ? 1500 : 0);
   out->math = split ? QN_MATH_F32 : QN_MATH_TF32;
   out->numerics = (qn_numerics){ .accumulator = split ? QN_ACC_3XTF32 : QN_ACC_TF32 };
