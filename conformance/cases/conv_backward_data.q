@@ -229,3 +229,8 @@ conv_backward_data dy=bf16/1x8x3x4x5 w=bf16/8x18x2x2x4 dx=bf16/1x18x6x8x21 strid
 # Volumes of which two dims are one: their planes as images, their lines as one.
 conv_backward_data dy=f32/2x8x3x6x4 w=f32/8x12x3x1x1 dx=f32/2x12x5x6x4 stride=2,1,1 pad=1,0,0 ; as=f16
 conv_backward_data dy=f32/2x8x3x5x2/nhwc w=f32/8x12x1x3x2 dx=f32/2x12x3x6x4/nhwc stride=1,1,2 pad=0,1:0,0 ; as=bf16
+
+# Windows that overlap by more than half of a long stride: more phases than passes, and zeros between; filters in no strips.
+conv_backward_data dy=f32/2x34x3x4 w=f32/34x1x16x13 dx=f32/2x1x36x43 stride=10 ; as=f64,bf16
+conv_backward_data dy=f32/1x12x5x6 w=f32/12x2x7x7 dx=f32/1x2x19x22 stride=3 ; fill=int dy.fill=special as=f16,f64
+conv_backward_data dy=f32/1x12x5x6/nhwc w=f32/12x3x7x7/nhwc dx=f32/1x3x11x13/nhwc stride=2 pad=2 ; fill=int dy.fill=special

@@ -207,3 +207,7 @@ conv_backward_filter x=f16/1x1x9x8x7/nhwc dy=f16/1x8x4x6x7/nhwc dw=f16/8x1x3x5x3
 # Volumes of which two dims are one: their planes as images, their lines as one.
 conv_backward_filter x=f32/2x12x5x6x4 dy=f32/2x8x3x6x4 dw=f32/8x12x3x1x1 stride=2,1,1 pad=1,0,0 ; as=f16
 conv_backward_filter x=f32/1x12x3x6x4 dy=f32/1x8x3x6x4 dw=f32/8x6x1x3x3 pad=0,1,1 groups=2 ; as=bf16
+
+# Few pixels of many places and filters: dw is stored filter by filter, in strips of places that end anywhere.
+conv_backward_filter x=f32/1x13x37 dy=f32/1x70x9 dw=f32/70x13x5 stride=4 ; as=f16
+conv_backward_filter x=f32/2x20x8x8 dy=f32/2x133x2x2 dw=f32/133x20x4x4 stride=4 ; as=f64

@@ -14,6 +14,7 @@ typedef struct gradient {
   cpu_window  x, dy;                      /* dy's windows are single pixels */
   bool        places_in_columns;          /* places are (tap, in); else they are rows, and (in, tap) */
   int32_t     x_value, dy_value, dw_value;
+  bool        whole;                      /* a filter of dw lies place after place */
   uint32_t    dw_dtype;
   int64_t     dw_stride[QN_MAX_RANK];
   int32_t     rank;
@@ -108,9 +109,29 @@ static char *dw_at(const gradient *p, int64_t out, int64_t in, int64_t tap)
   return p->dw_data + offset * qn_kit_bytes(p->dw_dtype);
 }
 
+/* Places are rows of sums, of which neighbours are neighbours in dw: a strip of them at a time, for each filter. Filters lie far apart, and to
+ * store place after place, a filter here and there, would take longer than the product. */
+static void finish_turned(const gradient *p, int64_t group, int64_t i0, int64_t mc, int64_t j0, int64_t nc, const float *acc, int64_t ld)
+{
+  float turned[PIECE][STRIP];
+  for (int64_t i = 0; i < mc; i += STRIP)
+    for (int64_t j = 0; j < nc; j += PIECE) {
+      const int64_t n = qn_min_i64(STRIP, mc - i), m = qn_min_i64(PIECE, nc - j);
+      p->gemm.isa->turn(acc + i * ld + j, ld, n, m, turned[0], STRIP);
+      for (int64_t c = 0; c < m; c++)
+        p->gemm.isa->narrow[p->dw_dtype](turned[c], n,
+                                         p->dw_data + ((group * p->dy.channels + j0 + j + c) * p->dw_stride[0] + i0 + i) *
+                                                        qn_kit_bytes(p->dw_dtype), 1);
+    }
+}
+
 static void finish(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int64_t j0, int64_t nc, void *acc, int64_t ld)
 {
   const gradient *p = g->user;
+  if (p->whole && g->type == CPU_GEMM_F32 && nc > 1) {
+    finish_turned(p, group, i0, mc, j0, nc, acc, ld);
+    return;
+  }
   const int64_t element = g->type == CPU_GEMM_F64 ? 8 : 4, outs = p->dy.channels, ins = p->x.channels;
   cpu_narrow *const narrow = g->isa->narrow[p->dw_dtype];
   for (int64_t i = 0; i < mc; i++) {
@@ -163,6 +184,9 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
 
   cpu_gemm *g = &p.gemm;
   const int64_t places = p.x.taps * p.x.channels;
+  int64_t next = 1;
+  p.whole = !p.places_in_columns;
+  for (int32_t d = dw->rank - 1; d >= 1; next *= dw->dim[d], d--) p.whole &= dw->dim[d] == 1 || dw->stride[d] == next;
   g->isa = isa;
   g->type = cpu_gemm_type(x->dtype);
   g->batch = conv->groups;

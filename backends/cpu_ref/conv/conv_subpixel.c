@@ -4,14 +4,15 @@
  *
  * So pixels t see windows of ceil(size / stride) taps of dy, and each gives the stride's phases of dx, side by side: patch embeddings
  * (one tap, no overlap), transposed convolutions of sound and images. Where the size is no multiple of the stride, taps beyond the
- * filter are zeros; conv_gemm.c, which runs each phase as a product of its own, takes what would be mostly zeros. The product's
+ * filter are zeros, and sums that an infinity times such a zero has made NaN are made once more, of the filter's taps alone;
+ * conv_gemm.c runs each phase as a product of its own, which is faster where zeros are many. The product's
  * columns are what dx runs along: pixels (NCHW) or channels (NHWC). Every element of dx is written once. No dilation. */
 #include "kit/simd.h"
 #include "cpu_ref.h"
 #include "conv_window.h"
 
 #define MOST_PHASES (1 << 20)
-#define MOST_ZEROS 1.4                    /* times the taps, with those beyond the filter; above it phases were faster */
+#define MANY_ZEROS 1.4                    /* times the taps, with those beyond the filter; above it phases were faster, if they are few */
 
 typedef struct subpixel {
   cpu_gemm    gemm;                       /* batch: groups */
@@ -21,6 +22,7 @@ typedef struct subpixel {
   qn_value    w, dx;
   int64_t     size[3], stride[3], pad[3]; /* of three spatial dims; missing ones have size and stride 1 */
   int64_t     phases, channels;           /* channels: of a group of dx */
+  bool        zeros;                      /* there are taps beyond the filter */
   int64_t     ld;                         /* of the filter as laid out in workspace */
   uint64_t    laid_bytes;
   const char *dy_data, *w_data;           /* of the current launch */
@@ -40,29 +42,47 @@ static void split(int64_t i, const int64_t n[3], int64_t at[3])
 
 /* ---- the filter ------------------------------------------------------------------------------ */
 
-#define RUN 64                            /* taps converted at a time */
+#define RUN   64                          /* taps converted at a time */
+#define STRIP 32                          /* of so many filters, whose places are neighbours */
 
-/* Rows (channel, phase) of places (tap, filter), for one channel: the filter is read in order. */
+typedef union strip { float f32[STRIP][RUN]; double f64[STRIP][RUN]; } strip;
+typedef union turned { float f32[RUN][STRIP]; double f64[RUN][STRIP]; } turned;
+
+/* to[x][k] = from[k][x] */
+static void turn(const subpixel *s, const strip *from, int64_t rows, int64_t columns, turned *to)
+{
+  if (s->gemm.type == CPU_GEMM_F32) {
+    s->gemm.isa->turn(from->f32[0], RUN, rows, columns, to->f32[0], STRIP);
+    return;
+  }
+  for (int64_t x = 0; x < columns; x++)
+    for (int64_t k = 0; k < rows; k++) to->f64[x][k] = from->f64[k][x];
+}
+
+/* Rows (channel, phase) of places (tap, filter), for one channel. */
 static void lay_rows(const subpixel *s, int64_t group, int64_t channel, char *to)
 {
   const int64_t element = (int64_t)cpu_gemm_row_bytes(s->gemm.type), filters = s->window.channels, from = qn_kit_bytes(s->w.dtype);
   const int64_t *n = s->size, *stride = s->stride, taps[2] = {s->window.axis[1].taps, s->window.axis[2].taps};
-  double converted[RUN];
+  strip line_of;                          /* [filter][tap] */
+  turned of_tap;                          /* [tap][filter] */
   if (s->phases * s->window.taps != n[0] * n[1] * n[2]) memset(to, 0, (size_t)(s->phases * s->ld * element));
-  for (int64_t k = 0; k < filters; k++)
+  for (int64_t k = 0; k < filters; k += STRIP)
     for (int64_t line = 0; line < n[0] * n[1]; line++) {
-      const int64_t z = line / n[1], y = line % n[1];
+      const int64_t z = line / n[1], y = line % n[1], here = qn_min_i64(STRIP, filters - k);
       const char *const w = s->w_data + ((group * filters + k) * s->w.stride[0] + channel * s->w.stride[1] + z * stride_of(&s->w, 0) +
                                          y * stride_of(&s->w, 1)) * from;
       for (int64_t x0 = 0; x0 < n[2]; x0 += RUN) {
         const int64_t run = qn_min_i64(RUN, n[2] - x0);
-        s->gemm.isa->widen[s->w.dtype](w + x0 * stride_of(&s->w, 2) * from, stride_of(&s->w, 2), run, converted);
+        for (int64_t i = 0; i < here; i++)
+          s->gemm.isa->widen[s->w.dtype](w + (i * s->w.stride[0] + x0 * stride_of(&s->w, 2)) * from, stride_of(&s->w, 2), run,
+                                        element == 8 ? (void *)line_of.f64[i] : line_of.f32[i]);
+        turn(s, &line_of, here, run, &of_tap);
         for (int64_t i = 0; i < run; i++) {
           const int64_t x = x0 + i, phase = (z % stride[0] * stride[1] + y % stride[1]) * stride[2] + x % stride[2];
           const int64_t tap = (z / stride[0] * taps[0] + y / stride[1]) * taps[1] + x / stride[2];
-          char *const at = to + (phase * s->ld + tap * filters + k) * element;
-          if (element == 8) *(double *)at = converted[i];
-          else *(float *)at = ((const float *)converted)[i];
+          memcpy(to + (phase * s->ld + tap * filters + k) * element, element == 8 ? (void *)of_tap.f64[i] : of_tap.f32[i],
+                 (size_t)(here * element));
         }
       }
     }
@@ -138,6 +158,50 @@ static const void *columns_of(const cpu_gemm *g, int64_t group, int64_t k0, int6
 
 /* ---- tiles of dx ----------------------------------------------------------------------------------- */
 
+static double number(const subpixel *s, const strip *v, int64_t i) { return s->gemm.type == CPU_GEMM_F64 ? v->f64[0][i] : v->f32[0][i]; }
+
+/* The sum of a phase of pixel `at` (image, D, H, W), of a channel of a group, from the formula. */
+static double sum_again(const subpixel *s, int64_t group, int64_t channel, const int64_t phase[3], const int64_t at[4])
+{
+  const int64_t filters = s->window.channels;
+  const char *const dy = group_dy(s, group), *const w = s->w_data + (group * filters * s->w.stride[0] + channel * s->w.stride[1]) *
+                                                                  qn_kit_bytes(s->w.dtype);
+  double sum = 0;
+  for (int64_t tap = 0; tap < s->window.taps; tap++) {
+    int64_t j[3], of_dy = at[0] * s->window.stride[0], of_w = 0;
+    bool there = true;
+    cpu_window_tap(&s->window, tap, j);
+    for (int d = 0; d < 3; d++) {
+      const int64_t r = phase[d] + j[d] * s->stride[d], p = at[1 + d] - j[d];
+      there &= r < s->size[d] && p >= 0 && p < s->window.axis[d].extent;
+      of_dy += p * s->window.stride[2 + d], of_w += r * stride_of(&s->w, d);
+    }
+    for (int64_t k = 0, n; there && k < filters; k += n) {
+      strip a, b;
+      n = qn_min_i64(RUN, filters - k);
+      s->gemm.isa->widen[s->window.dtype](dy + (of_dy + k * s->window.stride[1]) * qn_kit_bytes(s->window.dtype), s->window.stride[1], n,
+                                          &a);
+      s->gemm.isa->widen[s->w.dtype](w + (of_w + k * s->w.stride[0]) * qn_kit_bytes(s->w.dtype), s->w.stride[0], n, &b);
+      for (int64_t i = 0; i < n; i++) sum += number(s, &a, i) * number(s, &b, i);
+    }
+  }
+  return sum;
+}
+
+/* Makes those of n sums once more that are NaN: of pixels from `at` on (by_pixel), or of channels from `channel` on. */
+static void mend(const subpixel *s, void *sums, int64_t n, int64_t group, int64_t channel, const int64_t phase[3], const int64_t at[4],
+                 bool by_pixel)
+{
+  for (int64_t i = 0; i < n; i++) {
+    const double v = s->gemm.type == CPU_GEMM_F64 ? ((double *)sums)[i] : ((float *)sums)[i];
+    if (v == v) continue;
+    const int64_t here[4] = {at[0], at[1], at[2], at[3] + (by_pixel ? i : 0)};
+    const double again = sum_again(s, group, channel + (by_pixel ? 0 : i), phase, here);
+    if (s->gemm.type == CPU_GEMM_F64) ((double *)sums)[i] = again;
+    else ((float *)sums)[i] = (float)again;
+  }
+}
+
 /* Position along dim d of pixel t's phase; false: beyond dx. */
 static bool position(const subpixel *s, int d, int64_t t, int64_t phase, int64_t *at)
 {
@@ -172,6 +236,7 @@ static void finish(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int
       run = qn_min_i64(s->window.axis[2].n - at[3], nc - p);
       for (int64_t i = 0; i < mc; i++) {
         split((i0 + i) % s->phases, s->stride, phase);
+        if (s->zeros) mend(s, (char *)acc + (i * ld + p) * element, run, group, (i0 + i) / s->phases, phase, at, true);
         put_line(s, narrow, (char *)acc + (i * ld + p) * element, group * s->channels + (i0 + i) / s->phases, at, phase, run);
       }
       cpu_window_next_line(&s->window, at);
@@ -189,6 +254,7 @@ static void finish(const cpu_gemm *g, int64_t group, int64_t i0, int64_t mc, int
         offset += x[d] * stride_of(&s->dx, d);
       }
       run = qn_min_i64(s->channels - channel, nc - j);
+      if (inside && s->zeros) mend(s, (char *)acc + (i * ld + j) * element, run, group, channel, phase, at, false);
       if (inside) narrow((char *)acc + (i * ld + j) * element, run, s->dx_data + offset * qn_kit_bytes(s->dx.dtype), s->dx.stride[1]);
     }
     if (++at[3] == s->window.axis[2].n) cpu_window_next_line(&s->window, at);
@@ -246,9 +312,7 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   g->type = cpu_gemm_type(dy->dtype);
   if (g->type == CPU_GEMM_I16) return qn_refuse(p, "dtypes", "dy", "floats", "%s", qn_kit_name(dy->dtype));
   const double zeros = set_window(&s, dy, conv);
-  if (zeros > MOST_ZEROS)
-    return qn_refuse(p, "windows of about a whole number of strides", "w", "at most 1.4 times its taps", "%.1f times", zeros);
-
+  s.zeros = zeros > 1;
   s.channels = s.w.dim[1];
   s.pixels_in_columns = s.dx.stride[1] != 1 || s.dx.dim[1] == 1;
   const int64_t outs = s.channels * s.phases, pixels = dy->dim[0] * s.window.pixels;
@@ -266,7 +330,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *p)
   s.ld = cpu_gemm_ld(s.pixels_in_columns ? g->k : qn_round_up(g->n, isa->type[g->type].nr), cpu_gemm_row_bytes(g->type));
   s.laid_bytes = (uint64_t)(g->batch * (s.pixels_in_columns ? g->m : g->k) * s.ld) * cpu_gemm_row_bytes(g->type);
   p->workspace += s.laid_bytes;
-  p->estimate = cpu_gemm_ns(g) + 0.5 * (double)g->batch * (double)g->m * (double)g->n;
+  p->estimate = cpu_gemm_ns(g) + 0.5 * (double)g->batch * (double)g->m * (double)g->n + 0.3 * (double)s.laid_bytes;
+  if (zeros > MANY_ZEROS) p->estimate *= 1.5;
   return cpu_keep(p, &s, sizeof s);
 }
 
