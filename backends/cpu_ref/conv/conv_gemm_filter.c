@@ -109,8 +109,8 @@ static char *dw_at(const gradient *p, int64_t out, int64_t in, int64_t tap)
   return p->dw_data + offset * qn_kit_bytes(p->dw_dtype);
 }
 
-/* Places are rows of sums, of which neighbours are neighbours in dw: a strip of them at a time, for each filter. Filters lie far apart, and to
- * store place after place, a filter here and there, would take longer than the product. */
+/* Places are rows of sums, of which neighbours are neighbours in dw: a strip of them at a time, for each filter. Filters lie far apart; to
+ * store place after place, each in all filters, would take longer than the product. */
 static void finish_turned(const gradient *p, int64_t group, int64_t i0, int64_t mc, int64_t j0, int64_t nc, const float *acc, int64_t ld)
 {
   float turned[PIECE][STRIP];
