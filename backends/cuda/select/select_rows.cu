@@ -86,16 +86,13 @@ static qn_status gather_prepare(const qn_request *r, qn_prepared *out)
   if (nest.rank > MAX_DIMS) return qn_refuse(out, "at most 6 dims that do not merge", "y", "6", "%d", nest.rank);
   gathering g = {};
   g.rank = nest.rank ? nest.rank : 1;
-  g.dim[0] = 1;
   g.wide = indices->dtype == QN_I64;
   g.length = x->dim[axis];
   g.row_bytes = x->stride[axis] * esize;
-  double units = 1;
+  int64_t across = nest.rank ? nest.dim[nest.rank - 1] : 1;          /* elements of a run, then its units */
   for (int d = 0; d < nest.rank; d++) {
     int from = nest.rank - 1 - d;
-    units *= (double)nest.dim[from];
-    if (units > 4e9) return qn_refuse(out, "fewer than 2^32 elements", "y", "4e9", "%g", units);
-    g.dim[d] = (uint32_t)nest.dim[from];
+    g.dim[d] = (uint32_t)nest.dim[from];          /* checked below */
     g.y_stride[d] = nest.stride[0][from] * esize;
     g.x_stride[d] = nest.stride[1][from] * esize;
     g.index_stride[d] = nest.stride[2][from];
@@ -103,17 +100,20 @@ static qn_status gather_prepare(const qn_request *r, qn_prepared *out)
   int64_t unit = esize, align = x->align < y->align ? x->align : y->align;
   bool runs = nest.rank && g.x_stride[0] == esize && g.y_stride[0] == esize;
   while (runs && unit < 16 && 2 * unit <= align) {
-    int64_t sum = (int64_t)g.dim[0] * esize | g.row_bytes;
+    int64_t sum = across * esize | g.row_bytes;
     for (int d = 1; d < g.rank; d++) sum |= g.x_stride[d] | g.y_stride[d];
     if (sum % (2 * unit)) break;
     unit *= 2;
   }
   if (runs) {
-    g.dim[0] = (uint32_t)((int64_t)g.dim[0] * esize / unit);
+    across = across * esize / unit;
     g.x_stride[0] = g.y_stride[0] = unit;
   }
-  g.units = 1;
-  for (int d = 0; d < g.rank; d++) g.units *= g.dim[d];
+  g.dim[0] = (uint32_t)across;
+  double units = (double)across;
+  for (int d = 1; d < nest.rank; d++) units *= (double)nest.dim[nest.rank - 1 - d];
+  if (units > 4e9) return qn_refuse(out, "fewer than 2^32 units", "y", "4e9", "%g", units);
+  g.units = (uint32_t)units;
   gather_state st = {};
   const qn_node *op = &r->op[0];
   st.g = g;
