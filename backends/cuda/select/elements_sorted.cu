@@ -1,7 +1,7 @@
 /* elements_sorted.cu -- scatter_elements and scatter_nd: the updates are sorted by the place of y that they name (select_order.cuh), so that
  * each place is joined with its own in their order. x is copied to y first, unless it is y.
  *
- * Joined as by direct, in double or modulo 2^64: the same bits. Refused: 2^31 updates or places. */
+ * Joined as by direct, in double or modulo 2^64: the same bits. Refused: 2^31 updates, places or elements of a place. */
 #include "elements.cuh"
 #include "select_order.cuh"
 
@@ -44,11 +44,11 @@ elements_order(const __grid_constant__ joining s, digit d, const uint2 *from, ui
 
 __global__ static void __launch_bounds__(256) elements_copy(const __grid_constant__ joining s)
 {
-  const int64_t i = blockIdx.x * (int64_t)256 + threadIdx.x;
-  int64_t at[QN_MAX_RANK];
-  if (i >= s.count) return;
-  place_in(i, s.y, s.y.rank, at);
-  copy_bits(s.y, offset_in(s.y, at), s.x, offset_in(s.x, at), s.bytes);
+  FOR_EACH(i, s.count) {
+    int64_t at[QN_MAX_RANK];
+    place_in(i, s.y, s.y.rank, at);
+    copy_bits(s.y, offset_in(s.y, at), s.x, offset_in(s.x, at), s.bytes);
+  }
 }
 
 /* The offset of update i, for the element of y at `at`. */
@@ -88,7 +88,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_value *y = cuda_value(r, QN_ROLE_SCATTER_ELEMENTS_Y), *indices = cuda_value(r, QN_ROLE_SCATTER_ELEMENTS_INDICES);
   const int64_t named = r->op[0].op == QN_OP_SCATTER_ND ? indices->dim[indices->rank - 1] : 1, n = qn_elements(indices) / named;
-  if (n == 0 || n > INT32_MAX || qn_elements(y) >= INT32_MAX)
+  int64_t places = 1;
+  for (int d = 0; d < (r->op[0].op == QN_OP_SCATTER_ND ? (int)named : y->rank); d++) places *= y->dim[d];
+  if (n == 0 || n > INT32_MAX || places >= INT32_MAX || qn_elements(y) / places > INT32_MAX)
     return qn_refuse(out, "updates and places are counted in 31 bits", "indices", "1 to 2^31 - 1", "%lld", (long long)n);
   const qn_status status = direct_prepare(r, out);
   if (status) return status;
@@ -109,7 +111,15 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   s.tile = tiles_of(direct_elements(s.indices) / (s.named ? s.named : 1));
   uint2 *const list[2] = { (uint2 *)launch->workspace, (uint2 *)launch->workspace + s.tile.n };
   s.counts = (uint32_t *)(list[1] + s.tile.n);
-  if (s.y.p != s.x.p) elements_copy<<<direct_blocks(s.count, 256), 256, 0, stream>>>(s);
+  if (s.y.p != s.x.p) {
+    const qn_value *x = &k->value[k->first[QN_ROLE_SCATTER_ELEMENTS_X]], *y = &k->value[k->first[QN_ROLE_SCATTER_ELEMENTS_Y]];
+    if (qn_is_dense(y) && !memcmp(x->stride, y->stride, sizeof *x->stride * (size_t)x->rank)) {
+      const qn_status status = cuda_check(cudaMemcpyAsync(s.y.p, s.x.p, (size_t)(s.count * s.bytes), cudaMemcpyDeviceToDevice, stream), "copy");
+      if (status) return status;
+    } else {
+      elements_copy<<<direct_blocks(s.count, 256), 256, 0, stream>>>(s);
+    }
+  }
   const uint2 *from = nullptr;
   uint32_t bits = 0;
   while (s.places >> bits) bits++;        /* `places` itself is a key */
