@@ -291,7 +291,7 @@ struct compiler {
 
 static bool small_float(uint32_t dtype) { return dtype == QN_F32 || dtype == QN_F16 || dtype == QN_BF16; }
 
-/* NULL if the step is supported (f32 arithmetic, logic, or a cast between dtypes that f32 holds exactly), else what is wanted. */
+/* NULL if the step is supported (f32 arithmetic, logic, or a cast of a dtype that f32 holds exactly), else what is wanted. */
 static const char *step_fits(const qn_request *r, const qn_program *p, const qn_program_step *s)
 {
   bool logic = s->op == QN_OP_LOGICAL_AND || s->op == QN_OP_LOGICAL_OR || s->op == QN_OP_LOGICAL_NOT, cast = s->op == QN_OP_CAST;
