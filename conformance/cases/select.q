@@ -189,6 +189,7 @@ scatter_elements x=bool/30 indices=i32/20 updates=bool/20 ; labels=0..29
 scatter_elements x=e5m2/5x6/1:5 indices=i32/5x6 updates=e5m2/5x6/1:5 axis=0 y=e5m2/5x6/9:1 ; labels=0..4
 scatter_nd x=i64/3x4x5 indices=i32/7x3 updates=i64/7 ; labels=0..3
 scatter_nd x=bf16/30 indices=i32/1 updates=bf16 ; labels=0..29
+scatter_nd x=f32/9x4x5/30:6:1 indices=i64/7x1 updates=f32/7x4x5 y=f32/9x4x5/30:6:1 mode=none ; labels=-1..8 as=bf16
 scatter_nd x=f32/3x4 indices=i32/0x1 updates=f32/0x4
 scatter_elements x=f32/3x4 indices=i32/3x0 updates=f32/3x0 axis=1
 scatter_elements x=f32/2x3 indices=i64/2x3 updates=f32/2x3 mode=add ; fill=zero x.is=1,2,3,4,5,6 indices.is=0,1,1,1,1,0 updates.is=10,20,30,40,50,60 y.is=11,2,63,44,75,36 plain=1
@@ -217,6 +218,12 @@ sort x=u8/4000 descending=1 ; fill=bits
 sort x=f32/3000x2 axis=0 indices=? ; as=bf16
 top_k x=f32/2x5000 k=3000 indices=? smallest=1 ; as=f16
 sort x=bf16/6x1000 descending=1
+sort x=i64/3x2100 indices=? ; fill=bits,int:3
+sort x=f64/2x4500 indices=i64/2x4500 descending=1 ; fill=special,signed plain=1
+sort x=f64/4x5x300/1:4:20 axis=2 indices=?
+sort x=i8/3x200 descending=1 indices=? ; fill=bits
+top_k x=f64/3x2200 k=50 indices=i64/3x50 smallest=1 ; fill=special,signed
+top_k x=u8/2x1000 k=128 smallest=1 indices=? ; fill=bits
 sort x=f32/8 descending=0 indices=i64/8 ; fill=zero x.is=3,nan,-1,0,-inf,3,inf,2 y.is=-inf,-1,0,2,3,3,inf,nan indices.is=4,2,3,7,0,5,6,1 plain=1
 sort x=f32/8 descending=1 indices=i64/8 ; fill=zero x.is=3,nan,-1,0,-inf,3,inf,2 y.is=nan,inf,3,3,2,0,-1,-inf indices.is=1,6,0,5,7,3,2,4 plain=1
 

@@ -1,6 +1,5 @@
-/* select_lines.cu -- top_k and sort (the top n), a line a block; short ones a warp.
+/* select_lines.cu -- top_k and sort (the top n) by keys of 32 bits, a line a block; short ones a warp.
  *
- * top_k sorts by 32-bit keys in element order (NaN last, -0 equals 0; inverted for the smallest).
  *   bits    up to 1024 elements, 8 or 32 a lane of a warp, k at most 128: the k-th key is found bit by bit, and the chosen are sorted in
  *           shared memory
  *   bound   longer lines, k at most 1024: at least k elements reach the k-th largest of the largest keys of 4096 groups of elements,
@@ -9,6 +8,7 @@
  *           further pass is cheaper than sorting thousands. One more pass gathers them (of too many equals the first)
  * If there are few long lines each is cut into parts, whose top k go to workspace and are merged by a second launch.
  * Refused: 64-bit elements; k above 2048. */
+#include "kit/sums.cuh"
 #include "select_lines.cuh"
 
 /* Key and place as one number that sorts larger keys first, then earlier places. */
@@ -29,16 +29,19 @@ __device__ __forceinline__ uint32_t warp_count(uint32_t v)
 }
 
 /* HELD: elements a lane. */
-template <int HELD> __global__ static void __launch_bounds__(THREADS) top_k_bits(const __grid_constant__ lines s)
+template <int HELD, int BYTES> __global__ static void __launch_bounds__(THREADS) top_k_bits(const __grid_constant__ lines s)
 {
   __shared__ uint64_t of_block[WARPS][SORTED];
   const uint32_t lane = threadIdx.x % 32, line = blockIdx.x * WARPS + threadIdx.x / 32, before = (1u << lane) - 1;
   if (line >= s.count) return;
   const int64_t from = line_begin(s, line, s.x_stride), to = line_begin(s, line, s.y_stride), number = line_begin(s, line, s.index_stride);
   uint64_t *const pair = of_block[threadIdx.x / 32];
+  typename source<BYTES>::raw raw[HELD];
   uint32_t key[HELD];
 #pragma unroll
-  for (int i = 0; i < HELD; i++) key[i] = i * 32 + lane < s.n ? key_of(s, from + (i * 32 + lane) * s.x_step) : 0;
+  for (int i = 0; i < HELD; i++) raw[i] = ((const typename source<BYTES>::raw *)s.x)[from + min(i * 32 + lane, s.n - 1) * s.x_step];
+#pragma unroll
+  for (int i = 0; i < HELD; i++) key[i] = i * 32 + lane < s.n ? key_from<BYTES>(s, raw[i]) : 0;
 
   /* the largest key that k keys reach; where just k reach a smaller one, that will do */
   uint32_t least = 0, reach = s.n;
@@ -85,31 +88,13 @@ template <int HELD> __global__ static void __launch_bounds__(THREADS) top_k_bits
 /* ---- top_k of long lines ---------------------------------------------------------------------------------------- */
 
 /* MOST: largest k; ROOM: candidates to sort, unless k is larger */
-enum { CROWD = 512, CROWD_WARPS = CROWD / 32, BINS = 2048, MOST = 2048, ROOM = 1024, GROUPS = 8 };      /* GROUPS: of a thread */
+enum { CROWD = 512, BINS = 2048, MOST = 2048, ROOM = 1024, GROUPS = 8 };      /* GROUPS: of a thread */
 
-/* The elements of a line or part: BYTES wide, or (8) the pairs left by parts. Raw loads are converted later, so that several are
- * in flight. */
-template <int BYTES> struct source;
-template <> struct source<1> { typedef uint8_t raw; };
-template <> struct source<2> { typedef uint16_t raw; };
-template <> struct source<4> { typedef uint32_t raw; };
-template <> struct source<8> { typedef uint64_t raw; };
-
+/* BYTES 8: of the pairs left by parts. */
 template <int BYTES> __device__ __forceinline__ uint64_t pair_from(const lines &s, typename source<BYTES>::raw raw, uint32_t place)
 {
   if constexpr (BYTES == 8) return raw;
-  uint32_t key;
-  if (s.x_dtype >= QN_I8) {
-    key = (s.x_dtype == QN_I8 ? (uint32_t)(int32_t)(int8_t)raw : (uint32_t)raw) ^ 0x80000000u;
-  } else {
-    float v = (s.x_dtype == QN_F32    ? __uint_as_float((uint32_t)raw)
-               : s.x_dtype == QN_BF16 ? bf16_to_float((uint16_t)raw)
-                                      : f16_to_float((uint16_t)raw)) +
-              0.0f;
-    uint32_t u = __float_as_uint(v);
-    key = v != v ? ~0u : u >> 31 ? ~u : u | 0x80000000u;
-  }
-  return pair_of(s.smallest ? ~key : key, place);
+  else return pair_of(key_from<BYTES>(s, raw), place);
 }
 
 /* Calls f(pair, group) for n elements from x on, the first of which has number `first`, in any order: 16 aligned bytes at a time, the
@@ -135,25 +120,6 @@ template <int BYTES, class F> __device__ __forceinline__ void each_pair(const li
     const uint32_t place = i < lead ? i : i + words * V;
     f(pair_from<BYTES>(s, ((const raw *)x)[place * step], first + place), 0);
   }
-}
-
-/* Exclusive sum of v over the block's threads; *all: the total. */
-__device__ __forceinline__ uint32_t count_before(uint32_t v, uint32_t *warp_count, uint32_t *all)
-{
-  uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, upto = v, before = 0;
-  for (int o = 1; o < 32; o *= 2) {
-    uint32_t other = __shfl_up_sync(~0u, upto, o);
-    if (lane >= o) upto += other;
-  }
-  __syncthreads();                        /* warp_count has been read */
-  if (lane == 31) warp_count[warp] = upto;
-  __syncthreads();
-  *all = 0;
-  for (uint32_t w = 0; w < CROWD_WARPS; w++) {
-    before += w < warp ? warp_count[w] : 0;
-    *all += warp_count[w];
-  }
-  return before + upto - v;
 }
 
 /* Puts all pairs into pair[] whose keys reach a bound that at least `chosen` do; returns how many reach it: those above MOST are missing. */
@@ -188,7 +154,7 @@ __device__ __forceinline__ uint32_t gather_above(const lines &s, const void *x, 
 template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix(const __grid_constant__ lines s, bool last)
 {
   __shared__ uint64_t pair[MOST];
-  __shared__ uint32_t bin[BINS], warp_count[CROWD_WARPS], found[3], held;
+  __shared__ uint32_t bin[BINS], part_sum[CROWD / 32], found[3], held;
   uint32_t t = threadIdx.x, line = BYTES == 8 ? blockIdx.x : blockIdx.x / s.parts, part = BYTES == 8 ? 0 : blockIdx.x % s.parts;
   uint32_t first = part * s.part, n = BYTES == 8 ? s.parts * s.k : min(s.n - first, s.part), all;
   int64_t from = line_begin(s, line, s.x_stride);
@@ -213,7 +179,7 @@ template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix
       __syncthreads();
       uint32_t own = 0;
       for (int i = 0; i < BINS / CROWD; i++) own += bin[t * (BINS / CROWD) + i];
-      uint32_t before = count_before(own, warp_count, &all);
+      uint32_t before = block_before<CROWD>(own, part_sum, &all);
       if (before < wanted && wanted <= before + own) {
         uint32_t i = t * (BINS / CROWD);
         for (; before + bin[i] < wanted; i++) before += bin[i];
@@ -237,7 +203,7 @@ template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix
     for (uint32_t start = 0; crowded && start < n && equals < wanted; start += CROWD) {
       uint64_t p = start + t < n ? pair_from<BYTES>(s, ((const typename source<BYTES>::raw *)x)[(start + t) * step], first + start + t) : ~0ull;
       bool equal = start + t < n && (uint32_t)(p >> 32) == known;
-      uint32_t at = equals + count_before(equal, warp_count, &all);
+      uint32_t at = equals + block_before<CROWD>((uint32_t)equal, part_sum, &all);
       if (equal && at < wanted) pair[m + at] = p;
       equals += all;
     }
@@ -271,6 +237,7 @@ static qn_status top_k_prepare(const qn_request *r, qn_prepared *out)
   lines s;
   const char *why = ranking_of(&s, r);
   if (why) return qn_refuse(out, why, "x", "", "%s", "");
+  if (qn_kit_bytes(s.x_dtype) == 8) return qn_refuse(out, "keys have 32 bits", "x", "elements of at most 32 bits", "%s", "64");
   if (s.k > MOST) return qn_refuse(out, "the chosen are sorted in shared memory", "k", "2048 at most", "%u", s.k);
   int64_t parts = qn_max_i64(1, qn_min_i64(528 / s.count, s.n / (4 * qn_max_i64(s.k, 1024))));   /* independent of the device */
   s.part = (uint32_t)qn_ceil_div(s.n, parts);
@@ -278,6 +245,15 @@ static qn_status top_k_prepare(const qn_request *r, qn_prepared *out)
   if (s.parts > 1) out->workspace = (size_t)s.count * s.parts * s.k * 8;
   const qn_node *op = &r->op[0];
   return keep(out, &s, qn_role(op, QN_ROLE_TOP_K_X), qn_role(op, QN_ROLE_TOP_K_Y), qn_role(op, QN_ROLE_TOP_K_INDICES));
+}
+
+template <int BYTES> static void top_k_launch(const lines &s, cudaStream_t stream)
+{
+  const uint32_t blocks = (s.count + WARPS - 1) / WARPS;
+  if (s.n > SHORT || s.k > SORTED) top_k_radix<BYTES><<<s.count * s.parts, CROWD, 0, stream>>>(s, s.parts == 1);
+  else if (s.n <= 32 * 8) top_k_bits<8, BYTES><<<blocks, THREADS, 0, stream>>>(s);
+  else top_k_bits<32, BYTES><<<blocks, THREADS, 0, stream>>>(s);
+  if (s.parts > 1) top_k_radix<8><<<s.count, CROWD, 0, stream>>>(s, true);
 }
 
 static qn_status top_k_run(const qn_prepared *p, const qn_launch *launch)
@@ -289,15 +265,11 @@ static qn_status top_k_run(const qn_prepared *p, const qn_launch *launch)
   s.indices = st->indices < 0 ? nullptr : launch->ptr[st->indices];
   s.sums = launch->workspace;
   cudaStream_t stream = (cudaStream_t)launch->stream;
-  int bytes = (int)qn_kit_bytes(s.x_dtype);
-  const bool bits = s.n <= SHORT && s.k <= SORTED;
-  const uint32_t blocks = (s.count + WARPS - 1) / WARPS;
-  if (bits && s.n <= 32 * 8) top_k_bits<8><<<blocks, THREADS, 0, stream>>>(s);
-  else if (bits) top_k_bits<32><<<blocks, THREADS, 0, stream>>>(s);
-  else if (bytes == 4) top_k_radix<4><<<s.count * s.parts, CROWD, 0, stream>>>(s, s.parts == 1);
-  else if (bytes == 2) top_k_radix<2><<<s.count * s.parts, CROWD, 0, stream>>>(s, s.parts == 1);
-  else top_k_radix<1><<<s.count * s.parts, CROWD, 0, stream>>>(s, s.parts == 1);
-  if (!bits && s.parts > 1) top_k_radix<8><<<s.count, CROWD, 0, stream>>>(s, true);
+  switch (qn_kit_bytes(s.x_dtype)) {
+  case 4:  top_k_launch<4>(s, stream); break;
+  case 2:  top_k_launch<2>(s, stream); break;
+  default: top_k_launch<1>(s, stream); break;
+  }
   return cuda_check(cudaGetLastError(), "top_k");
 }
 

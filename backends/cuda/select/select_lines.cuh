@@ -33,14 +33,28 @@ __device__ __forceinline__ int64_t line_begin(const lines &s, uint32_t line, con
 
 /* ---- keys of top_k and sort, in element order (NaN last, -0 equals 0); inverted for the smallest ------------------ */
 
-__device__ __forceinline__ uint32_t key_of(const lines &s, int64_t at)
+/* Elements of BYTES. Loaded raw, without branches, so that several are in flight, and made keys later. */
+template <int BYTES> struct source;
+template <> struct source<1> { typedef uint8_t raw; typedef uint32_t key; };
+template <> struct source<2> { typedef uint16_t raw; typedef uint32_t key; };
+template <> struct source<4> { typedef uint32_t raw; typedef uint32_t key; };
+template <> struct source<8> { typedef uint64_t raw; typedef uint64_t key; };
+
+template <int BYTES> __device__ __forceinline__ typename source<BYTES>::key key_from(const lines &s, typename source<BYTES>::raw raw)
 {
-  uint32_t key;
-  if (s.x_dtype >= QN_I8) {
-    key = (uint32_t)element_load<int64_t>(s.x, at, s.x_dtype) ^ 0x80000000u;
+  typename source<BYTES>::key key;
+  if constexpr (BYTES == 8) {
+    const uint64_t top = 1ull << 63;
+    const double v = __longlong_as_double((int64_t)raw) + 0.0;          /* -0 becomes 0 */
+    const uint64_t u = (uint64_t)__double_as_longlong(v);
+    key = s.x_dtype == QN_I64 ? raw ^ top : v != v ? ~0ull : u & top ? ~u : u | top;
+  } else if (s.x_dtype >= QN_I8) {        /* of 8 bits the lowest alone are in order too */
+    key = BYTES == 1 && s.x_dtype == QN_I8 ? (uint32_t)(int32_t)(int8_t)raw ^ 0x80000080u : raw ^ 0x80000000u;
   } else {
-    float v = element_load<float>(s.x, at, s.x_dtype) + 0.0f;   /* -0 becomes 0 */
-    uint32_t u = __float_as_uint(v);
+    const float v = (BYTES == 4               ? __uint_as_float(raw)
+                     : s.x_dtype == QN_BF16 ? bf16_to_float((uint16_t)raw)
+                                            : f16_to_float((uint16_t)raw)) + 0.0f;
+    const uint32_t u = __float_as_uint(v);
     key = v != v ? ~0u : u >> 31 ? ~u : u | 0x80000000u;
   }
   return s.smallest ? ~key : key;
@@ -50,6 +64,7 @@ __device__ __forceinline__ void put(const lines &s, int64_t from, int64_t to, in
 {
   int64_t x = from + place * s.x_step, y = to + rank * s.y_step;
   switch (s.x_dtype) {
+  case QN_F64: case QN_I64: ((uint64_t *)s.y)[y] = ((const uint64_t *)s.x)[x]; break;
   case QN_F32: case QN_I32: ((uint32_t *)s.y)[y] = ((const uint32_t *)s.x)[x]; break;
   case QN_F16: case QN_BF16: ((uint16_t *)s.y)[y] = ((const uint16_t *)s.x)[x]; break;
   default: ((uint8_t *)s.y)[y] = ((const uint8_t *)s.x)[x]; break;
@@ -116,7 +131,6 @@ static inline const char *ranking_of(lines *s, const qn_request *r)
     const qn_ranking *a = (const qn_ranking *)r->op[0].attr;
     axis = a->axis, k = a->k, s->smallest = a->smallest != 0;
   }
-  if (qn_kit_bytes(x->dtype) == 8) return "elements of at most 32 bits";
   const char *why = lines_of(s, x, cuda_value(r, QN_ROLE_TOP_K_Y), indices, (int)axis);
   s->k = (uint32_t)k;
   return why;
