@@ -76,7 +76,7 @@ template <int HELD, int BYTES> __global__ static void __launch_bounds__(THREADS)
   for (uint32_t size = 2; size <= sorted; size *= 2)
     for (uint32_t apart = size / 2; apart; apart /= 2) {
       for (uint32_t i = lane; i < sorted / 2; i += 32) {
-        const uint32_t a = i / apart * apart * 2 + i % apart, b = a + apart;
+        const uint32_t a = 2 * i - (i & (apart - 1)), b = a + apart;
         const uint64_t low = pair[a], high = pair[b];
         if ((low > high) == !(a & size)) pair[a] = high, pair[b] = low;
       }
@@ -212,11 +212,14 @@ template <int BYTES> __global__ static void __launch_bounds__(CROWD) top_k_radix
   uint32_t sorted = 1;
   while (sorted < m) sorted *= 2;
   for (uint32_t i = m + t; i < sorted; i += CROWD) pair[i] = ~0ull;
+  bool apart = true;                      /* steps of at most 32 stay within 64 pairs, which are one warp's */
   for (uint32_t size = 2; size <= sorted; size *= 2)
     for (uint32_t step = size / 2; step; step /= 2) {
-      __syncthreads();
+      if (apart || step > 32) __syncthreads();
+      else __syncwarp();
+      apart = step > 32;
       for (uint32_t i = t; i < sorted / 2; i += CROWD) {
-        uint32_t a = i / step * 2 * step + i % step, b = a + step;
+        uint32_t a = 2 * i - (i & (step - 1)), b = a + step;
         uint64_t u = pair[a], v = pair[b];
         if ((u > v) == ((a & size) == 0)) pair[a] = v, pair[b] = u;
       }
