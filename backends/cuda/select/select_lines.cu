@@ -132,7 +132,7 @@ __device__ __forceinline__ uint32_t gather_above(const lines &s, const void *x, 
   if (t < 32) count[t] = held = 0;
   each_pair<BYTES>(s, x, first, n, [&](uint64_t p, int group) { best[group] = max(best[group], ~(uint32_t)(p >> 32)); });
   __syncthreads();
-  for (int bit = 31; bit >= 0 && reach != chosen; bit--) {
+  for (int bit = 31; bit >= 0 && (!reach || reach > chosen + 15); bit--) {      /* a few more cost less than further bits */
     uint32_t own = 0;
 #pragma unroll
     for (int i = 0; i < GROUPS; i++) own += best[i] >= (least | 1u << bit);
