@@ -1,6 +1,6 @@
 /* select_sort.cu -- sort, and top_k of more than select_lines takes: a stable counting sort of each line by digits of the keys, the lowest
  * first (select_order.cuh). Keys of 64 bits are sorted by their lower words, then by their upper ones. The last pass writes the elements
- * themselves. Refused: 2^31 lines, or elements of a line. */
+ * themselves. Refused: 2^31 lines, or elements of a line; 64 bits in short lines. */
 #include "select_lines.cuh"
 #include "select_order.cuh"
 
@@ -61,9 +61,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   sort_state st = { {}, qn_role(op, QN_ROLE_TOP_K_X), qn_role(op, QN_ROLE_TOP_K_Y), qn_role(op, QN_ROLE_TOP_K_INDICES) };
   const char *why = ranking_of(&st.s, r);
   if (why) return qn_refuse(out, why, "x", "", "%s", "");
+  const int bytes = (int)qn_kit_bytes(st.s.x_dtype);
+  if (bytes == 8 && st.s.n <= 256) return qn_refuse(out, "eight launches cost more than all comparisons", "x", "lines above 256", "%u", st.s.n);
   st.s.tile = tiles_of(st.s.n);
   if ((double)st.s.count * st.s.tile.count > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "x", "2^31", "%u", st.s.count);
-  const int bytes = (int)qn_kit_bytes(st.s.x_dtype);
   st.s.least = st.s.x_dtype == QN_BF16 ? 16 : st.s.x_dtype == QN_F16 ? 13 : 0;        /* what 32-bit floats have more is 0, or all 1 */
   st.s.bits = bytes == 1 ? 8 : 32 - st.s.least;
   st.s.passes = passes_of(st.s.bits) * (bytes == 8 ? 2 : 1);
