@@ -26,5 +26,6 @@ cumsum x=i32/8192x64 axis=0 ; name=cumsum.experts
 cumsum x=f32/65536x64 ; name=cumsum.short
 sort x=f32/64x32768 indices=? ; name=sort.lines
 sort x=f32/1000000 descending=1 indices=? ; name=sort.one
+sort x=i64/65536 indices=i64/65536 ; name=sort.experts
 scatter_elements x=f32/1000x64 indices=i64/65536x64 updates=f32/65536x64 axis=0 mode=add ; labels=0..999 name=scatter_elements.add
 scatter_nd x=bf16/8192x1024 indices=i64/2048x1 updates=bf16/2048x1024 ; labels=0..8191 name=scatter_nd.rows

@@ -17,7 +17,7 @@ struct lines {
   void    *sums;                          /* workspace: sums of parts; for top_k their candidates */
   uint32_t dim[MAX_DIMS];                 /* other dims, innermost first */
   int64_t  x_stride[MAX_DIMS], y_stride[MAX_DIMS], index_stride[MAX_DIMS];
-  int64_t  x_step, y_step, index_step;    /* along the axis; x's is 1 except in cumsum's columns */
+  int64_t  x_step, y_step, index_step;    /* along the axis */
 };
 
 __device__ __forceinline__ int64_t line_begin(const lines &s, uint32_t line, const int64_t *stride)
