@@ -1,6 +1,6 @@
 /* conv_tf32.c -- f32 convolution and its gradients as implicit products on sm_90 Tensor Cores (wgmma), in tf32 (one product) or
  * 3xtf32 (three products of high and low parts, f32 precision). Two spatial dims in any layout, three where x and y lie packed channels
- * last, in units of 16 bytes, and stride 1 in a gradient by x; one group.
+ * last, the gathered one in units of 16 bytes, and stride 1 in a gradient by x; one group.
  *
  *   forward          y[(n,p), k]      = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[r, c, k]
  *   backward data    dx[(n,x), c]     = the same of dy, dilated by the stride, and the filters reversed
@@ -69,7 +69,8 @@ static bool in_units(const qn_value *v)
 /* A volume, packed channels last, as images: plane after plane. */
 static void as_planes(qn_value *v)
 {
-  v->dim[0] *= v->dim[2], v->stride[0] = v->stride[2];
+  if (v->dim[2] > 1) v->stride[0] = v->stride[2];
+  v->dim[0] *= v->dim[2];
   for (int d = 2; d < 4; d++) v->dim[d] = v->dim[d + 1], v->stride[d] = v->stride[d + 1];
   v->rank = 4;
 }
@@ -81,10 +82,12 @@ static qn_status read_volume(problem *p, qn_prepared *out)
   for (int d = 0; d < 3 && p->mode == DATA; d++)
     if (c->stride[d] != 1) return qn_refuse(out, "backward data of volumes with stride 1", "dx", "1", "%lld", (long long)c->stride[d]);
   const qn_value *both[] = { &p->x, &p->y };
+  const char *names[] = { p->mode == DATA ? "dx" : "x", p->mode == FORWARD ? "y" : "dy" };
   for (int i = 0; i < 2; i++)
-    if (!qn_is_channels_last(both[i]) || !in_units(both[i]))
-      return qn_refuse(out, "volumes packed channels last, in units of 16 bytes", i ? "y" : "x", "nhwc, channels a multiple of 4", "%s",
-                       "other strides");
+    if (!qn_is_channels_last(both[i])) return qn_refuse(out, "volumes packed channels last", names[i], "nhwc", "%s", "other strides");
+  if (!in_units(p->from))
+    return qn_refuse(out, "volumes that windows gather in units of 16 bytes", names[p->mode == DATA], "aligned, channels a multiple of 4",
+                     "%lld", (long long)p->from->dim[1]);
   p->planes = (p->mode == DATA ? &p->x : &p->y)->dim[2];
   p->planes_in = (p->mode == DATA ? &p->y : &p->x)->dim[2];
   p->taps_d = p->w.dim[2], p->d_stride = p->w.stride[2];
@@ -99,24 +102,33 @@ static qn_status read_volume(problem *p, qn_prepared *out)
   return QN_OK;
 }
 
+/* What TMA maps hold of one dim: strides have 3 bits, and in three dims a tap's offset 5. */
+static qn_status check_dim(const problem *p, int64_t taps, int64_t dilation, int64_t stride, int64_t before, int64_t after, qn_prepared *out)
+{
+  const int64_t most = p->planes ? 31 : 120, reach = (taps - 1) * dilation;
+  if (stride > 8) return qn_refuse(out, "strides to 8", "x", "8 or less", "%lld", (long long)stride);
+  if (reach <= most && before <= most && after <= most) return QN_OK;
+  return qn_refuse(out, "windows and padding to 120 pixels, in three dims to 31", "w", "less", "%lld",
+                   (long long)qn_max_i64(reach, qn_max_i64(before, after)));
+}
+
 static qn_status check(problem *p, qn_prepared *out)
 {
   const qn_conv *c = &p->c;
   const qn_value *x = &p->x, *w = &p->w, *y = &p->y;
   p->taps_d = p->stride_d = p->dilation_d = 1;
   if (x->rank == 5) {
-    const qn_status status = read_volume(p, out);
-    if (status) return status;
+    const qn_status s = read_volume(p, out);
+    if (s) return s;
   }
   if (x->rank != 4) return qn_refuse(out, "two or three spatial dims", "x", "2 or 3", "%d", x->rank - 2);
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   const uint32_t other = x->dtype != QN_F32 ? x->dtype : w->dtype != QN_F32 ? w->dtype : y->dtype;
   if (other != QN_F32) return qn_refuse(out, "dtypes", "x", "f32, and of the others", "%s", qn_kit_name(other));
-  for (int d = 0; d < 2; d++) {
-    int64_t reach = (w->dim[2 + d] - 1) * c->dilation[d];
-    if (c->stride[d] > 8 || reach > 120 || c->pad_before[d] > 120 || c->pad_after[d] > 120)
-      return qn_refuse(out, "strides to 8, windows and padding to 120", "w", "smaller", "%lld", (long long)reach);
-  }
+  qn_status status = check_dim(p, p->taps_d, p->dilation_d, p->stride_d, p->before_d, p->after_d, out);
+  for (int d = 0; d < 2 && !status; d++)
+    status = check_dim(p, w->dim[2 + d], c->dilation[d], c->stride[d], c->pad_before[d], c->pad_after[d], out);
+  if (status) return status;
   double pixels = (double)x->dim[0] * (double)((x->dim[2] + 8) * (x->dim[3] + 8) + y->dim[2] * y->dim[3] * c->stride[0] * c->stride[1]);
   if (pixels > 2e9 || x->dim[1] > 1 << 20 || y->dim[1] > 1 << 20) return qn_refuse(out, "fewer than 2^31 pixels", "x", "", "%s", "more");
   return QN_OK;
@@ -342,14 +354,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
     cuda_chain_follow(&st.chain, r, p.planes ? &(cuda_out_dims){ { -1, -1, -1, -1 }, CUDA_CHANNELS_LAST }
                                              : &(cuda_out_dims){ { 3, 1, 0, -1 }, CUDA_BY_DIMS });
   if (p.planes && !qn_is_channels_last(&r->value[st.chain.out])) st.chain = alone;
+  /* what follows is addressed in H and W as one dim */
+  if (p.mode != FILTER && !p.planes && !in_rows(&r->value[st.chain.out])) st.chain = alone;
   const qn_value *to = &r->value[st.chain.out];
-  if (p.mode != FILTER && !p.planes && !in_rows(to)) {
-    st.chain = alone;                     /* what follows is addressed in H and W as one dim */
-    to = &r->value[alone.out];
-    if (alone.steps.n && !in_rows(to))
-      return qn_refuse(out, "H and W as one dim, where there is a bias", "y", "a stride of H that is W times that of W", "%lld",
-                       (long long)to->stride[2]);
-  }
   if ((status = make_product(&p, out)) || (status = choose(r, &p, kernels, &best, out))) return status;
   st.kernel = &kernels[best.variant];
   st.mode = p.mode;
