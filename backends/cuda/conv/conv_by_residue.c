@@ -24,6 +24,19 @@ static void release(qn_prepared *p)
   cuda_release(p);
 }
 
+/* Makes what `all` says of its sums hold for a part too; false: they are made by two methods, of which one declaration cannot speak. */
+static bool declare(qn_prepared *all, const qn_prepared *part)
+{
+  const qn_numerics a = all->numerics, b = part->numerics;
+  if (a.method && b.method && a.method != b.method) return false;
+  /* within one level of math the accumulators are numbered from the exact to the loose */
+  if (part->math > all->math || (part->math == all->math && b.accumulator > a.accumulator)) all->numerics = b;
+  if (part->math > all->math) all->math = part->math;
+  const qn_numerics *by = !b.method || a.tile > b.tile ? &a : &b;
+  all->numerics.method = by->method, all->numerics.tile = by->tile, all->numerics.filter = by->filter;
+  return true;
+}
+
 /* The views of residue e[d] along each dim; false: it cannot be one. */
 static bool describe(cuda_conv_part *p, const qn_conv *c, int dims, const int64_t *e, int64_t *w_at, int64_t *dx_at)
 {
@@ -63,8 +76,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!st) return QN_NO_MEMORY;
   uint64_t workspace = 0, counters = 0;
   double ns = 0;
-  const uint32_t of_all = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | QN_TRAIT_BATCH_INVARIANT;
-  uint32_t traits = of_all;               /* what all parts promise, and what any one is short of */
+  const uint64_t of_all = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | QN_TRAIT_BATCH_INVARIANT;
+  uint64_t traits = of_all;               /* what all parts promise, and what any one is short of */
   bool timed = true;
   qn_prepared loosest = *out;
   for (; st->n < residues; st->n++) {
@@ -73,12 +86,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     cuda_conv_part_begin(r, p);
     const qn_prepared *answer = NULL;
     if (describe(p, c, dims, e, &st->w_at[st->n], &st->dx_at[st->n])) answer = cuda_conv_part_delegate(r, p, out);
-    if (!answer) {
+    if (st->n == 0) loosest = *out;
+    if (!answer || !declare(&loosest, answer)) {
       st->n++;
       release(out);
       return qn_refuse(out, "a tuned engine for each residue of x, which taps see within dy", "dx", "what one takes", "%s", "another");
     }
-    if (st->n == 0 || out->math > loosest.math) loosest.math = out->math, loosest.numerics = out->numerics;
     workspace = out->workspace > workspace ? out->workspace : workspace;
     counters = out->counters > counters ? out->counters : counters;
     ns += answer->estimate, timed = timed && answer->estimate > 0;
