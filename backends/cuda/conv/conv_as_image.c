@@ -54,23 +54,30 @@ static void line(cuda_conv_part *p)
   }
 }
 
-/* The views of a volume; false: there are none. */
-static bool volume(cuda_conv_part *p, int32_t filters)
+/* The views of a volume's planes, or of its lines; false: its tensors do not lie so. */
+static bool merged(const cuda_conv_part *of, int32_t filters, bool planes, cuda_conv_part *p)
 {
-  const qn_value *w = NULL;
-  for (int i = 0; i < p->n; i++)
-    if (p->role[i] == filters) w = &p->value[i];
-  const bool planes = thin(&p->attr, w, 0), lines = thin(&p->attr, w, 1) && thin(&p->attr, w, 2);
-  if (!planes && !lines) return false;
   for (int i = 0; i < p->n; i++) {
     qn_value *v = &p->value[i];
+    *v = of->value[i];
     if (v->rank != 5) continue;
-    if (v != w && !(planes ? merge(v, 0, 2) : merge(v, 3, 4))) return false;
+    if (p->role[i] != filters && !(planes ? merge(v, 0, 2) : merge(v, 3, 4))) return false;
     without(v, planes ? 2 : 4);
   }
   if (planes) geometry(&p->attr, 0, 1), geometry(&p->attr, 1, 2);
   else geometry(&p->attr, 1, -1);
   return true;
+}
+
+/* The views of a volume; false: there are none. */
+static bool volume(cuda_conv_part *p, int32_t filters)
+{
+  const cuda_conv_part of = *p;
+  const qn_value *w = NULL;
+  for (int i = 0; i < p->n; i++)
+    if (p->role[i] == filters) w = &of.value[i];
+  const bool lines = thin(&of.attr, w, 1) && thin(&of.attr, w, 2);
+  return (thin(&of.attr, w, 0) && merged(&of, filters, true, p)) || (lines && merged(&of, filters, false, p));
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -92,7 +99,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     release(out);
     return qn_refuse(out, "a tuned engine for two spatial dims", "x", "what one takes", "%s", "another");
   }
-  out->traits = answer->traits;
   out->estimate = answer->estimate;
   return QN_OK;
 }

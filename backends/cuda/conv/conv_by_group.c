@@ -42,7 +42,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     release(out);
     return qn_refuse(out, "a tuned engine for one group", "x", "what one takes", "%lld groups", (long long)groups);
   }
-  out->traits = answer->traits & (QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES);
+  out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
   out->estimate = (answer->estimate * 1.08 + 2000) * (double)groups;  /* each waits for the one before */
   return QN_OK;
 }

@@ -157,7 +157,7 @@ static qn_status attempt(const qn_request *r, uint32_t n_ops, bool pad, qn_prepa
   out->estimate = answer->estimate > 0 ? answer->estimate + copied : 0;
   out->numerics = answer->numerics;
   out->math = answer->math;
-  out->traits = answer->traits & (QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | QN_TRAIT_BATCH_INVARIANT);     /* copies round nothing */
+  out->traits = answer->traits & ~(uint64_t)QN_TRAIT_PORTABLE;        /* copies round nothing */
   if ((double)st->scratch > 2 * bytes + (1 << 20))
     return qn_refuse(out, "copies of at most twice the operands", "x", "more channels a group", "%lld bytes", (long long)st->scratch);
   if (out->workspace > r->demands->workspace_limit)

@@ -36,7 +36,7 @@ static inline void cuda_conv_part_begin(const qn_request *r, cuda_conv_part *p)
   p->node.attr = &p->attr, p->node.first = p->first, p->node.arg = p->arg;
 }
 
-/* Asks the best tuned engine, and takes over what it says of memory, numerics and math; NULL: none takes it. */
+/* Asks the best tuned engine, and takes over what it says of memory, numerics, math and traits; NULL: none takes it. */
 static inline const qn_prepared *cuda_conv_part_delegate(const qn_request *r, cuda_conv_part *p, qn_prepared *out)
 {
   qn_request part;
@@ -49,6 +49,7 @@ static inline const qn_prepared *cuda_conv_part_delegate(const qn_request *r, cu
   out->counters = answer->counters;
   out->math = answer->math;
   out->numerics = answer->numerics;
+  out->traits = answer->traits;
   return answer;
 }
 

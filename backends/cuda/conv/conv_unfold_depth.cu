@@ -28,7 +28,7 @@ typedef struct state {
   cuda_conv_part conv;
   int32_t  x, w;                          /* which of its values */
   int32_t  mode;
-  uint32_t dtype;
+  uint32_t dtype, of_w;                   /* x's, w's */
   uint64_t at_w, scratch;                 /* in workspace; x' at 0 */
   depth_unfolding u;
   depth_filters   f;
@@ -94,17 +94,18 @@ static qn_status check(const qn_request *r, const cuda_conv_part *p, const qn_va
 {
   if (x->rank != 5) return qn_refuse(out, "three spatial dims", "x", "3", "%d", x->rank - 2);
   if (p->attr.groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)p->attr.groups);
-  for (int i = 0; i < p->n; i++) {
-    const uint32_t dtype = p->value[i].dtype;
-    if (dtype != x->dtype || (dtype != QN_F32 && dtype != QN_F16 && dtype != QN_BF16))
-      return qn_refuse(out, "tensors of one dtype", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
-  }
+  const qn_value *moved[] = { x, w };      /* the delegate looks at y's and bias's */
+  for (int i = 0; i < 2; i++)
+    if (moved[i]->dtype != QN_F32 && moved[i]->dtype != QN_F16 && moved[i]->dtype != QN_BF16)
+      return qn_refuse(out, "dtypes", i ? "w" : "x", "f16, bf16 or f32", "%s", qn_kit_name(moved[i]->dtype));
   if (w->dim[2] < 2) return qn_refuse(out, "several taps along D", "w", "2 or more", "%lld", (long long)w->dim[2]);
   if (w->dim[2] * x->dim[1] > 64) return qn_refuse(out, "few channels", "x", "64 over the taps along D", "%lld", (long long)x->dim[1]);
   if (!qn_is_channels_last(y)) return qn_refuse(out, "packed channels last", "y", "nhwc", "%s", "other strides");
   if (!qn_elements(x) || !qn_elements(y)) return qn_refuse(out, "something to sum", "x", "", "%s", "nothing");
   const double pixels = (double)x->dim[0] * (double)qn_max_i64(x->dim[2], y->dim[2]) * (double)x->dim[3] * (double)x->dim[4] * 64;
-  if (pixels > 2e9 || (double)qn_elements(w) * 16 > 2e9 || p->attr.dilation[0] > 1 << 20 || p->attr.stride[0] > 1 << 20)
+  const qn_conv *c = &p->attr;
+  const double reach = (double)y->dim[2] * (double)c->stride[0] + (double)w->dim[2] * (double)c->dilation[0] + (double)c->pad_before[0];
+  if (pixels > 2e9 || (double)qn_elements(w) * 16 > 2e9 || reach > 1e9)
     return qn_refuse(out, "elements that 31 bits count", "x", "", "%s", "more");
   return r->demands->workspace_limit ? QN_OK : qn_refuse(out, "workspace", "x", "a limit above 0", "%d", 0);
 }
@@ -162,8 +163,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     release(out);
     return status;
   }
-  st->dtype = xv.dtype;
-  const int64_t bytes = qn_kit_bytes(st->dtype), padded = qn_round_up(xv.dim[1] * wv.dim[2], 16 / bytes), images = xv.dim[0] * yv.dim[2];
+  st->dtype = xv.dtype, st->of_w = wv.dtype;
+  const int64_t bytes = qn_kit_bytes(st->dtype), of_w = qn_kit_bytes(st->of_w), images = xv.dim[0] * yv.dim[2],
+                padded = qn_round_up(xv.dim[1] * wv.dim[2], 16 / qn_min_i64(bytes, of_w));
   describe(st, &xv, &wv, &yv, padded);
   as_images(&p->value[st->x], images, padded);
   as_images(&p->value[st->w], wv.dim[0], padded);
@@ -181,9 +183,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "a tuned engine for images", "x", "what one takes", "%s", "another");
   }
   const double unfolded = (double)qn_elements(&p->value[st->x]) * (double)(st->mode == DEPTH_DATA ? 4 : bytes);
-  const double given = (double)(qn_elements(&xv) + qn_elements(&wv) + qn_elements(&yv)) * (double)bytes;
+  const double given = (double)(qn_elements(&xv) + qn_elements(&yv)) * (double)bytes + (double)qn_elements(&wv) * (double)of_w;
   st->at_w = (uint64_t)qn_round_up((int64_t)unfolded, 256);
-  st->scratch = st->at_w + (uint64_t)qn_round_up((int64_t)st->f.total * bytes, 256);
+  st->scratch = st->at_w + (uint64_t)qn_round_up((int64_t)st->f.total * of_w, 256);
   out->workspace += st->scratch;
   if ((double)st->scratch > 2 * given + (1 << 20) || out->workspace > r->demands->workspace_limit) {
     const uint64_t workspace = out->workspace;
@@ -191,7 +193,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "unfolded windows of at most twice the operands, within the workspace", "x", "fewer taps along D", "%llu bytes",
                      (unsigned long long)workspace);
   }
-  out->traits = answer->traits & (QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES | QN_TRAIT_BATCH_INVARIANT);
+  out->traits &= ~(uint64_t)QN_TRAIT_PORTABLE;
   out->estimate = answer->estimate > 0 ? answer->estimate * (st->mode == DEPTH_DATA ? 1.25 : 1) + 5000 + unfolded / 1500 : 0;
   return QN_OK;
 }
@@ -208,7 +210,7 @@ static uint32_t blocks(uint32_t n) { return (n + THREADS - 1) / THREADS; }
 
 static qn_status move_filters(const state *st, void *packed, void *w, bool back, cudaStream_t stream)
 {
-  const bool words = st->dtype == QN_F32;
+  const bool words = st->of_w == QN_F32;
   const uint32_t n = blocks(st->f.total);
   if (words && back) depth_filters_move<uint32_t, true><<<n, THREADS, 0, stream>>>((uint32_t *)packed, (uint32_t *)w, st->f);
   else if (words) depth_filters_move<uint32_t, false><<<n, THREADS, 0, stream>>>((uint32_t *)packed, (uint32_t *)w, st->f);
