@@ -301,7 +301,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     }
     p.band = (int32_t)qn_max_i64(1, qn_min_i64(band, p.out[1]));
     p.bands = (int32_t)qn_ceil_div(p.out[1], p.band);
-    if (p.bands > 1) lines = (int64_t)(p.band - 1) * p.step[1] + reach;     /* an adaptive step is at most step[1] */
+    if (p.bands > 1) lines = qn_min_i64(lines, (int64_t)(p.band - 1) * p.step[1] + reach);      /* an adaptive step is at most step[1] */
     if (lines * (line + result) > most)
       return qn_refuse(out, "a window's lines in shared memory", "x", "96 KB", "%lld", (long long)(lines * (line + result)));
   }
