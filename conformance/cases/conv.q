@@ -270,6 +270,15 @@ conv_forward x=f32/1x36x4x9x5/nhwc w=f32/20x36x2x3x1 bias=f32/20 pad=1,1,0 dilat
 # Volumes of few channels, whose windows along D become channels.
 conv_forward x=f32/2x3x6x9x10 w=f32/24x3x3x3x2 y=f32/2x24x5x9x9/nhwc bias=f32/24 pad=1:0,1,0 ; as=f16,bf16
 conv_forward x=f16/1x1x9x8x7/nhwc w=f16/8x1x3x5x3/nhwc y=f16/1x8x4x6x7/nhwc stride=2,1,1 dilation=2,1,1 pad=1:2,1,1
+conv_forward x=bf16/1x3x5x7x6/nhwc w=bf16/9x3x2x3x3 y=f32/1x9x4x7x6/nhwc bias=f32/9 pad=0,1,1
+
+# Volumes channels last: few filters; one plane, whose stride is any; strides and taps that reach far; y's lines apart, and a bias.
+conv_forward x=f32/1x32x4x6x5/nhwc w=f32/3x32x2x3x3/nhwc bias=f32/3 pad=1,1,0
+conv_forward x=f32/2x8x1x6x7/336:1:5:56:8 w=f32/12x8x3x3x3/nhwc y=f32/2x12x1x6x7/504:1:3:84:12 pad=1
+conv_forward x=f32/1x8x19x4x4/nhwc w=f32/4x8x3x1x3/nhwc stride=9,1,1 pad=1
+conv_forward x=f32/1x4x40x3x3/nhwc w=f32/4x4x3x1x2/nhwc dilation=18,1,1 pad=15:20,0,0
+conv_forward x=f32/2x32x6x7 w=f32/12x32x3x3 y=f32/2x12x6x7/720:60:10:1 bias=f32/12 pad=1
+conv_forward x=f32/2x32x6x7/nhwc w=f32/12x32x3x3 y=f32/2x12x6x7/720:1:120:12 bias=f32/12 pad=1
 
 # Windows that do not overlap, of two and four elements a row, of many channels; what no window sees.
 conv_forward x=f32/2x40x12x18 w=f32/8x40x2x2 stride=2 ; as=f16
@@ -279,3 +288,4 @@ conv_forward x=bf16/1x18x6x8x21 w=bf16/8x18x2x2x4 stride=2,2,4
 conv_forward x=f32/2x12x5x6x4 w=f32/8x12x3x1x1 bias=f32/8 stride=2,1,1 pad=1,0,0 ; as=f16
 conv_forward x=f32/2x12x3x6x4/nhwc w=f32/8x12x1x3x2 stride=1,1,2 pad=0,1:0,0 ; as=bf16
 conv_forward x=f32/1x12x3x6x4 w=f32/8x6x1x3x3 dilation=5,1,1 pad=0,1,1 groups=2
+conv_forward x=f32/2x12x3x6x4 w=f32/8x12x1x1x1 bias=f32/8

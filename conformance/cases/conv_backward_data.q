@@ -216,11 +216,14 @@ conv_backward_data dy=f32/1x36x4x5x5/nhwc w=f32/36x8x2x1x3 dx=f32/1x8x6x5x5/nhwc
 # Volumes of few channels, whose windows along D become channels.
 conv_backward_data dy=f32/2x24x5x9x9/nhwc w=f32/24x3x3x3x2 dx=f32/2x3x6x9x10 pad=1:0,1,0 ; as=f16,bf16
 conv_backward_data dy=f16/1x8x4x6x7/nhwc w=f16/8x2x3x5x3/nhwc dx=f16/1x2x9x8x7/nhwc stride=2,1,1 dilation=2,1,1 pad=1:2,1,1
+conv_backward_data dy=bf16/1x8x4x7x6/nhwc w=bf16/8x3x2x3x3 dx=f32/1x3x5x7x6 pad=0,1,1
+conv_backward_data dy=f32/1x32x4x6x5/nhwc w=f32/32x3x2x3x3/nhwc dx=f32/1x3x4x6x7/nhwc pad=1:0,1,0
 
 # Residues of the stride one after another: more than taps, taps that differ, a bias's room between rows.
 conv_backward_data dy=f32/2x32x12 w=f32/32x40x7 dx=f32/2x40x60 stride=5 pad=3
 conv_backward_data dy=f32/1x64x5x6/nhwc w=f32/64x36x4x3/nhwc dx=f32/1x36x10x12/nhwc stride=2 pad=1 ; as=f16,bf16
 conv_backward_data dy=f32/2x36x7x5 w=f32/36x70x3x4 dx=f32/2x70x14x15 stride=2,3 pad=1,0:1
+conv_backward_data dy=f32/2x32x16x17 w=f32/32x24x5x6 dx=f32/2x24x32x34 stride=2 pad=1:2,2
 
 # Windows that do not overlap, of two and four elements a row, of many channels; what no window sees.
 conv_backward_data dy=f32/2x8x6x9 w=f32/8x40x2x2 dx=f32/2x40x12x18 stride=2 ; as=f16

@@ -203,6 +203,8 @@ conv_backward_filter x=f32/1x36x4x9x5/nhwc dy=f32/1x20x4x9x5/nhwc dw=f32/20x36x2
 # Volumes of few channels, whose windows along D become channels.
 conv_backward_filter x=f32/2x3x6x9x10 dy=f32/2x24x5x9x9/nhwc dw=f32/24x3x3x3x2 pad=1:0,1,0 ; as=f16,bf16
 conv_backward_filter x=f16/1x1x9x8x7/nhwc dy=f16/1x8x4x6x7/nhwc dw=f16/8x1x3x5x3/nhwc stride=2,1,1 dilation=2,1,1 pad=1:2,1,1
+conv_backward_filter x=bf16/1x3x5x7x6/nhwc dy=bf16/1x8x4x7x6/nhwc dw=f32/8x3x2x3x3 pad=0,1,1
+conv_backward_filter x=f32/1x32x4x6x5/nhwc dy=f32/1x3x5x6x3/nhwc dw=f32/3x32x2x3x3/nhwc pad=1,1,0
 
 # Volumes of which two dims are one: their planes as images, their lines as one.
 conv_backward_filter x=f32/2x12x5x6x4 dy=f32/2x8x3x6x4 dw=f32/8x12x3x1x1 stride=2,1,1 pad=1,0,0 ; as=f16

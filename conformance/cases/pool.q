@@ -274,3 +274,7 @@ pool_max x=bf16/2x3x10x16 window=3 stride=2 pad=0,1 ; as=f32
 pool_max x=bf16/2x3x9x15 window=3 stride=2 pad=1,0 indices=? ; as=f32
 pool_average x=bf16/2x3x10x16 window=3 stride=1 pad=0,1 include_pad=0 ; as=f32
 pool_average x=bf16/2x16x9x12/nhwc window=2 stride=2 pad=1,0 ; as=f32
+
+# Few planes, lower than their windows, in bands.
+pool_average x=f32/1x2x8x40 window=65,9 stride=2 pad=32,4 ; as=bf16
+pool_max x=f32/1x2x8x40 window=65,9 stride=2 pad=32,4 ; as=f16
