@@ -95,9 +95,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                      "others");
   }
   const qn_prepared *answer = cuda_conv_part_delegate(r, p, out);
-  if (!answer) {
+  if (!answer || (rank == 5 && !cuda_conv_part_plain(answer))) {
     release(out);
-    return qn_refuse(out, "a tuned engine for two spatial dims", "x", "what one takes", "%s", "another");
+    return qn_refuse(out, "a tuned engine for two spatial dims, of volumes one that sums by the formula", "x", "what one takes", "%s",
+                     "another");
   }
   out->estimate = answer->estimate;
   return QN_OK;

@@ -24,17 +24,13 @@ static void release(qn_prepared *p)
   cuda_release(p);
 }
 
-/* Makes what `all` says of its sums hold for a part too; false: they are made by two methods, of which one declaration cannot speak. */
-static bool declare(qn_prepared *all, const qn_prepared *part)
+/* Makes what `all` says of its sums hold for a part too. */
+static void declare(qn_prepared *all, const qn_prepared *part)
 {
-  const qn_numerics a = all->numerics, b = part->numerics;
-  if (a.method && b.method && a.method != b.method) return false;
   /* within one level of math the accumulators are numbered from the exact to the loose */
-  if (part->math > all->math || (part->math == all->math && b.accumulator > a.accumulator)) all->numerics = b;
+  if (part->math > all->math || (part->math == all->math && part->numerics.accumulator > all->numerics.accumulator))
+    all->numerics = part->numerics;
   if (part->math > all->math) all->math = part->math;
-  const qn_numerics *by = !b.method || a.tile > b.tile ? &a : &b;
-  all->numerics.method = by->method, all->numerics.tile = by->tile, all->numerics.filter = by->filter;
-  return true;
 }
 
 /* The views of residue e[d] along each dim; false: it cannot be one. */
@@ -86,12 +82,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     cuda_conv_part_begin(r, p);
     const qn_prepared *answer = NULL;
     if (describe(p, c, dims, e, &st->w_at[st->n], &st->dx_at[st->n])) answer = cuda_conv_part_delegate(r, p, out);
-    if (st->n == 0) loosest = *out;
-    if (!answer || !declare(&loosest, answer)) {
+    if (!cuda_conv_part_plain(answer)) {
       st->n++;
       release(out);
-      return qn_refuse(out, "a tuned engine for each residue of x, which taps see within dy", "dx", "what one takes", "%s", "another");
+      return qn_refuse(out, "a tuned engine that sums by the formula for each residue of x, which taps see within dy", "dx",
+                       "what one takes", "%s", "another");
     }
+    if (st->n == 0) loosest = *out;
+    declare(&loosest, answer);
     workspace = out->workspace > workspace ? out->workspace : workspace;
     counters = out->counters > counters ? out->counters : counters;
     ns += answer->estimate, timed = timed && answer->estimate > 0;

@@ -53,6 +53,9 @@ static inline const qn_prepared *cuda_conv_part_delegate(const qn_request *r, cu
   return answer;
 }
 
+/* Does it sum by the formula? What others lose is known of the shapes that they are for, not of a view's. */
+static inline bool cuda_conv_part_plain(const qn_prepared *answer) { return answer && answer->numerics.method == QN_METHOD_DIRECT; }
+
 static inline void cuda_conv_part_release(cuda_conv_part *p)
 {
   if (p && p->part) cuda_host->part_release(p->part);

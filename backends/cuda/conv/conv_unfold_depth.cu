@@ -178,9 +178,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     c->pad_before[d] = c->pad_before[d + 1], c->pad_after[d] = c->pad_after[d + 1];
   }
   const qn_prepared *answer = cuda_conv_part_delegate(r, p, out);
-  if (!answer) {
+  if (!cuda_conv_part_plain(answer)) {
     release(out);
-    return qn_refuse(out, "a tuned engine for images", "x", "what one takes", "%s", "another");
+    return qn_refuse(out, "a tuned engine for images that sums by the formula", "x", "what one takes", "%s", "another");
   }
   const double unfolded = (double)qn_elements(&p->value[st->x]) * (double)(st->mode == DEPTH_DATA ? 4 : bytes);
   const double given = (double)(qn_elements(&xv) + qn_elements(&yv)) * (double)bytes + (double)qn_elements(&wv) * (double)of_w;
