@@ -4,9 +4,9 @@
  *   dw[c, k] = sum over images n and outputs o of dy[n, c, o] x[n, c, o stride - pad + k dilation]
  *
  * A block has some channels and walks over boxes of dy and x of a share of the images; small planes of several images are one box. The
- * window is divided into pieces of ROWS_OF_TAPS rows of TAPS taps: a thread has a piece of one channel in registers and, of each box, every lanes-th strip of ROWS x COLUMNS outputs;
- * each row of x is loaded once for all rows of the strip. STRIDE 0: any stride and dilation, pieces of one row. The lanes' sums are
- * added by a fixed tree; each share leaves a partial sum in workspace, and these are added in order; where there is one, it is dw.
+ * window is divided into pieces of ROWS_OF_TAPS rows of TAPS taps: a thread has a piece of one channel in registers and, of each box,
+ * every lanes-th strip of ROWS x COLUMNS outputs; each row of x is loaded once for all rows of the strip. STRIDE 0: any stride and
+ * dilation, pieces of one row. The lanes' sums are added by a fixed tree; each share leaves a partial sum in workspace, and these are added in order; where there is one, it is dw.
  *
  * Missing elements of x and dy count as 0 in this. A sum that is not finite is therefore added again, of what exists. */
 #include "conv_depthwise_planes.cuh"

@@ -28,6 +28,23 @@ __device__ __forceinline__ int64_t place(const tensor &t, const tensor &like, in
   return offset;
 }
 
+/* The index of element i of t's first `rank` dims; and where an index lies. */
+__device__ __forceinline__ void place_in(int64_t i, const tensor &t, int rank, int64_t *at)
+{
+  for (int d = rank - 1; d >= 0; d--) {
+    int64_t q = d ? i / t.dim[d] : 0;
+    at[d] = i - q * t.dim[d];
+    i = q;
+  }
+}
+
+__device__ __forceinline__ int64_t offset_in(const tensor &t, const int64_t *at)
+{
+  int64_t offset = 0;
+  for (int d = 0; d < t.rank; d++) offset += at[d] * t.stride[d];
+  return offset;
+}
+
 /* N, C and three spatial dims; missing ones come first, with size 1. Filters likewise. */
 struct grid {
   void    *p;

@@ -3,6 +3,7 @@
 #pragma once
 #include "cuda_backend.h"
 #include "kit/larger.cuh"
+#include "kit/offsets.cuh"
 #include "kit/sm90.cuh"
 #include "kit/vector.cuh"
 
@@ -66,16 +67,7 @@ struct lines {
   uint32_t dim[MAX_KEPT];
   int64_t  x_stride[MAX_KEPT], y_stride[MAX_KEPT];
 
-  __device__ int64_t place(uint32_t i, const int64_t *stride) const
-  {
-    int64_t at = 0;
-    for (int d = 0; d < rank; d++) {
-      uint32_t q = d + 1 < rank ? i / dim[d] : 0;
-      at += (i - q * dim[d]) * stride[d];
-      i = q;
-    }
-    return at;
-  }
+  __device__ int64_t place(uint32_t i, const int64_t *stride) const { return offset_of(i, rank, dim, stride); }
 };
 
 /* A thread's best so far for PLACE, if its element numbers increase: comparing values costs a third of comparing keys. */

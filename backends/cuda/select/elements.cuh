@@ -13,22 +13,6 @@ struct elements {
 #define FOR_EACH(i, n) \
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (n); i += (int64_t)gridDim.x * blockDim.x)
 
-__device__ __forceinline__ void place_in(int64_t i, const tensor &t, int rank, int64_t *at)
-{
-  for (int d = rank - 1; d >= 0; d--) {
-    int64_t q = d ? i / t.dim[d] : 0;
-    at[d] = i - q * t.dim[d];
-    i = q;
-  }
-}
-
-__device__ __forceinline__ int64_t offset_in(const tensor &t, const int64_t *at)
-{
-  int64_t offset = 0;
-  for (int d = 0; d < t.rank; d++) offset += at[d] * t.stride[d];
-  return offset;
-}
-
 __device__ inline void copy_bits(const tensor &y, int64_t to, const tensor &x, int64_t from, int bytes)
 {
   if (bytes == 8) ((uint64_t *)y.p)[to] = ((const uint64_t *)x.p)[from];

@@ -29,19 +29,6 @@ __device__ __forceinline__ uint2 entry_at(const joining &s, const uint2 *from, u
   return make_uint2((uint32_t)target, i);
 }
 
-__global__ static void __launch_bounds__(SORTERS) elements_count(const __grid_constant__ joining s, digit d, const uint2 *from)
-{
-  __shared__ uint32_t bin[BINS];
-  count_tile(s.tile, blockIdx.x, d, bin, [&](uint32_t i) { return entry_at(s, from, i); });
-  for (uint32_t b = threadIdx.x; b < d.bins; b += SORTERS) s.counts[blockIdx.x * d.bins + b] = bin[b];
-}
-
-__global__ static void __launch_bounds__(SORTERS)
-elements_order(const __grid_constant__ joining s, digit d, const uint2 *from, uint2 *to)
-{
-  order_tile(s.tile, blockIdx.x, d, s.counts, [&](uint32_t i) { return entry_at(s, from, i); }, [&](uint32_t i, uint2 e) { to[i] = e; });
-}
-
 __global__ static void __launch_bounds__(256) elements_copy(const __grid_constant__ joining s)
 {
   FOR_EACH(i, s.count) {
@@ -109,8 +96,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   for (int d = s.named; d < s.y.rank && s.named; d++) inner *= s.y.dim[d];
   s.inner = (uint32_t)inner, s.places = (uint32_t)(s.count / inner);
   s.tile = tiles_of(direct_elements(s.indices) / (s.named ? s.named : 1));
-  uint2 *const list[2] = { (uint2 *)launch->workspace, (uint2 *)launch->workspace + s.tile.n };
-  s.counts = (uint32_t *)(list[1] + s.tile.n);
+  uint2 *const list = (uint2 *)launch->workspace, *const other = list + s.tile.n;
+  s.counts = (uint32_t *)(other + s.tile.n);
   if (s.y.p != s.x.p) {
     const qn_value *x = &k->value[k->first[QN_ROLE_SCATTER_ELEMENTS_X]], *y = &k->value[k->first[QN_ROLE_SCATTER_ELEMENTS_Y]];
     if (qn_is_dense(y) && !memcmp(x->stride, y->stride, sizeof *x->stride * (size_t)x->rank)) {
@@ -120,18 +107,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
       elements_copy<<<direct_blocks(s.count, 256), 256, 0, stream>>>(s);
     }
   }
-  const uint2 *from = nullptr;
-  uint32_t bits = 0;
-  while (s.places >> bits) bits++;        /* `places` itself is a key */
-  for (uint32_t pass = 0, passes = passes_of(bits); pass < passes; pass++) {
-    const digit d = digit_of(0, bits, pass);
-    if (s.tile.count > 1) elements_count<<<s.tile.count, SORTERS, 0, stream>>>(s, d, from);
-    elements_order<<<s.tile.count, SORTERS, 0, stream>>>(s, d, from, list[pass % 2]);
-    from = list[pass % 2];
-  }
+  sort_list(s, s.places, list, other, stream);              /* `places` itself is a key */
   const unsigned blocks = direct_blocks(s.tile.n * inner, 128);
-  if (qn_is_integer(s.y.dtype)) elements_join<int64_t><<<blocks, 128, 0, stream>>>(s, from);
-  else elements_join<double><<<blocks, 128, 0, stream>>>(s, from);
+  if (qn_is_integer(s.y.dtype)) elements_join<int64_t><<<blocks, 128, 0, stream>>>(s, list);
+  else elements_join<double><<<blocks, 128, 0, stream>>>(s, list);
   return direct_launched("elements_sorted");
 }
 

@@ -22,23 +22,6 @@ struct selection {
   double  on, off;
 };
 
-/* The index of element i. */
-__device__ __forceinline__ void place_in(int64_t i, const tensor &t, int64_t *at)
-{
-  for (int d = t.rank - 1; d >= 0; d--) {
-    int64_t q = d ? i / t.dim[d] : 0;
-    at[d] = i - q * t.dim[d];
-    i = q;
-  }
-}
-
-__device__ __forceinline__ int64_t offset_in(const tensor &t, const int64_t *at)
-{
-  int64_t offset = 0;
-  for (int d = 0; d < t.rank; d++) offset += at[d] * t.stride[d];
-  return offset;
-}
-
 /* Offset of line i of t along `axis`. */
 __device__ __forceinline__ int64_t line_begin(const tensor &t, int axis, int64_t i)
 {
@@ -64,13 +47,13 @@ __global__ static void __launch_bounds__(128) scatter_add_direct(const __grid_co
   FOR_EACH(i, s.count) {
     int64_t at[QN_MAX_RANK], from = 0;
     double sum = 0, blocks = 0;
-    place_in(i, s.y, at);
+    place_in(i, s.y, s.y.rank, at);
     for (int d = 0; d < s.y.rank; d++)
       if (d != s.axis) from += at[d] * s.x.stride[d < s.axis ? d : d + s.indices.rank - 1];
     for (int64_t j = 0; j < s.places; j++) {
       int64_t named[QN_MAX_RANK], source = from;
       if (j % BLOCK == 0) blocks += sum, sum = 0;
-      place_in(j, s.indices, named);
+      place_in(j, s.indices, s.indices.rank, named);
       if (s.indices.load<int64_t>(offset_in(s.indices, named)) != at[s.axis]) continue;
       for (int d = 0; d < s.indices.rank; d++) source += named[d] * s.x.stride[s.axis + d];
       sum += s.x.load<double>(source);
@@ -116,7 +99,7 @@ __global__ static void __launch_bounds__(128) pad_backward_direct(const __grid_c
     int64_t at[QN_MAX_RANK], number[QN_MAX_RANK] = {}, image[QN_MAX_RANK];
     double sum = 0;
     int d;
-    place_in(i, s.y, at);
+    place_in(i, s.y, s.y.rank, at);
     bool shown = true;
     for (d = 0; d < s.y.rank; d++) shown &= (image[d] = image_of(s, d, at[d], 0)) >= 0;
     if (shown) do {                       /* over the images in all dims, the last fastest */
@@ -137,7 +120,7 @@ __global__ static void __launch_bounds__(256) one_hot_direct(const __grid_consta
 {
   FOR_EACH(i, s.count) {
     int64_t at[QN_MAX_RANK], from = 0;
-    place_in(i, s.y, at);
+    place_in(i, s.y, s.y.rank, at);
     for (int d = 0; d < s.indices.rank; d++) from += at[d < s.axis ? d : d + 1] * s.indices.stride[d];
     s.y.store(offset_in(s.y, at), s.indices.load<int64_t>(from) == at[s.axis] ? s.on : s.off);
   }

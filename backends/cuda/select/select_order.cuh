@@ -1,6 +1,6 @@
 /* select_order.cuh -- one pass of a stable counting sort of (key, place) by a digit of the key, for select_scatter.cu and select_sort.cu. A list
  * is cut into tiles, a block each: count_tile, then order_tile in a second launch, which starts from the counts of all tiles. A
- * list of one tile needs no count. */
+ * list of one tile needs no count. sort_list makes all passes over one list. */
 #pragma once
 #include "cuda_backend.h"
 #include "kit/sums.cuh"
@@ -103,5 +103,35 @@ __device__ __forceinline__ void order_tile(const tiles &s, uint32_t tile, digit 
       if (first + k * 32 < end) put(next[v[k]] + own[v[k]] + rank[k], e[k]);
     __syncthreads();
     if (t < pairs) base[t].x += sum & 0xffff, base[t].y += sum >> 16;
+  }
+}
+
+/* ---- a list by all its digits ------------------------------------------------------------------------------------ */
+
+/* S has the list's `tile`, `counts` in workspace, and an entry_at(s, from, i) beside it: from NULL, the list as it is at first. */
+template <class S> __global__ static void __launch_bounds__(SORTERS) list_count(const __grid_constant__ S s, digit d, const uint2 *from)
+{
+  __shared__ uint32_t bin[BINS];
+  count_tile(s.tile, blockIdx.x, d, bin, [&](uint32_t i) { return entry_at(s, from, i); });
+  for (uint32_t b = threadIdx.x; b < d.bins; b += SORTERS) s.counts[blockIdx.x * d.bins + b] = bin[b];
+}
+template <class S>
+__global__ static void __launch_bounds__(SORTERS) list_order(const __grid_constant__ S s, digit d, const uint2 *from, uint2 *to)
+{
+  order_tile(s.tile, blockIdx.x, d, s.counts, [&](uint32_t i) { return entry_at(s, from, i); }, [&](uint32_t i, uint2 e) { to[i] = e; });
+}
+
+/* Leaves it in `sorted`; keys are at most `largest`. other: not touched where one digit holds them. */
+template <class S> static void sort_list(const S &s, uint32_t largest, uint2 *sorted, uint2 *other, cudaStream_t stream)
+{
+  const uint2 *from = nullptr;
+  uint32_t bits = 0;
+  while (bits < 32 && largest >> bits) bits++;
+  for (uint32_t pass = 0, passes = passes_of(bits); pass < passes; pass++) {
+    const digit d = digit_of(0, bits, pass);
+    uint2 *const to = (passes - pass) % 2 ? sorted : other;
+    if (s.tile.count > 1) list_count<<<s.tile.count, SORTERS, 0, stream>>>(s, d, from);
+    list_order<<<s.tile.count, SORTERS, 0, stream>>>(s, d, from, to);
+    from = to;
   }
 }

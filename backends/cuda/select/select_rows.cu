@@ -7,24 +7,13 @@
 #include "cuda_backend.h"
 #include "engines.h"
 #include "kit/divisor.h"
+#include "kit/offsets.cuh"
 
 enum { MAX_DIMS = 6, UNITS = 4, THREADS = 256 };
 
 __device__ __forceinline__ int64_t index_at(const void *indices, bool wide, int64_t at)
 {
   return wide ? ((const int64_t *)indices)[at] : ((const int32_t *)indices)[at];
-}
-
-/* Offset of element i over these dims. */
-__device__ __forceinline__ int64_t offset_of(uint32_t i, int rank, const uint32_t *dim, const int64_t *stride)
-{
-  int64_t offset = 0;
-  for (int d = 0; d < rank; d++) {
-    uint32_t q = d + 1 < rank ? i / dim[d] : 0;
-    offset += (i - q * dim[d]) * stride[d];
-    i = q;
-  }
-  return offset;
 }
 
 /* ---- gather ------------------------------------------------------------------------------------------------ */

@@ -12,6 +12,7 @@
 #include "cuda_backend.h"
 #include "engines.h"
 #include "kit/divisor.h"
+#include "kit/offsets.cuh"
 #include "kit/vector.cuh"
 #include "select_order.cuh"
 
@@ -36,18 +37,6 @@ struct scattering {
   float4   *open;                         /* chunks x (first, last run) x units: sums of runs that cross the ends */
 };
 
-/* Offset of element i over these dims. */
-__device__ __forceinline__ int64_t offset_of(uint32_t i, int rank, const uint32_t *dim, const int64_t *stride)
-{
-  int64_t offset = 0;
-  for (int d = 0; d < rank; d++) {
-    uint32_t q = d + 1 < rank ? i / dim[d] : 0;
-    offset += (i - q * dim[d]) * stride[d];
-    i = q;
-  }
-  return offset;
-}
-
 /* ---- sort ------------------------------------------------------------------------------------------------------ */
 
 /* from NULL: the indices as they are. */
@@ -57,19 +46,6 @@ __device__ __forceinline__ uint2 entry_at(const scattering &s, const uint2 *from
   const int64_t at = offset_of(i, s.index_rank, s.index_dim, s.index_stride);
   const int64_t index = s.wide ? ((const int64_t *)s.indices)[at] : ((const int32_t *)s.indices)[at];
   return make_uint2(index >= 0 && index < s.length ? (uint32_t)index : s.length, i);
-}
-
-__global__ static void __launch_bounds__(SORTERS) scatter_count(const __grid_constant__ scattering s, digit d, const uint2 *from)
-{
-  __shared__ uint32_t bin[BINS];
-  count_tile(s.tile, blockIdx.x, d, bin, [&](uint32_t i) { return entry_at(s, from, i); });
-  for (uint32_t b = threadIdx.x; b < d.bins; b += SORTERS) s.counts[blockIdx.x * d.bins + b] = bin[b];
-}
-
-__global__ static void __launch_bounds__(SORTERS)
-scatter_order(const __grid_constant__ scattering s, digit d, const uint2 *from, uint2 *to)
-{
-  order_tile(s.tile, blockIdx.x, d, s.counts, [&](uint32_t i) { return entry_at(s, from, i); }, [&](uint32_t i, uint2 e) { to[i] = e; });
 }
 
 /* ---- sum ------------------------------------------------------------------------------------------------------- */
@@ -367,16 +343,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   s.dx = launch->ptr[st->dx];
   uint2 *other;
   carve(&s, launch->workspace, &other);
-  const uint2 *from = nullptr;
-  uint32_t bits = 0;
-  while (s.length >> bits) bits++;        /* `length` itself is a row: of indices out of range */
-  for (uint32_t pass = 0, passes = passes_of(bits); pass < passes; pass++) {
-    const digit d = digit_of(0, bits, pass);
-    uint2 *const to = (passes - pass) % 2 ? s.list : other;
-    if (s.tile.count > 1) scatter_count<<<s.tile.count, SORTERS, 0, stream>>>(s, d, from);
-    scatter_order<<<s.tile.count, SORTERS, 0, stream>>>(s, d, from, to);
-    from = to;
-  }
+  sort_list(s, s.length, s.list, other, stream);            /* `length` itself is a row: of indices out of range */
   switch (st->whole) {
   case QN_F32:  launch_sums<QN_F32>(s, stream); break;
   case QN_BF16: launch_sums<QN_BF16>(s, stream); break;
