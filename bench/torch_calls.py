@@ -462,6 +462,10 @@ def recurrent(op, a, t):
 def cudnn_attention_backward(q, k, v, dy, rule):
     """What autograd calls where PyTorch's attention goes to cuDNN, by its name: autograd cannot be recorded. None if cuDNN refuses."""
     mask, causal, scale = rule["attn_mask"], rule["is_causal"], rule["scale"]
+    if q.element_size() != 2:                                       # it would read them as 16 bits
+        return None
+    if mask is not None and mask.dtype == torch.bool:               # and this as a bias
+        mask = torch.zeros(mask.shape, dtype=q.dtype).masked_fill_(~mask, -math.inf)
     try:
         y, lse, starts_q, starts_k, most_q, most_k, seed, offset, _ = torch.ops.aten._scaled_dot_product_cudnn_attention(
             q, k, v, mask, True, 0.0, causal, False, scale=scale)
