@@ -128,6 +128,22 @@ attention_forward q=bf16/2x2x60x8 k=bf16/1x1x180x8 v=bf16/1x1x180x8 kv_starts=i3
 attention_forward q=bf16/1x1x9x8 k=bf16/1x1x9x8 v=bf16/1x1x9x8 q_starts=i32/1 kv_starts=i32/1 lse=? ; q_starts.is=0 kv_starts.is=0
 attention_forward q=bf16/1x1x5x8 k=bf16/1x1x4x8 v=bf16/1x1x4x8 q_starts=i32/4 kv_starts=i32/4 lse=? ; q.is=0 k.is=0 v.is=nan,nan,nan,nan,nan,nan,nan,nan,1,2,3,4,5,6,7,8,3,4,5,6,7,8,9,10,inf,inf,inf,inf,inf,inf,inf,inf q_starts.is=0,1,3,4 kv_starts.is=0,1,3,4 y.is=nan,nan,nan,nan,nan,nan,nan,nan,2,3,4,5,6,7,8,9,2,3,4,5,6,7,8,9,inf,inf,inf,inf,inf,inf,inf,inf,0,0,0,0,0,0,0,0 plain=1
 
+# bias and masks in pieces of eight keys, of rows of their own or one for all; rows that see nothing; NaN behind a mask; not whole pieces
+attention_forward q=f16/1x2x70x64 k=f16/1x1x200x64 v=f16/1x1x200x64 bias=f16/1x2x70x200 lse=? ; as=bf16
+attention_forward q=bf16/2x1x130x40 k=bf16/2x1x136x40 v=bf16/2x1x136x40 mask=bool/2x1x1x136 lse=? right=0 ; as=f16
+attention_forward q=f16/2x8x1x64 k=f16/2x2x328x64 v=f16/2x2x328x64 bias=f16/1x8x1x328 mask=bool/2x1x1x328 lse=? max=?
+attention_forward q=bf16/1x2x70x128 k=bf16/1x2x264x128 v=bf16/1x2x264x128 bias=f32/1x1x70x264 softcap=5 lse=? right=0 left=100 ; as=f16
+attention_forward q=f16/1x2x65x200 k=f16/1x1x128x200 v=f16/1x1x128x200 bias=f16/1x2x1x128 mask=bool/1x2x65x128 slopes=f32/2 sink=f32/2 lse=?
+attention_forward q=f16/1x1x200x64 k=f16/1x1x8x64 v=f16/1x1x8x64 mask=bool/1x1x200x8 lse=? ; as=f32
+attention_forward q=f32/1x1x2x8 k=f32/1x1x8x8 v=f32/1x1x8x8 mask=bool/1x1x2x8 ; k.is=1,1,1,1,1,1,1,1,nan,1,1,1,1,1,1,1,1 mask.is=1,0,0,0,0,0,0,1 as=bf16,f16
+attention_forward q=bf16/3x2x49x32 k=bf16/3x2x49x32 v=bf16/3x2x49x32 bias=bf16/1x2x49x49 mask=bool/3x1x49x49 lse=?
+
+# parts of the keys of few rows: one row a head, a group of 3, of 16; lengths; rows beyond them; fewer elements than the kernel's
+attention_forward q=f16/1x2x1x64 k=f16/1x2x700x64 v=f16/1x2x700x64 lse=? max=? ; as=bf16
+attention_forward q=bf16/2x3x1x128 k=bf16/2x1x800x128 v=bf16/2x1x800x128 kv_lengths=i32/2 sink=f32/3 lse=? ; kv_lengths.is=800,70
+attention_forward q=bf16/1x16x1x96 k=bf16/1x1x1000x96 v=bf16/1x1x1000x80 lse=? left=900 right=0
+attention_forward q=f16/2x2x5x64 k=f16/2x1x600x64 v=f16/2x1x600x64 q_lengths=i32/2 lse=? right=0 ; q_lengths.is=3,0
+
 # paged keys: shared, repeated and missing pages, entries past the length; NaN in pages of nobody and past the end of the last
 attention_forward q=f32/1x1x1x1 k=f32/3x1x2x1 v=f32/3x1x2x1 pages=i32/1x3 kv_lengths=i32/1 ; q.is=0 k.is=nan,nan,0,0,0,nan v.is=nan,nan,2,4,9,nan pages.is=1,2,0 kv_lengths.is=3 y.is=5
 attention_forward q=f32/1x1x1x1 k=f32/2x1x2x1 v=f32/2x1x2x1 pages=i32/1x3 kv_lengths=i32/1 ; q.is=0 k.is=0 v.is=1,3,5,7 pages.is=1,-1,0 kv_lengths.is=6 y.is=4

@@ -6,12 +6,13 @@
  * fewer tiles than the device has room for, keys are split. */
 #include "attention_mma.h"
 #include "engines.h"
+#include "kit/early.h"
 
 typedef struct state {
   cuda_attention_many a;                  /* all but addresses */
   const void *kernel;
   int64_t    grid;
-  int32_t    shared, threads;
+  int32_t    shared, threads, early;      /* early: it may begin before the kernel before it has ended */
   int32_t    q, k, v, y, lse, max, sink, slopes, bias, mask, blocks, q_lengths, kv_lengths, q_starts, kv_starts, pages;     /* -1: absent */
   cuda_attention_key_request seed, offset;
 } state;
@@ -44,13 +45,6 @@ static void take_integers(const qn_request *r, int32_t value, int64_t *stride, i
 {
   if (value >= 0) *stride = r->value[value].stride[0], *i64 = r->value[value].dtype == QN_I64;
 }
-static void take_spread(const qn_request *r, int32_t value, cuda_attention_spread *to)
-{
-  if (value < 0) return;
-  to->dtype = r->value[value].dtype;
-  for (int i = 0; i < 4; i++) to->stride[i] = r->value[value].dim[i] > 1 ? r->value[value].stride[i] : 0;
-}
-
 static qn_status refused(const qn_request *r, qn_prepared *out)
 {
   static const struct { uint32_t role; const char *name; } not_taken[] = {
@@ -79,7 +73,7 @@ static qn_status refused(const qn_request *r, qn_prepared *out)
 static int32_t splits_for(const qn_request *r, int64_t room, int64_t tiles, int64_t blocks, int64_t bytes)
 {
   if (r->demands->determinism >= QN_DET_BATCH || tiles >= room) return 1;
-  int64_t n = qn_min_i64(qn_min_i64(room / qn_max_i64(1, tiles), blocks / 2), 64);
+  int64_t n = qn_min_i64(qn_min_i64(room / qn_max_i64(1, tiles), blocks / 2), CUDA_ATTENTION_SPLITS);
   while (n > 1 && (uint64_t)(n * bytes) > r->demands->workspace_limit) n--;
   return (int32_t)qn_max_i64(1, n);
 }
@@ -159,24 +153,18 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     a->k_stride[2] = k->stride[2], a->v_stride[2] = r->value[st.v].stride[2];
   }
   take_plane(r, st.lse, a->lse_stride), take_plane(r, st.max, a->max_stride);
-  take_spread(r, st.bias, &a->bias), take_spread(r, st.mask, &a->mask), take_spread(r, st.blocks, &a->blocks);
+  cuda_attention_spread_read(r, st.blocks, &a->blocks);
   take_integers(r, st.q_lengths, &a->q_lengths_stride, &a->q_lengths_i64);
   take_integers(r, st.kv_lengths, &a->kv_lengths_stride, &a->kv_lengths_i64);
   take_integers(r, st.q_starts, &a->q_starts_stride, &a->q_starts_i64);
   take_integers(r, st.kv_starts, &a->kv_starts_stride, &a->kv_starts_i64);
   if (st.sink >= 0) a->sink_stride = r->value[st.sink].stride[0];
-  if (st.slopes >= 0) {
-    const qn_value *v = &r->value[st.slopes];
-    a->slopes_stride[0] = v->rank == 2 && v->dim[0] > 1 ? v->stride[0] : 0, a->slopes_stride[1] = v->stride[v->rank - 1];
-  }
 
   a->threshold = (uint32_t)(attr->dropout * 65536 + 0.5), a->kept = a->threshold < 65536 ? (float)(65536.0 / (65536 - a->threshold)) : 0;
-  a->softcap = (float)attr->softcap;
-  const bool scored = st.bias >= 0 || st.mask >= 0 || st.blocks >= 0 || st.slopes >= 0 || a->softcap > 0,    /* as the kernel sees it */
-             plain = !scored && !a->threshold;
-  const double log2e = 1.44269504088896340736;
-  a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale);
-  a->unit = (float)(scored ? log2e : a->scale * log2e);
+  const float scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale);
+  cuda_attention_change_read(r, st.bias, st.mask, st.slopes, (float)attr->softcap, scale, ragged ? 1 : keys, &a->change);
+  const bool scored = a->change.valued || st.mask >= 0 || st.blocks >= 0, plain = !scored && !a->threshold;
+  a->unit = (float)((a->change.valued ? 1 : scale) * 1.44269504088896340736);
   a->tiles = (int32_t)tiles;
   const int64_t part = (kernel->dv * kernel->rows + 4 * kernel->threads) * 4;
   const int64_t room = (kernel->d > 128 ? 1 : kernel->rows == 16 ? 3 : 2) * (int64_t)r->device->units;        /* blocks at once */
@@ -203,9 +191,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 static qn_status build(const qn_request *r, qn_prepared *out)
 {
-  const state *st = out->state;
+  state *st = out->state;
   (void)r;
-  return cuda_check(cudaFuncSetAttribute(st->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, st->shared), "cudaFuncSetAttribute");
+  const qn_status s = cuda_waits_itself(st->kernel, &st->early);
+  return s ? s : cuda_check(cudaFuncSetAttribute(st->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, st->shared),
+                            "cudaFuncSetAttribute");
 }
 
 static void *at(const qn_launch *launch, int32_t value) { return value < 0 ? NULL : launch->ptr[value]; }
@@ -215,16 +205,17 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const state *st = p->state;
   cuda_attention_many a = st->a;
   a.q = at(launch, st->q), a.k = at(launch, st->k), a.v = at(launch, st->v), a.y = at(launch, st->y);
-  a.lse = at(launch, st->lse), a.max = at(launch, st->max), a.sink = at(launch, st->sink), a.slopes = at(launch, st->slopes);
-  a.bias.p = at(launch, st->bias), a.mask.p = at(launch, st->mask), a.blocks.p = at(launch, st->blocks);
+  a.lse = at(launch, st->lse), a.max = at(launch, st->max), a.sink = at(launch, st->sink);
+  a.change.bias.p = at(launch, st->bias), a.change.mask.p = at(launch, st->mask), a.change.slopes = at(launch, st->slopes);
+  a.blocks.p = at(launch, st->blocks);
   a.q_lengths = at(launch, st->q_lengths), a.kv_lengths = at(launch, st->kv_lengths), a.q_starts = at(launch, st->q_starts);
   a.kv_starts = at(launch, st->kv_starts), a.pages = at(launch, st->pages);
   a.seed = cuda_attention_key_at(st->seed, launch), a.offset = cuda_attention_key_at(st->offset, launch);
   a.parts = launch->workspace, a.tickets = launch->counters;
   if (!st->grid) return QN_OK;
   void *args[] = { &a };
-  return cuda_check(cudaLaunchKernel(st->kernel, (dim3){ (unsigned)st->grid, 1, 1 }, (dim3){ (unsigned)st->threads, 1, 1 }, args,
-                                     (size_t)st->shared, launch->stream), "attention_mma");
+  return cuda_launch_kernel(st->kernel, st->early, (dim3){ (unsigned)st->grid, 1, 1 }, (uint32_t)st->threads, (uint32_t)st->shared, args,
+                            launch->stream, "attention_mma");
 }
 
 static const qn_engine row = { .name = "mma", .op = QN_OP_ATTENTION_FORWARD, .class_ = QN_CLASS_TUNED,

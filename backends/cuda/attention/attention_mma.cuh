@@ -7,10 +7,11 @@
  *
  * A block of 16 rows, for decoding: each warp takes all rows and a quarter of each block of keys, and the warps join at the end.
  *
- * `splits`: the keys of a tile are shared by that many blocks; the last one to end joins their parts in order.
+ * `splits`: the keys of a tile are shared by that many blocks; the last one to end joins their parts in one order.
  *
  * A weight of 0 times NaN is NaN, so a row that is not finite is computed again by a warp that reads only what it sees. */
 #pragma once
+#include "attention_change.cuh"
 #include "attention_dropout.cuh"
 #include "attention_mma.h"
 #include "attention_scores.cuh"
@@ -112,19 +113,11 @@ __device__ __forceinline__ int64_t attention_spread(const cuda_attention_spread 
   return b * t.stride[0] + h * t.stride[1] + i * t.stride[2] + j * t.stride[3];
 }
 
-/* The score of key j from the product of query and key; -Inf if mask or blocks hide it. */
+/* The score of key j from the product of query and key, times 1 / (unit ln 2); -Inf if mask or blocks hide it. */
 static __device__ __noinline__ float attention_score(const cuda_attention_many &a, const attention_sequence &s, const attention_line &line,
                                                      int j, float x, bool &hidden)
 {
-  x *= a.scale;
-  if (a.softcap > 0) x = a.softcap * tanhf(x / a.softcap);
-  if (a.bias.p) {
-    const int64_t at = attention_spread(a.bias, s.b, line.h, s.q0 + line.i, s.k0 + j);
-    x += a.bias.dtype == QN_F32 ? ((const float *)a.bias.p)[at]
-       : a.bias.dtype == QN_BF16 ? bf16_to_float(((const uint16_t *)a.bias.p)[at]) : f16_to_float(((const uint16_t *)a.bias.p)[at]);
-  }
-  if (a.slopes) x = fmaf(-a.slopes[s.b * a.slopes_stride[0] + line.h * a.slopes_stride[1]], (float)abs(line.i + s.shift - j), x);
-  hidden = a.mask.p && !((const uint8_t *)a.mask.p)[attention_spread(a.mask, s.b, line.h, s.q0 + line.i, s.k0 + j)];
+  x = attention_changed_one(a.change, s.b, line.h, s.q0 + line.i, s.k0 + j, line.i + s.shift - j, x, hidden);
   if (a.blocks.p) {
     const int block = j / a.block_kv;
     const uint8_t bits = ((const uint8_t *)a.blocks.p)[attention_spread(a.blocks, s.b, line.h, line.i / a.block_q, block / 8)];
@@ -136,22 +129,7 @@ static __device__ __noinline__ float attention_score(const cuda_attention_many &
 /* Single scores are changed, by more than dropout. */
 __device__ __forceinline__ bool attention_scored(const cuda_attention_many &a)
 {
-  return a.bias.p || a.mask.p || a.blocks.p || a.slopes || a.softcap > 0;
-}
-
-/* The same of a block's scores where nothing but bias changes them; j: the first one's key. */
-template <uint32_t dtype, int N>
-__device__ __forceinline__ void attention_biased(const cuda_attention_many &a, const attention_sequence &s, const attention_line (&line)[2],
-                                                 int j, float (&x)[N])
-{
-  const int64_t row[2] = { attention_spread(a.bias, s.b, line[0].h, s.q0 + line[0].i, s.k0 + j),
-                           attention_spread(a.bias, s.b, line[1].h, s.q0 + line[1].i, s.k0 + j) };
-#pragma unroll
-  for (int i = 0; i < N; i++) {
-    const int in = i / 4 * 8 + i % 2, h = i / 2 % 2;
-    if (j + in >= line[h].low && j + in <= line[h].high)
-      x[i] = fmaf(x[i], a.scale, element_load<float>(a.bias.p, row[h] + in * a.bias.stride[3], dtype));
-  }
+  return a.change.valued || a.change.mask.p || a.blocks.p;
 }
 
 /* Dropout's draws for key j, which is even, and the next. */
@@ -192,6 +170,7 @@ __device__ __noinline__ void attention_many_again(const cuda_attention_many &a, 
   float x[T::D / 32], sum[T::D / 32] = {}, m = -INFINITY, l = 0;
 #pragma unroll
   for (int i = 0; i < T::D / 32; i++) x[i] = lane + 32 * i < a.d ? attention_value<T::kind>(q[lane + 32 * i]) : 0;
+  const float natural = a.change.valued ? 1 : a.change.scale;
   auto score = [&](int j, bool &hidden) {
     int64_t at;
     hidden = !attention_key(a, s, j, a.k_stride, at);
@@ -201,7 +180,7 @@ __device__ __noinline__ void attention_many_again(const cuda_attention_many &a, 
 #pragma unroll
     for (int i = 0; i < T::D / 32; i++)
       if (lane + 32 * i < a.d) p = fmaf(x[i], attention_value<T::kind>(k[at + lane + 32 * i]), p);
-    return attention_score(a, s, line, j, warp_sum(p), hidden);
+    return __fmul_rn(attention_score(a, s, line, j, warp_sum(p), hidden), natural);         /* as it is the second time */
   };
   bool hidden;
 #pragma unroll 1
@@ -233,29 +212,41 @@ __device__ __noinline__ void attention_many_again(const cuda_attention_many &a, 
   if (a.max) a.max[line.at(s, a.max_stride, a.q_starts)] = m;
 }
 
+/* An early launch's blocks wait here for what comes before. */
+__device__ __forceinline__ void attention_wait()
+{
+#if __CUDA_ARCH__ >= 900
+  grid_dependency_wait();
+#endif
+}
+
 /* ---- parts ---------------------------------------------------------------------------------------------------------------- */
 
-/* Stores what this thread has of its block's part; true in the last block of the tile, with all parts joined in order. */
-template <int THREADS, int N>
-__device__ __forceinline__ bool attention_join(const cuda_attention_many &a, int tile, int split, attention_softmax &st, float (&sum)[N])
+/* The block has stored its part: true in the last one of the tile. */
+__device__ __forceinline__ bool attention_last_part(const cuda_attention_many &a, int tile)
 {
-  constexpr int words = (N + 4) * THREADS;
   __shared__ bool last;
-  if (threadIdx.x < THREADS) {
-    float4 *mine = (float4 *)(a.parts + ((int64_t)tile * a.splits + split) * words) + threadIdx.x;
-    mine[0] = make_float4(st.m[0], st.m[1], st.l[0], st.l[1]);
-#pragma unroll
-    for (int i = 0; i < N / 4; i++) mine[(i + 1) * THREADS] = make_float4(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3]);
-    __threadfence();
-  }
   __syncthreads();
   if (threadIdx.x == 0) {
     last = atomicAdd(a.tickets + tile, 1) == a.splits - 1;
     if (last) a.tickets[tile] = 0;
   }
   __syncthreads();
-  if (!last || threadIdx.x >= THREADS) return false;
+  if (last) __threadfence();
+  return last;
+}
+
+/* Stores what this thread has of its block's part; true in the last block of the tile, with all parts joined in order. */
+template <int THREADS, int N>
+__device__ __forceinline__ bool attention_join(const cuda_attention_many &a, int tile, int split, attention_softmax &st, float (&sum)[N])
+{
+  constexpr int words = (N + 4) * THREADS;
+  float4 *mine = (float4 *)(a.parts + ((int64_t)tile * a.splits + split) * words) + threadIdx.x;
+  mine[0] = make_float4(st.m[0], st.m[1], st.l[0], st.l[1]);
+#pragma unroll
+  for (int i = 0; i < N / 4; i++) mine[(i + 1) * THREADS] = make_float4(sum[4 * i], sum[4 * i + 1], sum[4 * i + 2], sum[4 * i + 3]);
   __threadfence();
+  if (!attention_last_part(a, tile)) return false;
   const float4 *part = (const float4 *)(a.parts + (int64_t)tile * a.splits * words) + threadIdx.x;
   float m[2] = { -1e30f, -1e30f };
   for (int p = 0; p < a.splits; p++) {
@@ -274,6 +265,85 @@ __device__ __forceinline__ bool attention_join(const cuda_attention_many &a, int
       const float4 v = __ldcg(of + (i + 1) * THREADS);
       sum[4 * i] = fmaf(v.x, by[0], sum[4 * i]), sum[4 * i + 1] = fmaf(v.y, by[0], sum[4 * i + 1]);
       sum[4 * i + 2] = fmaf(v.z, by[1], sum[4 * i + 2]), sum[4 * i + 3] = fmaf(v.w, by[1], sum[4 * i + 3]);
+    }
+  }
+  return true;
+}
+
+/* The same of a tile of 16 rows, which the first warp has, and of which `rows` exist: their parts are many and small, so they are stored by
+ * rows, and the last block's threads each sum four columns of a row, many parts in flight. room: the block's shared memory. */
+enum { ATTENTION_PARTS = CUDA_ATTENTION_SPLITS };
+template <int D>
+__device__ __forceinline__ bool attention_join_few(const cuda_attention_many &a, int tile, int split, int rows, float *room,
+                                                   attention_softmax &st, float (&sum)[D / 2])
+{
+  constexpr int words = 16 * (D + 2), pitch = D + 4, IN_FLIGHT = 16;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, r = lane / 4, column = lane % 4 * 2;
+  const float *parts = a.parts + (int64_t)tile * a.splits * words;
+  if (warp == 0) {
+    float *mine = a.parts + ((int64_t)tile * a.splits + split) * words;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      float l = st.l[h];
+      l += __shfl_xor_sync(~0u, l, 1), l += __shfl_xor_sync(~0u, l, 2);
+      if (r + 8 * h >= rows) continue;
+      if (lane % 4 == 0) *(float2 *)(mine + 2 * (r + 8 * h)) = make_float2(st.m[h], l);
+#pragma unroll
+      for (int j = 0; j < D / 8; j++)
+        *(float2 *)(mine + 32 + (r + 8 * h) * D + 8 * j + column) = make_float2(sum[4 * j + 2 * h], sum[4 * j + 2 * h + 1]);
+    }
+    __threadfence();
+  }
+  if (!attention_last_part(a, tile)) return false;
+  float *by = room, *joined = room + 16 * ATTENTION_PARTS;  /* [16][parts]; [16] rows of sums, then a maximum and a divisor */
+  for (int row = warp; row < rows; row += 4) {
+    float2 has[ATTENTION_PARTS / 32];
+    float m = -1e30f, l = 0;
+#pragma unroll
+    for (int i = 0; i < ATTENTION_PARTS / 32; i++) {
+      const int p = lane + 32 * i;
+      has[i] = p < a.splits ? __ldcg((const float2 *)(parts + (int64_t)p * words + 2 * row)) : make_float2(-1e30f, 0);
+      m = fmaxf(m, has[i].x);
+    }
+#pragma unroll
+    for (int o = 16; o; o >>= 1) m = fmaxf(m, __shfl_xor_sync(~0u, m, o));
+#pragma unroll
+    for (int i = 0; i < ATTENTION_PARTS / 32; i++) {
+      const float of = fn_exp2((has[i].x - m) * a.unit);
+      by[row * ATTENTION_PARTS + lane + 32 * i] = of, l = fmaf(has[i].y, of, l);
+    }
+    l = warp_sum(l);
+    if (lane == 0) joined[row * pitch + D] = m, joined[row * pitch + D + 1] = l;
+  }
+  __syncthreads();
+  for (int item = threadIdx.x; item < rows * (D / 4); item += CUDA_ATTENTION_THREADS) {
+    const int row = item / (D / 4), c = item % (D / 4) * 4;
+    const float *from = parts + 32 + row * D + c;
+    float4 x = {};
+    for (int p = 0; p < a.splits; p += IN_FLIGHT) {
+      float4 v[IN_FLIGHT];
+#pragma unroll
+      for (int i = 0; i < IN_FLIGHT; i++)
+        v[i] = p + i < a.splits ? __ldcg((const float4 *)(from + (int64_t)(p + i) * words)) : make_float4(0, 0, 0, 0);
+#pragma unroll
+      for (int i = 0; i < IN_FLIGHT; i++) {
+        const float of = by[row * ATTENTION_PARTS + p + i];
+        x.x = fmaf(v[i].x, of, x.x), x.y = fmaf(v[i].y, of, x.y), x.z = fmaf(v[i].z, of, x.z), x.w = fmaf(v[i].w, of, x.w);
+      }
+    }
+    *(float4 *)(joined + row * pitch + c) = x;
+  }
+  __syncthreads();
+  if (warp) return false;
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const float *of = joined + (r + 8 * h) * pitch;
+    const bool is = r + 8 * h < rows;
+    st.m[h] = is ? of[D] : -1e30f, st.l[h] = is && lane % 4 == 0 ? of[D + 1] : 0;
+#pragma unroll
+    for (int j = 0; j < D / 8; j++) {
+      const float2 x = is ? *(const float2 *)(of + 8 * j + column) : make_float2(0, 0);
+      sum[4 * j + 2 * h] = x.x, sum[4 * j + 2 * h + 1] = x.y;
     }
   }
   return true;
@@ -324,6 +394,7 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
   const uint32_t q0 = shared_address(shared), k0 = q0 + ROWS * T::row, v0 = k0 + 2 * T::stage;
   unsigned char *there = shared + ROWS * T::row + 4 * T::stage;     /* of a stage's keys: those on a page that exists */
   const int tile = blockIdx.x / a.splits, split = blockIdx.x % a.splits, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  attention_wait();
   int row0, tokens;
   const attention_sequence s = attention_sequence_at<ROWS>(a, tile, row0, tokens);
   const int end = min(row0 + ROWS, s.queries * a.group);
@@ -372,8 +443,7 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
 #pragma unroll
   for (int i = 0; i < D / 2; i++) sum[i] = 0;
 
-  const bool scored = !T::PLAIN && attention_scored(a),
-             biased = scored && !a.mask.p && !a.blocks.p && !a.slopes && a.softcap == 0 && !a.pages;
+  const bool scored = !T::PLAIN && attention_scored(a), together = scored && !a.blocks.p && !a.pages;
   for (int n = first, stage = 0; n <= last; n++, stage ^= 1) {
     if (n < last) load_keys(n + 1, stage ^ 1);
     copy_async_commit();
@@ -397,11 +467,14 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
       }
     }
     /* Softmax */
-    if (biased) {
-      const int key = n * BN + column;
-      if (a.bias.dtype == QN_F32) attention_biased<QN_F32>(a, s, line, key, x);
-      else if (a.bias.dtype == QN_BF16) attention_biased<QN_BF16>(a, s, line, key, x);
-      else attention_biased<QN_F16>(a, s, line, key, x);
+    if (together) {
+      const int end_query = max(0, s.queries - 1), h[2] = { line[0].h, line[1].h },
+                i[2] = { s.q0 + min(line[0].i, end_query), s.q0 + min(line[1].i, end_query) },
+                zero[2] = { line[0].i + s.shift, line[1].i + s.shift }, block = n * BN + first_key;
+      const attention_change_rows changes(a.change, s.b, h, i, s.k0);
+      uint32_t pairs[N / 4];
+      attention_bias_ask<N / 2>(a.change, changes.bias, block, s.keys, pairs);
+      attention_changed<T::kind == MMA_3XTF32>(a.change, changes, zero, block, s.keys, pairs, x);
     } else if (scored || a.pages) {
 #pragma unroll
       for (int i = 0; i < N / 2; i++) {
@@ -434,7 +507,10 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
   copy_async_wait<0>();
   if (T::FEW) attention_join_warps((float *)(shared + ROWS * T::row), a.unit, st, sum);
   if (a.splits > 1) {
-    if (!attention_join<T::FEW ? 32 : CUDA_ATTENTION_THREADS>(a, tile, split, st, sum)) return;
+    bool mine;
+    if constexpr (T::FEW) mine = attention_join_few<D>(a, tile, split, min(ROWS, rows - row0), (float *)(shared + ROWS * T::row), st, sum);
+    else mine = attention_join<CUDA_ATTENTION_THREADS>(a, tile, split, st, sum);
+    if (!mine) return;
   } else if (T::FEW && warp) {
     return;
   }

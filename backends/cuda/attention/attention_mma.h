@@ -1,22 +1,21 @@
 /* attention_mma.h -- what the host (attention_mma.c) tells the kernels of attention_mma.cuh. */
 #ifndef QN_CUDA_ATTENTION_MMA_H
 #define QN_CUDA_ATTENTION_MMA_H
+#include "attention_change.h"
 #include "attention_gradient.h"
-
-/* A tensor that broadcasts over sequences, heads, queries, keys: strides are 0 there. */
-typedef struct cuda_attention_spread { const void *p; int64_t stride[4]; uint32_t dtype; } cuda_attention_spread;
 
 typedef struct cuda_attention_many {
   const void *q, *k, *v;
   void      *y;
   float     *lse, *max;                   /* NULL: not wanted */
-  const float *sink, *slopes;             /* NULL: none, as the rest */
+  const float *sink;                      /* NULL: none, as the rest */
   const void *q_lengths, *kv_lengths, *q_starts, *kv_starts, *pages;
-  cuda_attention_spread bias, mask, blocks;
+  cuda_attention_change change;
+  cuda_attention_spread blocks;
   float     *parts;                       /* workspace: each part's sums, maxima, divisors */
   uint32_t  *tickets;                     /* of each tile whose keys are split: parts that have ended */
   int64_t    q_stride[3], k_stride[3], v_stride[3], y_stride[3], lse_stride[3], max_stride[3];  /* sequences (pages), heads, rows */
-  int64_t    sink_stride, slopes_stride[2], q_lengths_stride, kv_lengths_stride, q_starts_stride, kv_starts_stride, pages_stride[2];
+  int64_t    sink_stride, q_lengths_stride, kv_lengths_stride, q_starts_stride, kv_starts_stride, pages_stride[2];
   int32_t    q_lengths_i64, kv_lengths_i64, q_starts_i64, kv_starts_i64, pages_i64;
   int32_t    batch, heads, group;         /* group: query heads that share a key head */
   int32_t    queries, keys, d, dv;        /* of a sequence; of all of them, where they are ragged */
@@ -26,7 +25,7 @@ typedef struct cuda_attention_many {
   cuda_attention_key seed, offset;
   uint32_t   threshold;                   /* of 2^16 draws, those that drop a weight */
   float      kept;                        /* the factor of weights that dropout keeps */
-  float      scale, softcap, unit;        /* unit: what a score is multiplied by for base 2: log2 e, or with scale where nothing is added */
+  float      unit;                        /* what a score is multiplied by for base 2: log2 e, or with scale where nothing is added */
 } cuda_attention_many;
 
 typedef struct cuda_attention_many_kernel {
@@ -38,7 +37,7 @@ extern const cuda_attention_many_kernel cuda_attention_many_bf16[], cuda_attenti
 /* Longer rows (attention_wide.cuh), by mma.sync and, on 9.0, by wgmma. */
 extern const cuda_attention_many_kernel cuda_attention_wide_bf16[], cuda_attention_wide_f16[],
                                         cuda_attention_wide_wgmma_bf16[], cuda_attention_wide_wgmma_f16[];
-enum { CUDA_ATTENTION_THREADS = 128 };
+enum { CUDA_ATTENTION_THREADS = 128, CUDA_ATTENTION_SPLITS = 64 };            /* at most */
 
 /* Elements of a key and a value, keys of a block, rows of a tile: of two for the same elements the fewer rows first. */
 #define CUDA_ATTENTION_MANY_SHAPES(X) X(64, 64, 16) X(64, 64, 64) X(128, 64, 16) X(128, 64, 64) X(256, 32, 64)

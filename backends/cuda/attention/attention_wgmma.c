@@ -1,8 +1,8 @@
 /* attention_wgmma.c -- attention on Hopper's Tensor Cores: what the kernels of attention_wgmma.cuh take, their launch.
  *
  * bf16 and f16 up to 256 elements of a key and of a value (zeros fill up to the next shape), any number of queries, keys and heads,
- * groups of query heads, causal masks and windows, lengths, ragged sequences, a sink. Variants are tiles: queries by keys of a block. Not
- * taken here: what changes single scores (bias, mask, blocks, slopes, softcap, dropout), paged tensors, scales. */
+ * groups of query heads, causal masks and windows, lengths, ragged sequences, a sink, and of sequences that are not ragged bias, mask,
+ * slopes, softcap. Variants are tiles: queries by keys of a block. Not taken here: blocks, dropout, paged tensors, scales. */
 #include "attention_wgmma.h"
 #include "engines.h"
 #include "kit/early.h"
@@ -15,7 +15,8 @@ typedef struct state {
   const void *function;
   const cuda_driver *driver;
   qn_value tensor[N_MAPS];
-  int32_t  value[N_MAPS], y, lse, max, sink, q_lengths, kv_lengths, q_starts, kv_starts, grid; /* values' indices; -1: absent */
+  int32_t  value[N_MAPS], y, lse, max, sink, q_lengths, kv_lengths, q_starts, kv_starts, bias, mask, slopes; /* indices; -1: absent */
+  int32_t  grid;
 } state;
 
 /* ---- prepare --------------------------------------------------------------------------------------------------------- */
@@ -25,19 +26,17 @@ static int32_t role(const qn_request *r, uint32_t which) { return qn_role(&r->op
 static bool simple(const qn_request *r, const qn_attention *attr, qn_prepared *out)
 {
   static const struct { uint32_t role; const char *name; } not_taken[] = {
-    { QN_ROLE_ATTENTION_FORWARD_BIAS, "bias" }, { QN_ROLE_ATTENTION_FORWARD_MASK, "mask" }, { QN_ROLE_ATTENTION_FORWARD_BLOCKS, "blocks" },
-    { QN_ROLE_ATTENTION_FORWARD_SLOPES, "slopes" }, { QN_ROLE_ATTENTION_FORWARD_PAGES, "pages" },
+    { QN_ROLE_ATTENTION_FORWARD_BLOCKS, "blocks" }, { QN_ROLE_ATTENTION_FORWARD_PAGES, "pages" },
     { QN_ROLE_ATTENTION_FORWARD_Q_SCALE, "q_scale" }, { QN_ROLE_ATTENTION_FORWARD_K_SCALE, "k_scale" },
     { QN_ROLE_ATTENTION_FORWARD_V_SCALE, "v_scale" }, { QN_ROLE_ATTENTION_FORWARD_Y_SCALE, "y_scale" },
     { QN_ROLE_ATTENTION_FORWARD_AMAX, "amax" },
   };
   for (size_t i = 0; i < sizeof not_taken / sizeof *not_taken; i++)
     if (role(r, not_taken[i].role) >= 0) {
-      qn_refuse(out, "neither bias nor masks of single scores, paged tensors, scales", not_taken[i].name, "none", "%s", "one");
+      qn_refuse(out, "neither blocks, nor paged tensors, nor scales", not_taken[i].name, "none", "%s", "one");
       return false;
     }
-  if (attr->softcap != 0) qn_refuse(out, "scores without a cap", "", "softcap=0", "softcap=%g", attr->softcap);
-  else if (attr->dropout != 0) qn_refuse(out, "weights without dropout", "", "dropout=0", "dropout=%g", attr->dropout);
+  if (attr->dropout != 0) qn_refuse(out, "weights without dropout", "", "dropout=0", "dropout=%g", attr->dropout);
   else return true;
   return false;
 }
@@ -66,11 +65,12 @@ static void strides_of(int64_t to[3], const qn_value *v)
 
 /* Of two tiles for the same elements the wider has fewer steps, but begins later and does more in vain where masks end: it is for many
  * keys, and a diagonal asks for more of them. */
-static const char *const tiles_offered[] = { "192x128", "128x128", "128x176", "128x80", NULL };
+static const char *const tiles_offered[] = { "192x128", "128x128", "128x176", "128x80", "128x64", NULL };
 static const cuda_attention_kernel *choose(const qn_request *r, const qn_attention *attr, const qn_value *q, int64_t dv, int64_t queries,
-                                           int64_t keys)
+                                           int64_t keys, bool changed)
 {
-  const cuda_attention_kernel *kernel = q->dtype == QN_BF16 ? cuda_attention_bf16 : cuda_attention_f16;
+  const cuda_attention_kernel *kernel = q->dtype == QN_BF16 ? changed ? cuda_attention_changed_bf16 : cuda_attention_bf16
+                                                            : changed ? cuda_attention_changed_f16 : cuda_attention_f16;
   while (kernel->d && (kernel->d < q->dim[3] || kernel->dv < dv || (r->variant && strcmp(kernel->tile, r->variant)))) kernel++;
   if (!r->variant && kernel->d && kernel[1].d == kernel->d && kernel[1].dv == kernel->dv && attr->left < 0 && queries > kernel->bm &&
       keys >= (attr->right < 0 ? 4096 : 8192))
@@ -83,6 +83,7 @@ static void by_groups(qn_value *v, int64_t group)
 {
   v->dim[2] = group, v->stride[2] = v->stride[1], v->dim[1] /= group, v->stride[1] *= group;
 }
+static void spread_by_groups(cuda_attention_spread *t, int64_t group) { t->stride[2] = t->stride[1], t->stride[1] *= group; }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -103,18 +104,25 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                .y = role(r, QN_ROLE_ATTENTION_FORWARD_Y), .lse = role(r, QN_ROLE_ATTENTION_FORWARD_LSE),
                .max = role(r, QN_ROLE_ATTENTION_FORWARD_MAX), .sink = role(r, QN_ROLE_ATTENTION_FORWARD_SINK),
                .q_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_Q_LENGTHS), .kv_lengths = role(r, QN_ROLE_ATTENTION_FORWARD_KV_LENGTHS),
-               .q_starts = role(r, QN_ROLE_ATTENTION_FORWARD_Q_STARTS), .kv_starts = role(r, QN_ROLE_ATTENTION_FORWARD_KV_STARTS) };
+               .q_starts = role(r, QN_ROLE_ATTENTION_FORWARD_Q_STARTS), .kv_starts = role(r, QN_ROLE_ATTENTION_FORWARD_KV_STARTS),
+               .bias = role(r, QN_ROLE_ATTENTION_FORWARD_BIAS), .mask = role(r, QN_ROLE_ATTENTION_FORWARD_MASK),
+               .slopes = role(r, QN_ROLE_ATTENTION_FORWARD_SLOPES) };
+  const bool changed = st.bias >= 0 || st.mask >= 0 || st.slopes >= 0 || attr->softcap > 0;
   qn_value of_keys = *k;                  /* values that are the first elements of keys */
   of_keys.dim[3] = attr->value_size;
   if (!v) v = &of_keys, st.value[V] = st.value[K];
   if (st.max >= 0 && st.sink >= 0) return qn_refuse(out, "the largest score or a sink, not both", "max", "none", "%s", "one");
+
+  if (changed && (st.q_starts >= 0 || st.kv_starts >= 0))
+    return qn_refuse(out, "ragged sequences or what changes single scores, not both", "q_starts", "none", "%s", "one");
+  if (st.bias >= 0 && r->value[st.bias].dtype == QN_F64) return qn_refuse(out, "a bias of at most 32 bits", "bias", "f32", "%s", "f64");
 
   /* Ragged, tiles are chosen and counted as for sequences of equal length. */
   const qn_value *starts[2] = { cuda_value(r, QN_ROLE_ATTENTION_FORWARD_Q_STARTS), cuda_value(r, QN_ROLE_ATTENTION_FORWARD_KV_STARTS) };
   const int64_t d = q->dim[3], dv = v->dim[3], sequences = starts[0] ? starts[0]->dim[0] - 1 : q->dim[0],
                 queries_each = starts[0] ? qn_ceil_div(q->dim[2], qn_max_i64(1, sequences)) : q->dim[2],
                 keys_each = starts[1] ? qn_ceil_div(k->dim[2], qn_max_i64(1, sequences)) : k->dim[2];
-  const cuda_attention_kernel *kernel = choose(r, attr, q, dv, queries_each, keys_each);
+  const cuda_attention_kernel *kernel = choose(r, attr, q, dv, queries_each, keys_each, changed);
   if (!kernel->d)
     return r->variant ? qn_refuse(out, "elements that this tile holds", "q", "fewer", "%lld", (long long)qn_max_i64(d, dv))
                       : qn_refuse(out, "at most 256 elements of a key and of a value", "q", "256", "%lld", (long long)qn_max_i64(d, dv));
@@ -127,10 +135,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (st.lse >= 0) lse = r->value[st.lse];
   if (st.max >= 0) max = r->value[st.max];
   int64_t right = attr->right;
-  if (!starts[0] && !starts[1] && qs.dim[2] == 1 && qs.dim[1] > k->dim[1] && st.sink < 0 && st.q_lengths < 0 && attr->left < 0 &&
-      (right < 0 || attr->align != QN_ALIGN_TOP_LEFT)) {
+  cuda_attention *a = &st.a;
+  a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale);
+  cuda_attention_change_read(r, st.bias, st.mask, st.slopes, (float)attr->softcap, a->scale, k->dim[2], &a->change);
+  if (!starts[0] && !starts[1] && qs.dim[2] == 1 && qs.dim[1] > k->dim[1] && st.sink < 0 && st.q_lengths < 0 && st.slopes < 0 &&
+      attr->left < 0 && (right < 0 || attr->align != QN_ALIGN_TOP_LEFT)) {
     const int64_t group = qs.dim[1] / k->dim[1];
     by_groups(&qs, group), by_groups(&ys, group), by_groups(&lse, group), by_groups(&max, group);
+    spread_by_groups(&a->change.bias, group), spread_by_groups(&a->change.mask, group);
     right = -1;
   }
   /* Of a head, each sequence begins one, and so does what lies before and behind them. busy: those with rows. */
@@ -140,13 +152,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (qs.dim[2] > most || k->dim[2] > most || tiles >= most)
     return qn_refuse(out, "fewer than 2^29 queries, keys and tiles", "q", "fewer", "%lld", (long long)qn_max_i64(tiles, qs.dim[2]));
 
-  cuda_attention *a = &st.a;
   a->batch = (int32_t)qs.dim[0], a->heads = (int32_t)qs.dim[1], a->group = (int32_t)(qs.dim[1] / k->dim[1]);
   a->queries = (int32_t)qs.dim[2], a->keys = (int32_t)k->dim[2], a->d = (int32_t)d, a->dv = (int32_t)dv;
   a->left = attr->left < 0 || attr->left >= most ? -1 : (int32_t)attr->left;
   a->right = right < 0 || right >= most ? -1 : (int32_t)right;
   a->top_left = attr->align == QN_ALIGN_TOP_LEFT, a->y_f32 = y->dtype == QN_F32;
-  a->scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale), a->scale_log2 = (float)(a->scale * 1.44269504088896340736);
+  if (a->change.valued) a->scale = 1;
+  a->scale_log2 = (float)(a->scale * 1.44269504088896340736);
   a->tiles_m = (int32_t)tiles_m, a->tiles = (uint32_t)tiles;
   /* Of what a tile begins with 164 KB at 256 elements, fetched ahead, stood before the copies of the tile before it (57% more time at 512
    * keys); at 128 elements that costs 6% at 512 keys, 1 to 2% at 2048. One after the other, warpgroups gain 3% at 64 elements and 512 keys
@@ -178,7 +190,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const double seen = a->right < 0 ? (double)keys_each : 0.5 * (double)keys_each + kernel->bn,
                keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm),
                rows = (double)qn_min_i64(kernel->bm, qn_round_up(starts[0] ? queries_each : a->queries, 64)),
-               of_tile = 3000 + keys * 2 * rows * (kernel->d + kernel->dv) / (d > 64 ? 5200 : 3700),
+               more = (st.bias < 0 ? 1 : a->change.bias_pieces ? 1.6 : 3) * (st.mask < 0 ? 1 : a->change.mask_pieces ? 1.2 : 2)
+                    * (attr->softcap > 0 ? 1.5 : 1),
+               of_tile = 3000 + keys * 2 * rows * (kernel->d + kernel->dv) * more / (d > 64 ? 5200 : 3700),
                products = (double)qn_ceil_div(busy, r->device->units) * of_tile,
                bytes = (double)(starts[1] ? sequences : k->dim[0]) * (double)k->dim[1] * keys * (double)(d + dv) * 2,
                share = (double)qn_min_i64(busy, r->device->units) / r->device->units;
@@ -226,6 +240,8 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   if (st->kv_lengths >= 0) a.kv_lengths = ptr[st->kv_lengths];
   if (st->q_starts >= 0) a.q_starts = ptr[st->q_starts];
   if (st->kv_starts >= 0) a.kv_starts = ptr[st->kv_starts];
+  a.change.bias.p = st->bias < 0 ? NULL : ptr[st->bias], a.change.mask.p = st->mask < 0 ? NULL : ptr[st->mask];
+  a.change.slopes = st->slopes < 0 ? NULL : ptr[st->slopes];
   a.counter = launch->counters;
   void *arguments[] = { &a };
   return cuda_launch_kernel(st->function, true, (dim3){ (unsigned)st->grid, 1, 1 }, (uint32_t)st->kernel->threads,

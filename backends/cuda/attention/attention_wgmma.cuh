@@ -16,12 +16,13 @@
  * branch that is never taken (stop_if). */
 #pragma once
 #include "attention_wgmma.h"
-#include "attention_scores.cuh"
+#include "attention_change.cuh"
 
 template <bool RAGGED> struct attention_tile;
 
-template <int kind_, int BM_, int BN_, int D_, int DV_, int STAGES_, int QS_, bool RAGGED_> struct attention_shape {
-  static constexpr bool RAGGED = RAGGED_;
+template <int kind_, int BM_, int BN_, int D_, int DV_, int STAGES_, int QS_, bool RAGGED_, bool CHANGED_>
+struct attention_shape {
+  static constexpr bool RAGGED = RAGGED_, CHANGED = CHANGED_;
   typedef attention_tile<RAGGED> tile;
   static constexpr int kind = kind_, D = D_, DV = DV_, BM = BM_, BN = BN_, STAGES = STAGES_, QS = QS_, WGS = BM / 64;
   static constexpr int threads = 128 * (WGS + 1);
@@ -132,22 +133,26 @@ template <class T> __device__ __noinline__ void attention_row_again(const cuda_a
   float x[D / 32], sum[DV / 32] = {}, m = -INFINITY, l = 0;
 #pragma unroll
   for (int i = 0; i < D / 32; i++) x[i] = lane + 32 * i < a.d ? attention_value<kind>(q[lane + 32 * i]) : 0;
-  auto score = [&](int j) {
+  auto score = [&](int j, bool &hidden) {
     float s = 0;
 #pragma unroll
     for (int i = 0; i < D / 32; i++)
       if (lane + 32 * i < a.d) s = fmaf(x[i], attention_value<kind>(k[t.key(j) * a.k_stride[2] + lane + 32 * i]), s);
-    return __fmul_rn(warp_sum(s), a.scale);                 /* the same each time: not fused with what is subtracted */
+    s = warp_sum(s), hidden = false;
+    if (T::CHANGED) s = attention_changed_one(a.change, t.b, t.h, row, j, row + t.shift - j, s, hidden);
+    return __fmul_rn(s, a.scale);                           /* the same each time: not fused with what is subtracted */
   };
+  bool hidden;
 #pragma unroll 1
   for (int j = low; j <= high; j++) {
-    const float s = score(j);
+    const float s = score(j, hidden);
     m = m != m || s <= m ? m : s;                           /* a NaN stays */
   }
   if (m != -INFINITY) {
 #pragma unroll 1
     for (int j = low; j <= high; j++) {
-      const float p = expf(score(j) - m);
+      const float p = expf(score(j, hidden) - m);
+      if (T::CHANGED && hidden) continue;
       l += p;
 #pragma unroll
       for (int i = 0; i < DV / 32; i++)
@@ -310,7 +315,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     const uint64_t upper = mma_descriptor(0, 0, 1024, 128);
     int stage = 0, phase = 0, turn = 0, n = 0, block = 0;   /* of the block of scores in s, or to come there; block: of all tiles' */
     float sum[DV / 2], s[BN / 2], by[2];
-    uint32_t p[BN / 4];
+    uint32_t p[BN / 4], bias[T::CHANGED ? BN / 4 : 1];
     attention_softmax st;
     bool grown;
     auto scores = [&] {                   /* s = q k' */
@@ -367,9 +372,25 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       st.l[0] = st.l[1] = sink == -INFINITY || lane % 4 ? 0 : 1;
       n = slot.last[w];
     };
+    /* Where rows of bias and mask are is computed for each block, which takes no registers in between. */
+    auto changes = [&](const slot_of &slot) {
+      const int row = slot.t.row0 + warp_row + lane / 4, last = max(0, a.queries - 1), h[2] = { slot.t.h, slot.t.h },
+                i[2] = { min(row, last), min(row + 8, last) };
+      return attention_change_rows(a.change, slot.t.b, h, i);
+    };
+    auto ask = [&] {
+      if constexpr (T::CHANGED) {
+        const slot_of &slot = slots[turn % ATTENTION_SLOTS];
+        if (a.change.bias_pieces) attention_bias_ask<BN / 2>(a.change, changes(slot).bias, n * BN, a.keys, bias);
+      }
+    };
     auto softmax = [&] {
       const slot_of &slot = slots[turn % ATTENTION_SLOTS];
       const int row = slot.t.row0 + warp_row + lane / 4, column = lane % 4 * 2 + n * BN;
+      if constexpr (T::CHANGED) {
+        const int at[2] = { row + slot.t.shift, row + 8 + slot.t.shift };
+        attention_changed<false>(a.change, changes(slot), at, n * BN, a.keys, bias, s);
+      }
       if ((n + 1) * BN - 1 > slot.whole_high[w]) attention_mask_above(s, slot.t.high(a, row) - column, slot.t.high(a, row + 8) - column);
       if (n * BN < slot.whole_low[w]) attention_mask_below(s, slot.t.low(a, row) - column, slot.t.low(a, row + 8) - column);
       grown = attention_maximum_grown(s, st, a.scale_log2, a.max ? 0 : 8, by);
@@ -390,7 +411,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       begin(slot), pass(slot.t.last - n), nothing();
       barrier_wait(k_full + stage * 8, phase);
       after_the_last();
-      scores(), wgmma_wait<0>();
+      scores(), ask(), wgmma_wait<0>();
       s_done(), softmax(), attention_pack<T::kind>(s, p);
       /* Here p is a block's weights, of which the product is to come; the next block's scores go before it. */
       while (n > slot.first[w]) {
@@ -400,7 +421,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         after_the_last();
         scores();
         barrier_wait(v_full + of * 8, of_phase);
-        add(of);
+        add(of), ask();
         wgmma_wait<1>();
         s_done(), softmax();
         stop_if((st.l[0] < 0) | (st.l[1] < 0));              /* the products end under the softmax, not before it */
@@ -426,8 +447,11 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
   }
 }
 
-#define ATTENTION_KERNEL(kind, bm, bn, d, dv, stages, qs) \
-  { #bm "x" #bn, d, dv, bm, bn, attention_shape<kind, bm, bn, d, dv, stages, qs, false>::threads, \
-    attention_shape<kind, bm, bn, d, dv, stages, qs, false>::shared, \
-    (const void *)attention_wgmma<attention_shape<kind, bm, bn, d, dv, stages, qs, false>>, \
-    (const void *)attention_wgmma<attention_shape<kind, bm, bn, d, dv, stages, qs, true>> },
+#define ATTENTION_KERNEL_OF(kind, bm, bn, d, dv, stages, qs, changed, ragged)                                                \
+  { #bm "x" #bn, d, dv, bm, bn, attention_shape<kind, bm, bn, d, dv, stages, qs, false, changed>::threads,                  \
+    attention_shape<kind, bm, bn, d, dv, stages, qs, false, changed>::shared,                                               \
+    (const void *)attention_wgmma<attention_shape<kind, bm, bn, d, dv, stages, qs, false, changed>>, ragged },
+#define ATTENTION_KERNEL(kind, bm, bn, d, dv, stages, qs)                                                                    \
+  ATTENTION_KERNEL_OF(kind, bm, bn, d, dv, stages, qs, false,                                                               \
+                      ((const void *)attention_wgmma<attention_shape<kind, bm, bn, d, dv, stages, qs, true, false>>))
+#define ATTENTION_CHANGED_KERNEL(kind, bm, bn, d, dv, stages, qs) ATTENTION_KERNEL_OF(kind, bm, bn, d, dv, stages, qs, true, NULL)

@@ -1,7 +1,7 @@
 /* attention_wgmma.h -- what the host (attention_wgmma.c) tells the kernels of attention_wgmma.cuh. */
 #ifndef QN_CUDA_ATTENTION_WGMMA_H
 #define QN_CUDA_ATTENTION_WGMMA_H
-#include "cuda_backend.h"
+#include "attention_change.h"
 
 typedef struct cuda_attention {
   CUtensorMap q, k, v;                    /* [D, S, heads, B] */
@@ -21,7 +21,8 @@ typedef struct cuda_attention {
   int32_t    ahead, skew;                 /* fetch into L2 what the next tile begins with; warpgroups one after the other */
   int32_t    tiles_m, section;            /* section: heads whose tiles are taken together, so that their keys stay in L2 */
   uint32_t   tiles;
-  float      scale, scale_log2;           /* of scores; times log2 e */
+  float      scale, scale_log2;           /* of scores, 1 where they are changed by more than a mask; times log2 e */
+  cuda_attention_change change;
   /* Ragged: batch is that of queries' tensor, 1 if they are, and tiles_m counts those of all sequences. NULL: not ragged. */
   const void *q_starts, *kv_starts;
   int64_t    q_starts_stride, kv_starts_stride;
@@ -31,12 +32,13 @@ typedef struct cuda_attention {
 typedef struct cuda_attention_kernel {
   const char *tile;
   int32_t d, dv, bm, bn, threads, shared;
-  const void *function, *ragged;
+  const void *function, *ragged;          /* ragged, NULL: a kernel that changes single scores */
 } cuda_attention_kernel;
 #ifdef __cplusplus
 extern "C" {
 #endif
-extern const cuda_attention_kernel cuda_attention_bf16[], cuda_attention_f16[];          /* by d, then dv; ended by d 0 */
+extern const cuda_attention_kernel cuda_attention_bf16[], cuda_attention_f16[],          /* by d, then dv; ended by d 0 */
+                                   cuda_attention_changed_bf16[], cuda_attention_changed_f16[];
 /* The map of a tensor [B, heads, S, D] by boxes of `rows` and 64 elements, at an address that run replaces. */
 qn_status cuda_attention_map(const cuda_driver *driver, CUtensorMap *map, const qn_value *v, int rows);
 #ifdef __cplusplus
@@ -47,4 +49,6 @@ qn_status cuda_attention_map(const cuda_driver *driver, CUtensorMap *map, const 
  * values; buffers of q. */
 #define CUDA_ATTENTION_SHAPES(X) \
   X(192, 128, 64, 64, 3, 1) X(128, 128, 128, 128, 2, 2) X(128, 176, 128, 128, 2, 1) X(128, 128, 192, 128, 2, 1) X(128, 80, 256, 256, 2, 1)
+/* Those that change single scores, whose keys of a block are whole pieces. */
+#define CUDA_ATTENTION_CHANGED_SHAPES(X) X(128, 128, 64, 64, 3, 2) X(128, 128, 128, 128, 2, 2) X(128, 64, 256, 256, 2, 1)
 #endif

@@ -41,6 +41,7 @@ template <class T> __global__ void __launch_bounds__(ATTENTION_WIDE_THREADS, 1)
   const uint32_t q0 = (shared_address(shared) + 1023) & ~1023u, p0 = q0 + T::q_bytes, k0 = p0 + T::p_bytes;
   const int tile = blockIdx.x / a.splits, split = blockIdx.x % a.splits, warp = __shfl_sync(~0u, threadIdx.x / 32, 0),
             lane = threadIdx.x % 32, half = warp / 4, pair = warp % 4, q_chunks = T::WGMMA ? T::D / 64 : (a.d + 63) / 64;
+  attention_wait();
   int row0, tokens;
   const attention_sequence s = attention_sequence_at<ROWS>(a, tile, row0, tokens);
   const int end = min(row0 + ROWS, s.queries * a.group), rows = tokens * a.group;

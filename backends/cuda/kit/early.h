@@ -21,16 +21,16 @@ static inline qn_status cuda_launch_kernel(const void *function, bool early, dim
   return cuda_check(cudaLaunchKernelExC(&config, function, arguments), name);
 }
 
-#ifdef __CUDACC__
 /* Does the kernel, as compiled for this device, wait? Code for devices before sm_90 does not. */
 static inline qn_status cuda_waits_itself(const void *function, int32_t *waits)
 {
-  cudaFuncAttributes has;
+  struct cudaFuncAttributes has;
   const qn_status status = cuda_check(cudaFuncGetAttributes(&has, function), "cudaFuncGetAttributes");
   if (!status) *waits = has.ptxVersion >= 90;
   return status;
 }
 
+#ifdef __CUDACC__
 /* A kernel of one argument in a grid of one dim. */
 static inline qn_status cuda_launch_early(const void *function, bool early, uint32_t blocks, uint32_t threads, uint32_t shared,
                                           void *argument, const qn_launch *launch, const char *name)

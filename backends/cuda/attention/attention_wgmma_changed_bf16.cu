@@ -1,0 +1,5 @@
+/* attention_wgmma_changed_bf16.cu -- the kernels of attention_wgmma.cuh on bf16 that change single scores. */
+#include "attention_wgmma.cuh"
+
+#define KERNEL(bm, bn, d, dv, stages, qs) ATTENTION_CHANGED_KERNEL(MMA_BF16, bm, bn, d, dv, stages, qs)
+const cuda_attention_kernel cuda_attention_changed_bf16[] = { CUDA_ATTENTION_CHANGED_SHAPES(KERNEL) {} };
