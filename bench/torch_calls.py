@@ -496,6 +496,7 @@ def attention(op, a, t):
             leaves = [x.detach().requires_grad_() for x in (q, k, v)]
             y = F.scaled_dot_product_attention(*leaves, **rule)
         call = y, lambda: torch.autograd.grad(y, leaves, t["dy"], retain_graph=True)
+        call[1].eager = True
     y = call[0]
     t["y"].copy_(y)
     for b in range(q.shape[0]):                                     # lse, head by head: its scores may be large

@@ -106,6 +106,7 @@ def build(problem, words):
         kept[:] = [call()]
         return kept[0]
 
+    keeping.eager = getattr(call, "eager", False)                    # not to be recorded: autograd chooses its streams
     return (ordered, keeping, result) if call else None
 
 
