@@ -179,11 +179,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const bool f32 = q->dtype == QN_F32;
   out->numerics = (qn_numerics){ .accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC, .store = f32 ? 0 : q->dtype };        /* weights */
   out->math = f32 ? QN_MATH_F32 : QN_MATH_STRICT;
-  /* About half of what the device multiplies by mma.sync; a third of that where scores are changed one by one. Keys are read once. */
-  const double seen = a->right < 0 || a->queries == 1 ? (double)mean_keys : 0.5 * (double)mean_keys,
-               products = (double)busy * kernel->rows * seen * 2 * (kernel->d + kernel->dv),
+  /* About half of what the device multiplies by mma.sync, of whole blocks of keys; a third of that where scores are changed. Keys are read
+   * once. */
+  const bool half = a->right >= 0 && a->queries > 1;
+  const double blocks = (double)qn_ceil_div(mean_keys, kernel->bn), seen = (half ? 0.5 : 1) * (double)mean_keys,
+               products = (double)busy * kernel->rows * (half ? 0.5 * blocks + 0.5 : blocks) * kernel->bn * 2 * (kernel->d + kernel->dv),
                bytes = (double)batch * (double)k->dim[1] * seen * (double)(st.v == st.k ? d : d + dv) * (f32 ? 4 : 2);
-  out->estimate = 5000 + products / (plain ? f32 ? 40e3 : 110e3 : f32 ? 30e3 : 60e3) + bytes / 2500 + (a->splits > 1 ? 3000 : 0);
+  const double multiplied = products / (plain ? f32 ? 40e3 : 110e3 : f32 ? 30e3 : 60e3), read = bytes / (kernel->rows == 16 ? 3900 : 2500);
+  out->estimate = 5000 + (kernel->rows == 16 ? (multiplied > read ? multiplied : read) : multiplied + read) + (a->splits > 1 ? 3000 : 0);
   return cuda_keep(out, &st, sizeof st);
 }
 

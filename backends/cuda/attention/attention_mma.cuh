@@ -404,26 +404,40 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
   int first, last;
   attention_blocks<BN>(a, s, row0, end, split, first, last);
 
-  auto load = [&](uint32_t to, const void *of, int64_t at, bool is, int width, int r, int c) {
-    const element *from = (const element *)of;
-    const int bytes = is ? max(0, min(16, (width - c * CHUNK) * (16 / CHUNK))) : 0;
-    copy_async<16>(attention_chunk<T>(to, r, c), bytes ? from + at + c * CHUNK : from, bytes);
-  };
+  /* A thread copies one piece of a row, always the same, of every eighth, 16th, ... row. */
+  constexpr int STEP = CUDA_ATTENTION_THREADS / chunks;
+  const int piece = threadIdx.x % chunks;
+  auto bytes = [&](int width) { return max(0, min(16, (width - piece * CHUNK) * (16 / CHUNK))); };
+  auto load = [&](uint32_t to, const element *from, int n, int r) { copy_async<16>(attention_chunk<T>(to, r, piece), from, n); };
+  const int k_bytes = bytes(a.d), v_bytes = bytes(a.dv);
+  int64_t of_k = s.g * a.k_stride[1] + piece * CHUNK, of_v = s.g * a.v_stride[1] + piece * CHUNK;
+  if (!a.pages) {
+    of_k += (a.kv_starts ? 0 : s.b) * a.k_stride[0] + s.k0 * a.k_stride[2];
+    of_v += (a.kv_starts ? 0 : s.b) * a.v_stride[0] + s.k0 * a.v_stride[2];
+  }
+  const element *keys = (const element *)a.k, *values = (const element *)a.v;
   auto load_keys = [&](int n, int stage) {
-    for (int i = threadIdx.x; i < BN * chunks; i += CUDA_ATTENTION_THREADS) {
-      const int r = i / chunks, c = i % chunks, j = n * BN + r;
-      int64_t of_k = 0, of_v = 0;
-      bool is = j < s.keys && attention_key(a, s, j, a.k_stride, of_k);
-      if (is) attention_key(a, s, j, a.v_stride, of_v);
-      load(k0 + stage * T::stage, a.k, of_k, is, a.d, r, c);
-      load(v0 + stage * T::stage, a.v, of_v, is, a.dv, r, c);
-      if (c == 0 && a.pages) there[stage * BN + r] = is;
+#pragma unroll
+    for (int i = 0; i < BN; i += STEP) {
+      const int r = i + threadIdx.x / chunks, j = n * BN + r;
+      bool is = j < s.keys;
+      int64_t at_k = of_k, at_v = of_v;
+      if (!a.pages) at_k += j * a.k_stride[2], at_v += j * a.v_stride[2];
+      else if (is) {
+        const int64_t page = attention_integer(a.pages, s.b * a.pages_stride[0] + j / a.page * a.pages_stride[1], a.pages_i64);
+        is = page >= 0 && page < a.n_pages;
+        at_k += page * a.k_stride[0] + j % a.page * a.k_stride[2], at_v += page * a.v_stride[0] + j % a.page * a.v_stride[2];
+      }
+      load(k0 + stage * T::stage, is && k_bytes ? keys + at_k : keys, is ? k_bytes : 0, r);
+      load(v0 + stage * T::stage, is && v_bytes ? values + at_v : values, is ? v_bytes : 0, r);
+      if (piece == 0 && a.pages) there[stage * BN + r] = is;
     }
   };
-  for (int i = threadIdx.x; i < ROWS * chunks; i += CUDA_ATTENTION_THREADS) {
-    const int r = i / chunks, c = i % chunks;
-    const bool is = row0 + r < end;
-    load(q0, a.q, is ? attention_line(a, s, row0 + r).at(s, a.q_stride, a.q_starts) : 0, is, a.d, r, c);
+#pragma unroll 1
+  for (int r = threadIdx.x / chunks; r < ROWS; r += STEP) {
+    const bool is = row0 + r < end && k_bytes;
+    const element *q = (const element *)a.q;
+    load(q0, is ? q + attention_line(a, s, row0 + r).at(s, a.q_stride, a.q_starts) + piece * CHUNK : q, is ? k_bytes : 0, r);
   }
   if (first <= last) load_keys(first, 0);
   copy_async_commit();

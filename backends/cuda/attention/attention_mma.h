@@ -40,7 +40,7 @@ extern const cuda_attention_many_kernel cuda_attention_wide_bf16[], cuda_attenti
 enum { CUDA_ATTENTION_THREADS = 128, CUDA_ATTENTION_SPLITS = 64 };            /* at most */
 
 /* Elements of a key and a value, keys of a block, rows of a tile: of two for the same elements the fewer rows first. */
-#define CUDA_ATTENTION_MANY_SHAPES(X) X(64, 64, 16) X(64, 64, 64) X(128, 64, 16) X(128, 64, 64) X(256, 32, 64)
+#define CUDA_ATTENTION_MANY_SHAPES(X) X(64, 64, 16) X(64, 64, 64) X(128, 64, 16) X(128, 64, 64) X(256, 64, 16) X(256, 32, 64)
 #define CUDA_ATTENTION_MANY_SHAPES_F32(X) X(64, 64, 64) X(128, 32, 64) X(256, 16, 64)
 /* Keys of a block, stages, values of their own: what 163 KB of shared memory have room for, and 227. */
 #define CUDA_ATTENTION_WIDE_SHAPES(X) X(32, 2, false) X(32, 1, true)

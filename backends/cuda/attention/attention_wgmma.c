@@ -63,8 +63,8 @@ static void strides_of(int64_t to[3], const qn_value *v)
   for (int i = 0; i < 3; i++) to[i] = v->dim[i] > 1 ? v->stride[i] : 0;
 }
 
-/* Of two tiles for the same elements the wider has fewer steps, but begins later and does more in vain where masks end: it is for many
- * keys, and a diagonal asks for more of them. */
+/* Of two tiles for the same elements the one of more keys has fewer steps, but begins later and does more in vain where masks end: it is
+ * for many keys, and a diagonal asks for more of them. The one of fewer queries is for queries that it leaves less of idle. */
 static const char *const tiles_offered[] = { "192x128", "128x128", "128x176", "128x80", "128x64", NULL };
 static const cuda_attention_kernel *choose(const qn_request *r, const qn_attention *attr, const qn_value *q, int64_t dv, int64_t queries,
                                            int64_t keys, bool changed)
@@ -72,10 +72,10 @@ static const cuda_attention_kernel *choose(const qn_request *r, const qn_attenti
   const cuda_attention_kernel *kernel = q->dtype == QN_BF16 ? changed ? cuda_attention_changed_bf16 : cuda_attention_bf16
                                                             : changed ? cuda_attention_changed_f16 : cuda_attention_f16;
   while (kernel->d && (kernel->d < q->dim[3] || kernel->dv < dv || (r->variant && strcmp(kernel->tile, r->variant)))) kernel++;
-  if (!r->variant && kernel->d && kernel[1].d == kernel->d && kernel[1].dv == kernel->dv && attr->left < 0 && queries > kernel->bm &&
-      keys >= (attr->right < 0 ? 4096 : 8192))
-    kernel++;
-  return kernel;
+  if (r->variant || !kernel->d || kernel[1].d != kernel->d || kernel[1].dv != kernel->dv) return kernel;
+  const bool next = kernel[1].bm < kernel->bm ? qn_round_up(queries, kernel[1].bm) * 1.1 < qn_round_up(queries, kernel->bm)
+                                              : attr->left < 0 && queries > kernel->bm && keys >= (attr->right < 0 ? 4096 : 8192);
+  return kernel + next;
 }
 
 /* One query of each head, and no mask to tell by the query's place: a group's heads, which share keys, are queries of one head. */
@@ -192,7 +192,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                rows = (double)qn_min_i64(kernel->bm, qn_round_up(starts[0] ? queries_each : a->queries, 64)),
                more = (st.bias < 0 ? 1 : a->change.bias_pieces ? 1.6 : 3) * (st.mask < 0 ? 1 : a->change.mask_pieces ? 1.2 : 2)
                     * (attr->softcap > 0 ? 1.5 : 1),
-               of_tile = 3000 + keys * 2 * rows * (kernel->d + kernel->dv) * more / (d > 64 ? 5200 : 3700),
+               of_tile = 2200 + keys * 2 * rows * (kernel->d + kernel->dv) * more / (d > 64 ? 5200 : 3700),
                products = (double)qn_ceil_div(busy, r->device->units) * of_tile,
                bytes = (double)(starts[1] ? sequences : k->dim[0]) * (double)k->dim[1] * keys * (double)(d + dv) * 2,
                share = (double)qn_min_i64(busy, r->device->units) / r->device->units;
