@@ -357,6 +357,9 @@ typedef struct emulated_map {
   int32_t     box[5];                   /* elements */
   int16_t     size;                     /* bytes of an element */
   int16_t     span;                     /* of the swizzle: 128, 64, 32; 0: none */
+  int32_t     last[3];                  /* im2col, W first: pixels lie from lower to last ... */
+  int16_t     lower[3];
+  uint8_t     pace[3], spatial;         /* ... by these steps; spatial: dims, 0: boxes of a tile */
 } emulated_map;
 static_assert(sizeof(emulated_map) <= sizeof(CUtensorMap), "it fits");
 

@@ -16,7 +16,7 @@
  * Blocks that wait for one another (a cooperative launch) run concurrently, each in a process of its own, with device memory
  * shared among the processes.
  *
- * Not emulated: clusters, and copies by im2col; engines that have nothing else are left out of build.mk. Nor does weak memory
+ * Not emulated: clusters; engines that have nothing else are left out of build.mk. Nor does weak memory
  * ordering show: a missing fence does no harm here, nor a copy or a product that is not waited for. */
 #include <cstdarg>
 #include <cstdio>
@@ -651,13 +651,12 @@ API cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 
 static CUresult context_get(CUcontext *context) { return *context = (CUcontext)&last, CUDA_SUCCESS; }
 static CUresult context_set(CUcontext) { return CUDA_SUCCESS; }
-static CUresult map_tiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *base, const cuuint64_t *extent,
-                          const cuuint64_t *stride, const cuuint32_t *box, const cuuint32_t *step, CUtensorMapInterleave,
-                          CUtensorMapSwizzle swizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill)
+/* What both kinds of maps hold; false: it is nothing that a driver takes. */
+static bool map_tensor(CUtensorMap *map, CUtensorMapDataType type, int rank, void *base, const cuuint64_t *extent, const cuuint64_t *stride,
+                       CUtensorMapSwizzle swizzle)
 {
   emulated_map *m = (emulated_map *)map;
   *m = emulated_map();
-  if (rank != 4) return CUDA_ERROR_NOT_SUPPORTED;
   m->base = (const char *)base;
   m->size = 2;
   if (type == CU_TENSOR_MAP_DATA_TYPE_UINT8) m->size = 1;
@@ -665,15 +664,53 @@ static CUresult map_tiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t
     if (type == four) m->size = 4;
   m->span = swizzle == CU_TENSOR_MAP_SWIZZLE_128B ? 128 : swizzle == CU_TENSOR_MAP_SWIZZLE_64B ? 64
             : swizzle == CU_TENSOR_MAP_SWIZZLE_32B ? 32 : 0;
-  for (int i = 0; i < 4; i++) {
-    m->extent[i] = (int64_t)extent[i], m->box[i] = (int32_t)box[i];
+  for (int i = 0; i < rank; i++) {
+    m->extent[i] = (int64_t)extent[i];
     if (i) m->stride[i - 1] = (int64_t)stride[i - 1];
-    if (!extent[i] || !box[i] || box[i] > 256 || step[i] != 1 || (i && stride[i - 1] % 16)) return CUDA_ERROR_INVALID_VALUE;
+    if (!extent[i] || (i && stride[i - 1] % 16)) return false;
   }
+  return true;
+}
+static CUresult check_row(const emulated_map *m)
+{
   const int row = m->box[0] * m->size;
   return row % 16 || (m->span && row > m->span) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
-static CUresult map_im2col() { return CUDA_ERROR_NOT_SUPPORTED; }
+static CUresult map_tiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *base, const cuuint64_t *extent,
+                          const cuuint64_t *stride, const cuuint32_t *box, const cuuint32_t *step, CUtensorMapInterleave,
+                          CUtensorMapSwizzle swizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill)
+{
+  emulated_map *m = (emulated_map *)map;
+  if (rank != 4) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!map_tensor(map, type, 4, base, extent, stride, swizzle)) return CUDA_ERROR_INVALID_VALUE;
+  for (int i = 0; i < 4; i++) {
+    m->box[i] = (int32_t)box[i];
+    if (!box[i] || box[i] > 256 || step[i] != 1) return CUDA_ERROR_INVALID_VALUE;
+  }
+  return check_row(m);
+}
+static CUresult map_im2col(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *base, const cuuint64_t *extent,
+                           const cuuint64_t *stride, const int *lower, const int *upper, cuuint32_t channels, cuuint32_t pixels,
+                           const cuuint32_t *step, CUtensorMapInterleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion,
+                           CUtensorMapFloatOOBfill)
+{
+  emulated_map *m = (emulated_map *)map;
+  const int most = rank == 4 ? 127 : 15;
+  if (rank != 4 && rank != 5) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!map_tensor(map, type, (int)rank, base, extent, stride, swizzle)) return CUDA_ERROR_INVALID_VALUE;
+  if (!channels || channels > 256 || !pixels || pixels > 1024) return CUDA_ERROR_INVALID_VALUE;
+  m->spatial = (uint8_t)(rank - 2);
+  m->box[0] = (int32_t)channels, m->box[1] = (int32_t)pixels;
+  for (int d = 0; d < m->spatial; d++) {
+    const int64_t last = (int64_t)extent[1 + d] - 1 + upper[d];
+    if (!step[1 + d] || step[1 + d] > 8) return CUDA_ERROR_INVALID_VALUE;
+    for (int bound : { lower[d], upper[d] })
+      if (bound < -most - 1 || bound > most) return CUDA_ERROR_INVALID_VALUE;
+    if (last < lower[d]) return CUDA_ERROR_INVALID_VALUE;
+    m->lower[d] = (int16_t)lower[d], m->last[d] = (int32_t)last, m->pace[d] = (uint8_t)step[1 + d];
+  }
+  return check_row(m);
+}
 static CUresult map_address(CUtensorMap *map, void *base)
 {
   ((emulated_map *)map)->base = (const char *)base;

@@ -1,7 +1,7 @@
 /* ptx.h -- instructions that the kernels use in inline assembly: ptx_NAME is the one of that name, dots as underscores, its operands
- * in order. translate.py reads which exist. Missing, and an error when a kernel reaches one: copies by im2col, clusters of more than one
- * block, signalling between blocks that wait for one another. Asynchronous instructions are done at once: what a kernel forgets to
- * wait for does not show. */
+ * in order. translate.py reads which exist. Missing, and an error when a kernel reaches one: clusters of more than one block,
+ * signalling between blocks that wait for one another. Asynchronous instructions are done at once: what a kernel forgets to wait for
+ * does not show. */
 #ifndef QUERN_TESTS_EMULATED_PTX_H
 #define QUERN_TESTS_EMULATED_PTX_H
 
@@ -257,45 +257,103 @@ inline void ptx_wgmma_wait_group_sync_aligned(int) {}
 
 inline uint32_t emulated_swizzled(uint32_t at, int span) { return at ^ ((at >> 7 & ((uint32_t)span / 16 - 1)) << 4); }
 
-/* Calls copy(shared address, global address or NULL outside the tensor) for each 16 bytes of a box, in the order of shared memory. */
+/* Calls copy(shared address, global address, bytes within the tensor) for 16 bytes of channels (elements of dim 0) at c, others at `where`. */
+template <class F> void emulated_unit(uint32_t at, const emulated_map *map, int c, const int64_t *where, int dims, F copy)
+{
+  const char *p = map->base;
+  int there = 16;
+  for (int d = 1; d < dims; d++) {
+    p += where[d] * map->stride[d - 1];
+    if (where[d] < 0 || where[d] >= map->extent[d]) there = 0;
+  }
+  if (c < 0 && c + 16 / map->size > 0) emulated_error("a box that begins %d elements before the tensor", c);
+  if (c < 0) there = 0;
+  there = (int)std::clamp<int64_t>((map->extent[0] - c) * map->size, 0, there);
+  copy(emulated_at_shared(map->span ? emulated_swizzled(at, map->span) : at, 16), p + (int64_t)c * map->size, there);
+}
+/* Each 16 bytes of a box, in the order of shared memory. */
 template <class F> void emulated_box(uint32_t at, const emulated_map *map, int c0, int c1, int c2, int c3, F copy)
 {
-  const int c[4] = { c0, c1, c2, c3 };
   int64_t i[4];
   if (at % 128) emulated_error("a box at shared address %u, which is not aligned to 128 bytes", at);
-  for (i[3] = 0; i[3] < map->box[3]; i[3]++)
-    for (i[2] = 0; i[2] < map->box[2]; i[2]++)
-      for (i[1] = 0; i[1] < map->box[1]; i[1]++)
-        for (i[0] = 0; i[0] < map->box[0]; i[0] += 16 / map->size, at += 16) {
-          const char *p = map->base;
-          int there = 16;                 /* bytes within the tensor */
-          for (int d = 1; d < 4; d++) {
-            p += (c[d] + i[d]) * map->stride[d - 1];
-            if (c[d] + i[d] < 0 || c[d] + i[d] >= map->extent[d]) there = 0;
-          }
-          const int64_t first = c[0] + i[0];
-          if (first < 0 && first + 16 / map->size > 0) emulated_error("a box that begins %d elements before the tensor", c[0]);
-          if (first < 0) there = 0;
-          there = (int)std::clamp<int64_t>((map->extent[0] - first) * map->size, 0, there);
-          copy(emulated_at_shared(map->span ? emulated_swizzled(at, map->span) : at, 16), p + first * map->size, there);
-        }
+  if (map->spatial) emulated_error("a box of a map of %d spatial dims", map->spatial);
+  for (i[3] = c3; i[3] < c3 + map->box[3]; i[3]++)
+    for (i[2] = c2; i[2] < c2 + map->box[2]; i[2]++)
+      for (i[1] = c1; i[1] < c1 + map->box[1]; i[1]++)
+        for (int c = c0; c < c0 + map->box[0]; c += 16 / map->size, at += 16) emulated_unit(at, map, c, i, 4, copy);
 }
+/* Each 16 bytes of a column of pixels; pixel: W, H, (D,) N of the first one, offset: of the tap. */
+template <class F> void emulated_column(uint32_t at, const emulated_map *map, int c0, std::initializer_list<int> pixel,
+                                        std::initializer_list<int> offset, F copy)
+{
+  const int spatial = (int)pixel.size() - 1;
+  int64_t place[4], where[5];
+  std::copy(pixel.begin(), pixel.end(), place);
+  if (at % 128) emulated_error("a column at shared address %u, which is not aligned to 128 bytes", at);
+  if (map->spatial != spatial) emulated_error("a column of %d spatial dims of a map of %d", spatial, map->spatial);
+  for (int i = 0; i < map->box[1]; i++) {
+    for (int d = 0; d < spatial; d++) {
+      if ((place[d] < map->lower[d] || place[d] > map->last[d]) && !i) emulated_error("a column that begins beyond its bounds");
+      where[1 + d] = place[d] + (offset.size() ? offset.begin()[d] : 0);
+    }
+    where[1 + spatial] = place[spatial];
+    for (int c = c0; c < c0 + map->box[0]; c += 16 / map->size, at += 16) emulated_unit(at, map, c, where, spatial + 2, copy);
+    for (int d = 0; d <= spatial; d++) {
+      place[d] += d < spatial ? map->pace[d] : 1;
+      if (d == spatial || place[d] <= map->last[d]) break;
+      place[d] = map->lower[d];
+    }
+  }
+}
+struct emulated_loaded {                  /* counts the bytes, those beyond the tensor too */
+  int *bytes;
+  void operator()(void *to, const char *from, int there) const
+  {
+    memcpy(to, from, (size_t)there), memset((char *)to + there, 0, (size_t)(16 - there)), *bytes += 16;
+  }
+};
+inline void emulated_stored(void *from, const char *to, int there) { memcpy((void *)to, from, (size_t)there); }
 inline void ptx_prefetch_tensormap(const void *) {}
 inline void ptx_cp_async_bulk_tensor_4d_shared_cluster_global_tile_mbarrier_complete_tx_bytes(uint32_t to, const CUtensorMap *map, int c0,
                                                                                               int c1, int c2, int c3, uint32_t bar)
 {
   int bytes = 0;
-  emulated_box(to, (const emulated_map *)map, c0, c1, c2, c3, [&](void *to, const char *from, int there) {
-    memcpy(to, from, (size_t)there), memset((char *)to + there, 0, (size_t)(16 - there)), bytes += 16;
-  });
+  emulated_box(to, (const emulated_map *)map, c0, c1, c2, c3, emulated_loaded{ &bytes });
+  emulated_mbarrier_add(bar, 0, -bytes);
+}
+inline void ptx_cp_async_bulk_tensor_4d_shared_cluster_global_im2col_mbarrier_complete_tx_bytes(uint32_t to, const CUtensorMap *map, int c,
+                                                                                                int w, int h, int n, uint32_t bar,
+                                                                                                uint16_t dw, uint16_t dh)
+{
+  int bytes = 0;
+  if (dw > 255 || dh > 255) emulated_error("a tap at %d, %d", dw, dh);
+  emulated_column(to, (const emulated_map *)map, c, { w, h, n }, { dw, dh }, emulated_loaded{ &bytes });
+  emulated_mbarrier_add(bar, 0, -bytes);
+}
+inline void ptx_cp_async_bulk_tensor_5d_shared_cluster_global_im2col_mbarrier_complete_tx_bytes(uint32_t to, const CUtensorMap *map, int c,
+                                                                                                int w, int h, int d, int n, uint32_t bar,
+                                                                                                uint16_t dw, uint16_t dh, uint16_t dd)
+{
+  int bytes = 0;
+  if (dw > 31 || dh > 31 || dd > 31) emulated_error("a tap at %d, %d, %d", dw, dh, dd);
+  emulated_column(to, (const emulated_map *)map, c, { w, h, d, n }, { dw, dh, dd }, emulated_loaded{ &bytes });
   emulated_mbarrier_add(bar, 0, -bytes);
 }
 inline void ptx_cp_async_bulk_prefetch_tensor_4d_L2_global_tile(const CUtensorMap *, int, int, int, int) {}
 inline void ptx_cp_async_bulk_tensor_4d_global_shared_cta_tile_bulk_group(const CUtensorMap *map, int c0, int c1, int c2, int c3,
                                                                           uint32_t from)
 {
-  emulated_box(from, (const emulated_map *)map, c0, c1, c2, c3,
-               [](void *from, const char *to, int there) { memcpy((void *)to, from, (size_t)there); });
+  emulated_box(from, (const emulated_map *)map, c0, c1, c2, c3, emulated_stored);
+}
+inline void ptx_cp_async_bulk_tensor_4d_global_shared_cta_im2col_no_offs_bulk_group(const CUtensorMap *map, int c, int w, int h, int n,
+                                                                                    uint32_t from)
+{
+  emulated_column(from, (const emulated_map *)map, c, { w, h, n }, {}, emulated_stored);
+}
+inline void ptx_cp_async_bulk_tensor_5d_global_shared_cta_im2col_no_offs_bulk_group(const CUtensorMap *map, int c, int w, int h, int d,
+                                                                                    int n, uint32_t from)
+{
+  emulated_column(from, (const emulated_map *)map, c, { w, h, d, n }, {}, emulated_stored);
 }
 inline void emulated_bulk(const void *to, uint32_t shared, uint32_t bytes)
 {
