@@ -289,3 +289,7 @@ conv_forward x=f32/2x12x5x6x4 w=f32/8x12x3x1x1 bias=f32/8 stride=2,1,1 pad=1,0,0
 conv_forward x=f32/2x12x3x6x4/nhwc w=f32/8x12x1x3x2 stride=1,1,2 pad=0,1:0,0 ; as=bf16
 conv_forward x=f32/1x12x3x6x4 w=f32/8x6x1x3x3 dilation=5,1,1 pad=0,1,1 groups=2
 conv_forward x=f32/2x12x3x6x4 w=f32/8x12x1x1x1 bias=f32/8
+
+# Volumes read channels last and written in other layouts.
+conv_forward x=f32/2x12x3x4x6/nhwc w=f32/10x12x3x3x3 bias=f32/10 y=f32/2x10x3x2x3 pad=1 stride=1,2,2
+conv_forward x=f32/2x12x3x4x5/nhwc w=f32/10x12x3x3x3 y=f32/2x10x3x4x5/1500:150:50:10:2 pad=1

@@ -237,3 +237,15 @@ conv_backward_data dy=f32/2x8x3x5x2/nhwc w=f32/8x12x1x3x2 dx=f32/2x12x3x6x4/nhwc
 conv_backward_data dy=f32/2x34x3x4 w=f32/34x1x16x13 dx=f32/2x1x36x43 stride=10 ; as=f64,bf16
 conv_backward_data dy=f32/1x12x5x6 w=f32/12x2x7x7 dx=f32/1x2x19x22 stride=3 ; fill=int dy.fill=special as=f16,f64
 conv_backward_data dy=f32/1x12x5x6/nhwc w=f32/12x3x7x7/nhwc dx=f32/1x3x11x13/nhwc stride=2 pad=2 ; fill=int dy.fill=special
+
+# Strides residue by residue of x: of volumes, of lines and planes that lie apart, with fewer pixels than the stride, and lines that are
+# stored between each other.
+conv_backward_data dy=f32/2x12x3x4x5/nhwc w=f32/12x8x3x3x3 dx=f32/2x8x6x7x10/nhwc stride=2 pad=1
+conv_backward_data dy=f32/2x12x3x4x5/nhwc w=f32/12x8x3x3x3/nhwc dx=f32/2x8x6x7x9 stride=2 pad=1
+conv_backward_data dy=f32/1x40x3x4x5/nhwc w=f32/40x70x2x3x3 dx=f32/1x70x4x7x9/nhwc stride=1,2,2 pad=0,1,1 ; tier=full
+conv_backward_data dy=f32/2x12x1x1x5/nhwc w=f32/12x8x2x2x2 dx=f32/2x8x1x2x10 stride=2 pad=0:1,0,0
+conv_backward_data dy=f32/2x12x4x4x5/nhwc w=f32/12x8x3x3x3 dx=f32/2x8x4x4x5 pad=1
+conv_backward_data dy=f32/2x12x3x4x5/nhwc w=f32/12x8x3x3x3 dx=f32/2x8x6x7x10/nhwc stride=2 pad=1 ; fill=int dy.fill=special
+conv_backward_data dy=f32/2x12x5x6 w=f32/12x20x5x3 dx=f32/2x20x10x18 stride=2,3 pad=2,0
+conv_backward_data dy=f32/5x12x2x115 w=f32/12x70x1x3 dx=f32/5x70x2x230 stride=1,2 pad=0,1
+conv_backward_data dy=f32/5x12x6x60 w=f32/12x70x3x3 dx=f32/5x70x11x119 stride=2 pad=1 ; tier=full

@@ -12,6 +12,9 @@
 
 enum { MAX_NODES = 6, MAX_ROLES = 8, MAX_VALUES = 32 };
 
+/* What is copied: all tensors; these padded; or what windows gather alone, for cuda/tf32 of volumes. */
+typedef enum form { ALL, GATHERED, PADDED } form;
+
 /* A tensor as given, and as the inner convolution sees it. */
 typedef struct side {
   int32_t  at;                            /* its value number in the request */
@@ -88,8 +91,14 @@ static qn_status prepare_conv(const qn_request *r, state *st, uint32_t n_ops, bo
   return s;
 }
 
+/* Channels are a multiple of it. */
+static int64_t unit_of(const qn_request *r, form form)
+{
+  return form == PADDED ? 16 / qn_kit_bytes(r->value[r->op[0].arg[r->op[0].first[0]]].dtype) : 1;
+}
+
 /* The number in the inner region of what op k has as this role; new values are described. *fits: all can be copied. */
-static int32_t number(const qn_request *r, state *st, uint32_t k, uint32_t n_ops, uint32_t role, int64_t unit, bool *fits)
+static int32_t number(const qn_request *r, state *st, uint32_t k, uint32_t n_ops, uint32_t role, form form, bool *fits)
 {
   const qn_node *conv = &r->op[0], *op = &r->op[k];
   const int32_t at = op->arg[op->first[role]];
@@ -99,6 +108,7 @@ static int32_t number(const qn_request *r, state *st, uint32_t k, uint32_t n_ops
   side *s = &st->side[st->n];
   qn_value *inner = &st->value[st->n];
   const bool made = role >= op->n_inputs, filter = conv->op == QN_OP_CONV_BACKWARD_FILTER;
+  const int64_t unit = unit_of(r, form);
   s->at = at;
   s->written = made && k + 1 == n_ops;
   *inner = *v;
@@ -111,20 +121,21 @@ static int32_t number(const qn_request *r, state *st, uint32_t k, uint32_t n_ops
     const int64_t groups = ((const qn_conv *)conv->attr)->groups;
     const bool is_w = filter ? made : role == 1, is_bias = conv->op == QN_OP_CONV_FORWARD && role == 2;
     const int64_t here = v->dim[is_bias ? 0 : 1], width = qn_round_up(is_w ? here : here / groups, unit);
+    if (form == GATHERED && (is_w || made)) return st->n++;
     *fits &= describe(s, inner, v, groups, is_w ? qn_round_up(v->dim[0] / groups, unit) : 0, width, is_w);
-  } else if (made || qn_same_dims(v, &r->value[conv->arg[conv->first[conv->n_inputs]]])) {      /* others are broadcast as they are */
+  } else if (form != GATHERED && (made || qn_same_dims(v, &r->value[conv->arg[conv->first[conv->n_inputs]]]))) {
     *fits &= describe(s, inner, v, 1, 0, v->dim[1], false);
   }
+  /* others are broadcast as they are */
   if (made && !s->written) s->moved = false;                /* it stays within the part */
   return st->n++;
 }
 
-/* Prepares the first n_ops ops, with or without padding, into out, with a state of its own. */
-static qn_status attempt(const qn_request *r, uint32_t n_ops, bool pad, qn_prepared *out)
+/* Prepares the first n_ops ops into out, with a state of its own. */
+static qn_status attempt(const qn_request *r, uint32_t n_ops, form form, qn_prepared *out)
 {
   state *st = cuda_state(out, sizeof *st);
   if (!st) return QN_NO_MEMORY;
-  const int64_t unit = pad ? 16 / qn_kit_bytes(r->value[r->op[0].arg[r->op[0].first[0]]].dtype) : 1;
   bool moves = false, fits = true;
   double bytes = 0, copied = 0;
   for (uint32_t k = 0; k < n_ops; k++) {
@@ -132,7 +143,7 @@ static qn_status attempt(const qn_request *r, uint32_t n_ops, bool pad, qn_prepa
     st->node[k] = *op;
     st->node[k].first = st->first[k], st->node[k].arg = st->arg[k];
     for (uint32_t role = 0, n = 0; role < op->n_roles; role++) {      /* at most one value per role */
-      if (op->first[role] < op->first[role + 1]) st->arg[k][n++] = number(r, st, k, n_ops, role, unit, &fits);
+      if (op->first[role] < op->first[role + 1]) st->arg[k][n++] = number(r, st, k, n_ops, role, form, &fits);
       st->first[k][role + 1] = (int32_t)n;
     }
   }
@@ -148,7 +159,7 @@ static qn_status attempt(const qn_request *r, uint32_t n_ops, bool pad, qn_prepa
   }
   if (!moves) return qn_refuse(out, "already packed channels last", "x", "another layout, or C no multiple of 16 bytes", "%s", "nhwc");
   if (!fits) return qn_refuse(out, "fewer than 2^31 pixels, tensors of 2 or 4 bytes an element", "x", "", "%s", "more");
-  const qn_prepared *answer = prepare_conv(r, st, n_ops, pad) ? NULL : r->host->part_answer(st->conv);
+  const qn_prepared *answer = prepare_conv(r, st, n_ops, form == PADDED) ? NULL : r->host->part_answer(st->conv);
   if (!answer || answer->class_ != QN_CLASS_TUNED)
     return qn_refuse(out, "a tuned engine for packed channels last", "x", "what one takes", "%s", "another");
   out->n_ops = answer->n_ops;
@@ -166,16 +177,15 @@ static qn_status attempt(const qn_request *r, uint32_t n_ops, bool pad, qn_prepa
 }
 
 /* Prepares as many of the ops that follow as the inner engine takes, at most `most` ops in all. */
-static qn_status attempt_region(const qn_request *r, uint32_t most, bool pad, qn_prepared *out)
+static qn_status attempt_region(const qn_request *r, uint32_t most, form form, qn_prepared *out)
 {
   const qn_node *op = &r->op[0];
   const qn_value *y = &r->value[op->arg[op->first[op->n_inputs]]];
   const qn_conv *c = op->attr;
-  const int64_t unit = pad ? 16 / qn_kit_bytes(r->value[op->arg[op->first[0]]].dtype) : 1;
-  const bool follows = op->op == QN_OP_CONV_FORWARD && y->dim[1] / c->groups % unit == 0;    /* else y's copy has other channels */
+  const bool follows = op->op == QN_OP_CONV_FORWARD && y->dim[1] / c->groups % unit_of(r, form) == 0;    /* else y's copy has other channels */
   uint32_t n = follows ? chain(r, op->arg[op->first[op->n_inputs]], most) : 1;
   for (;;) {
-    const qn_status status = attempt(r, n, pad, out);
+    const qn_status status = attempt(r, n, form, out);
     const uint32_t taken = status || !out->n_ops ? 1 : out->n_ops;
     if (n == 1 || taken == n) return status;
     release(out);
@@ -196,16 +206,27 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const uint32_t dtype = r->value[r->op[0].arg[r->op[0].first[0]]].dtype;
   if (dtype != QN_F16 && dtype != QN_BF16 && dtype != QN_F32)
     return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
-  qn_prepared padded = *out;
-  const qn_status plain = attempt_region(r, r->n_ops, false, out), s = attempt_region(r, r->n_ops, true, &padded);
   const bool by_time = r->demands->determinism < QN_DET_BATCH;              /* estimates depend on the batch */
-  const bool take_padded = !s && (plain || (by_time && padded.estimate > 0 && out->estimate + passes(r, out, &padded) >
-                                                                              padded.estimate + passes(r, &padded, out)));
-  if (plain || take_padded) release(out);
-  if (s || !take_padded) release(&padded);
-  if (take_padded) *out = padded;
-  else if (plain) out->refusal = s == QN_UNSUPPORTED ? padded.refusal : out->refusal;
-  return take_padded ? QN_OK : plain;
+  const bool volume = r->value[r->op[0].arg[r->op[0].first[0]]].rank == 5 && dtype == QN_F32 && r->op[0].op != QN_OP_CONV_BACKWARD_FILTER;
+  const qn_prepared blank = *out;
+  qn_status first = QN_OK;
+  bool found = false;
+  for (form form = ALL; form <= PADDED; form++) {
+    qn_prepared other = blank;
+    if (form == GATHERED && !(volume && by_time)) continue;
+    const qn_status s = attempt_region(r, r->n_ops, form, &other);
+    if (form == ALL) first = s;
+    const bool better = !found || (by_time && other.estimate > 0 &&
+                                   out->estimate + passes(r, out, &other) > other.estimate + passes(r, &other, out));
+    if (s) {
+      release(&other);
+      if (!found && (form == ALL || s == QN_UNSUPPORTED)) out->refusal = other.refusal;
+    } else if (better) {
+      if (found) release(out);
+      *out = other, found = true;
+    } else release(&other);
+  }
+  return found ? QN_OK : first;
 }
 
 static qn_status build(const qn_request *r, qn_prepared *out)

@@ -1,14 +1,21 @@
 /* conv_tf32.c -- f32 convolution and its gradients as implicit products on sm_90 Tensor Cores (wgmma), in tf32 (one product) or
- * 3xtf32 (three products of high and low parts, f32 precision). Two spatial dims in any layout, three where x and y lie packed channels
- * last, the gathered one in units of 16 bytes, and stride 1 in a gradient by x; one group.
+ * 3xtf32 (three products of high and low parts, f32 precision). Two spatial dims in any layout, three where what is read of x and y lies
+ * packed channels last, the gathered one in units of 16 bytes; one group.
  *
  *   forward          y[(n,p), k]      = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[r, c, k]
- *   backward data    dx[(n,x), c]     = the same of dy, dilated by the stride, and the filters reversed
+ *   backward data    dx[(n,x), c]     = the same of dy, and the filters reversed; with strides by residues of x
  *   backward filter  dw[(r, c), k]    = sum over pixels (n,p) of x[n, p stride + r dilation - pad, c] dy[(n,p), k]
  *
  * Workspace holds the operands in the layout that the product needs: the gathered one (x, dy) channels last, unless it already
  * is, or with few channels its unfolded windows; the other one (w, dy) packed in shared memory order. A gradient by the filter is
- * computed in partial sums, added in order. A volume is read as its planes, images of their own, but for where windows begin. */
+ * computed in partial sums, added in order. A volume is read as its planes, images of their own, but for where windows begin.
+ *
+ * Where a gradient by x has strides, x = s i + e sees of each dim the taps r = r0 + s t, r0 = (e + pad) mod s, alone:
+ *
+ *   dx[s i + e] = sum over t of dy[i + (e + pad - r0) / s - t] w[r0 + s t]
+ *
+ * which is a class of pixels of its own for each e, with stride 1; all are tiles of one launch, those of most taps first. With more classes
+ * than there is room for, a dilation, or where no tap sees a residue, dy is copied with zeros between its pixels instead. */
 #include "program/chain.h"
 #include "conv_tf32.h"
 #include "engines.h"
@@ -26,12 +33,17 @@ typedef struct problem {
   int64_t  planes, planes_in;             /* of a volume: of the output grid, the gathered tensor; 0: two spatial dims */
   int64_t  taps_d, d_stride, stride_d, dilation_d, before_d, after_d;        /* along D; d_stride: of w */
   int      gathered, other, written;      /* value numbers */
-  const qn_value *from;                   /* the gathered tensor */
+  const qn_value *from, *to;              /* the gathered tensor; the written one, as the request has it */
   bool     unfolds, spreads, packs;       /* it is copied: as unfolded windows; dilated by the stride; in any form */
   int64_t  seen[2];                       /* H, W of it or its copy */
+  int64_t  grid[3], lower[3];             /* W, H, D: where windows begin, how many */
+  cuda_conv_classes classes;
   int64_t  taps, depth, chunks;           /* taps summed one by one; channels of a tap, and chunks of these */
-  int64_t  rows, columns, blocks, steps, tiles_m;     /* of the product; blocks: of 64 rows (FILTER); steps: along k */
+  int64_t  rows, columns, blocks, steps, tiles_m;     /* of the product; blocks: of 64 rows (FILTER); steps: along k, of all classes */
 } problem;
+
+/* Along one dim. */
+typedef struct window { int64_t taps, stride, dilation, before, x, y; } window;
 
 typedef struct state {
   cuda_conv_tf32 product;
@@ -66,7 +78,7 @@ static bool in_units(const qn_value *v)
   return ok;
 }
 
-/* A volume, packed channels last, as images: plane after plane. */
+/* A volume as images: plane after plane, where they lie so. */
 static void as_planes(qn_value *v)
 {
   if (v->dim[2] > 1) v->stride[0] = v->stride[2];
@@ -79,15 +91,13 @@ static void as_planes(qn_value *v)
 static qn_status read_volume(problem *p, qn_prepared *out)
 {
   qn_conv *c = &p->c;
-  for (int d = 0; d < 3 && p->mode == DATA; d++)
-    if (c->stride[d] != 1) return qn_refuse(out, "backward data of volumes with stride 1", "dx", "1", "%lld", (long long)c->stride[d]);
   const qn_value *both[] = { &p->x, &p->y };
-  const char *names[] = { p->mode == DATA ? "dx" : "x", p->mode == FORWARD ? "y" : "dy" };
   for (int i = 0; i < 2; i++)
-    if (!qn_is_channels_last(both[i])) return qn_refuse(out, "volumes packed channels last", names[i], "nhwc", "%s", "other strides");
+    if ((p->mode == FILTER || both[i] == p->from) && !qn_is_channels_last(both[i]))
+      return qn_refuse(out, "volumes read packed channels last", i ? "dy" : "x", "nhwc", "%s", "other strides");
   if (!in_units(p->from))
-    return qn_refuse(out, "volumes that windows gather in units of 16 bytes", names[p->mode == DATA], "aligned, channels a multiple of 4",
-                     "%lld", (long long)p->from->dim[1]);
+    return qn_refuse(out, "volumes that windows gather in units of 16 bytes", p->mode == DATA ? "dy" : "x",
+                     "aligned, channels a multiple of 4", "%lld", (long long)p->from->dim[1]);
   p->planes = (p->mode == DATA ? &p->x : &p->y)->dim[2];
   p->planes_in = (p->mode == DATA ? &p->y : &p->x)->dim[2];
   p->taps_d = p->w.dim[2], p->d_stride = p->w.stride[2];
@@ -155,28 +165,114 @@ static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
   p->c = *(const qn_conv *)op->attr;
   p->x = r->value[x], p->w = r->value[w], p->y = r->value[y];
   p->gathered = mode == DATA ? y : x, p->other = mode == FILTER ? y : w, p->written = mode == FORWARD ? y : mode == DATA ? x : w;
-  p->from = mode == DATA ? &p->y : &p->x;
+  p->from = mode == DATA ? &p->y : &p->x, p->to = &r->value[p->written];
   return check(p, out);
+}
+
+static window window_of(const problem *p, int d)
+{
+  const qn_conv *c = &p->c;
+  if (d == 2)
+    return (window){ p->taps_d, p->stride_d, p->dilation_d, p->before_d, p->planes ? p->mode == DATA ? p->planes : p->planes_in : 1,
+                     p->planes ? p->mode == DATA ? p->planes_in : p->planes : 1 };
+  const int at = 1 - d;
+  return (window){ p->w.dim[2 + at], c->stride[at], c->dilation[at], c->pad_before[at], p->x.dim[2 + at], p->y.dim[2 + at] };
+}
+
+/* The class of a gradient by x whose residues are e; lower: where its windows begin. False: no tap sees them. */
+static bool describe_class(problem *p, cuda_conv_class *k, const int64_t *e, int64_t *lower)
+{
+  int64_t taps = 1;
+  for (int d = 0; d < 3; d++) {
+    const window v = window_of(p, d);
+    const int64_t first = (e[d] + v.before) % v.stride, n = qn_ceil_div(v.taps - first, v.stride);
+    if (first >= v.taps) return false;
+    lower[d] = (e[d] + v.before - first) / v.stride - (n - 1) * v.dilation;
+    k->taps[d] = (int32_t)n, k->filter[d] = (int32_t)(first + (n - 1) * v.stride);
+    k->limit[d] = (int32_t)qn_ceil_div(v.x - e[d], v.stride);
+    if (p->to->rank > 2 + d) k->out += e[d] * p->to->stride[p->to->rank - 1 - d];
+    taps *= n;
+  }
+  k->steps = (int32_t)(taps * p->chunks);
+  return true;
+}
+
+/* Every residue as a class, those of most taps first. */
+static bool describe_residues(problem *p)
+{
+  cuda_conv_classes *all = &p->classes;
+  int64_t n[3], lower[CUDA_TF32_CLASSES][3];
+  for (int d = 0; d < 3; d++) {
+    const window v = window_of(p, d);
+    n[d] = qn_min_i64(v.stride, v.x);
+    if (n[d] > CUDA_TF32_CLASSES || (v.stride > 1 && v.dilation > 1)) return false;
+    p->grid[d] = qn_ceil_div(v.x, v.stride), all->pace[d] = (int32_t)-v.stride;
+  }
+  if (n[0] * n[1] * n[2] > CUDA_TF32_CLASSES) return false;
+  for (int64_t i = 0; i < n[0] * n[1] * n[2]; i++) {
+    const int64_t e[3] = { i % n[0], i / n[0] % n[1], i / n[0] / n[1] };
+    cuda_conv_class k = { 0 };
+    int64_t begin[3];
+    int at = all->n++;
+    if (!describe_class(p, &k, e, begin)) return false;
+    for (; at > 0 && all->of[at - 1].steps < k.steps; at--) {
+      all->of[at] = all->of[at - 1];
+      memcpy(lower[at], lower[at - 1], sizeof *lower);
+    }
+    all->of[at] = k;
+    memcpy(lower[at], begin, sizeof *lower);
+  }
+  for (int d = 0; d < 3; d++) {
+    p->lower[d] = lower[0][d];
+    for (int i = 1; i < all->n; i++) p->lower[d] = qn_min_i64(p->lower[d], lower[i][d]);
+    for (int i = 0; i < all->n; i++) all->of[i].first[d] = (int32_t)(window_of(p, d).stride > 1 ? lower[i][d] - p->lower[d] : 0);
+  }
+  for (int i = 1; i < all->n; i++) all->of[i].start = all->of[i - 1].start + all->of[i - 1].steps;
+  return true;
+}
+
+/* All pixels as one class, in a gradient by x over dy with zeros between its pixels. */
+static void describe_whole(problem *p)
+{
+  p->classes.n = 1;
+  cuda_conv_class *k = &p->classes.of[0];
+  *k = (cuda_conv_class){ .steps = (int32_t)p->blocks };
+  for (int d = 0; d < 3; d++) {
+    const window v = window_of(p, d);
+    const bool data = p->mode == DATA;
+    p->grid[d] = data ? v.x : v.y;
+    p->lower[d] = p->unfolds ? 0 : data ? v.before - (v.taps - 1) * v.dilation : -v.before;
+    p->classes.pace[d] = data ? -1 : 1;
+    k->taps[d] = p->unfolds ? 1 : (int32_t)v.taps, k->filter[d] = data ? (int32_t)v.taps - 1 : 0;
+  }
 }
 
 static qn_status make_product(problem *p, qn_prepared *out)
 {
   const qn_conv *c = &p->c;
   const int64_t taps = p->w.dim[2] * p->w.dim[3] * p->taps_d, channels = p->from->dim[1];
-  const int64_t pixels_x = p->x.dim[0] * p->x.dim[2] * p->x.dim[3], pixels_y = p->y.dim[0] * p->y.dim[2] * p->y.dim[3];
+  const int64_t pixels_y = p->y.dim[0] * p->y.dim[2] * p->y.dim[3], images = p->y.dim[0] / qn_max_i64(window_of(p, 2).y, 1);
   p->unfolds = !p->planes && p->mode != DATA && channels <= 8 && taps > 1 && channels * taps <= 1024;
-  p->spreads = p->mode == DATA && (c->stride[0] > 1 || c->stride[1] > 1);
-  p->packs = p->unfolds || p->spreads || !in_units(p->from);
-  for (int d = 0; d < 2; d++)
-    p->seen[d] = p->spreads ? (p->from->dim[2 + d] - 1) * c->stride[d] + 1 : p->unfolds ? p->y.dim[2 + d] : p->from->dim[2 + d];
   p->taps = p->unfolds ? 1 : taps;
   p->depth = p->unfolds ? channels * taps : channels;
   p->chunks = qn_ceil_div(p->depth, p->mode == FILTER ? 64 : 32);
   p->blocks = p->taps * p->chunks;
+  if (p->blocks > INT32_MAX / 64) return qn_refuse(out, "not too much to sum", "w", "", "%s", "");
+  if (p->mode != DATA || !describe_residues(p)) {
+    p->spreads = p->mode == DATA && (c->stride[0] > 1 || c->stride[1] > 1);
+    describe_whole(p);
+    if (p->mode == DATA && p->planes && (p->spreads || p->stride_d > 1))
+      return qn_refuse(out, "backward data of volumes with at most 16 residues, which taps see, and strides or dilation", "dx", "", "%s",
+                       "others");
+  }
+  p->packs = p->unfolds || p->spreads || !in_units(p->from);
+  for (int d = 0; d < 2; d++)
+    p->seen[d] = p->spreads ? (p->from->dim[2 + d] - 1) * c->stride[d] + 1 : p->unfolds ? p->y.dim[2 + d] : p->from->dim[2 + d];
   p->columns = p->mode == DATA ? p->x.dim[1] : p->y.dim[1];
-  p->rows = p->mode == FORWARD ? pixels_y : p->mode == DATA ? pixels_x : p->blocks * 64;
+  p->rows = p->mode == FILTER ? p->blocks * 64 : images * p->grid[0] * p->grid[1] * p->grid[2];
   p->tiles_m = qn_ceil_div(p->rows, CUDA_TF32_ROWS);
-  p->steps = p->mode == FILTER ? qn_ceil_div(pixels_y, CUDA_TF32_DEPTH) : p->blocks;
+  const cuda_conv_class *last = &p->classes.of[p->classes.n - 1];
+  p->steps = p->mode == FILTER ? qn_ceil_div(pixels_y, CUDA_TF32_DEPTH) : last->start + last->steps;
   if (p->steps > INT32_MAX || p->steps == 0 || p->rows == 0 || p->tiles_m > INT32_MAX / CUDA_TF32_ROWS)
     return qn_refuse(out, "something to sum, and not too much", "x", "", "%s", "");
   return QN_OK;
@@ -187,17 +283,18 @@ static qn_status make_product(problem *p, qn_prepared *out)
 typedef struct choice { int variant; int64_t parts; double ns; } choice;
 
 /* Nanoseconds of the product, from measured clocks of a k step and a tile's end. */
-static double cost(const cuda_conv_tf32_kernel *k, mode mode, bool split, int64_t units, int64_t share, int multiprocessors)
+static double cost(const cuda_conv_tf32_kernel *k, mode mode, bool split, int64_t units, double share, int multiprocessors)
 {
   /* [filter][split][128 columns] */
   static const double step[2][2][2] = { { { 550, 750 }, { 1620, 2020 } }, { { 1250, 1490 }, { 1750, 2540 } } };
   double rounds = (double)qn_ceil_div(units, multiprocessors);
-  return (3000 + rounds * ((double)share * step[mode == FILTER][split][k->bn == 128] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
+  return (3000 + rounds * (share * step[mode == FILTER][split][k->bn == 128] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
 }
 
 static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_tf32_kernel *kernels, choice *best, qn_prepared *out)
 {
   const bool filter = p->mode == FILTER;
+  const int classes = p->classes.n;
   *best = (choice){ -1, 1, 0 };
   for (int i = 0; variant_names[i]; i++) {
     if (r->variant && strcmp(r->variant, variant_names[i])) continue;
@@ -210,7 +307,8 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_t
       /* what does not stay in the last-level cache is read anew for each tile across */
       const double packed = (double)(p->steps * qn_round_up(p->columns, kernels[i].bn)) * 128 * (p->split ? 2 : 1);
       const double again = filter && packed > 32 << 20 ? packed * (double)p->tiles_m / 3500 : 0;
-      const double product = cost(&kernels[i], p->mode, p->split, tiles * parts, share, r->device->units);
+      const double product = filter ? cost(&kernels[i], p->mode, p->split, tiles * parts, (double)share, r->device->units)
+                                    : cost(&kernels[i], p->mode, p->split, tiles * classes, (double)p->steps / classes, r->device->units);
       const double ns = (product > again ? product : again) + join;
       if (best->variant < 0 || ns < best->ns) *best = (choice){ i, parts, ns };
     }
@@ -259,8 +357,7 @@ static void describe_packing(const problem *p, state *st)
                                      .taps = (int32_t)(w->dim[2] * w->dim[3] * p->taps_d),
                                      .taps_h = (int32_t)w->dim[2],
                                      .taps_w = (int32_t)w->dim[3],
-                                     .unfolded = p->unfolds,
-                                     .reversed = p->mode == DATA };
+                                     .unfolded = p->unfolds };
 }
 
 /* Windows over the gathered tensor or its copy; TMA maps have W before H, and their bounds 8 bits, in three dims 5. */
@@ -269,19 +366,12 @@ static qn_status describe_map(const problem *p, state *st, qn_prepared *out)
   const qn_conv *c = &p->c;
   const int32_t most = p->planes ? 15 : 127;
   st->spatial = p->planes ? 3 : 2;
-  for (int d = 0; d < 2; d++) {
-    const int at = 1 - d;
-    const int64_t reach = (p->w.dim[2 + at] - 1) * c->dilation[at],
-                  before = p->mode == DATA ? reach - c->pad_before[at] : c->pad_before[at];
-    st->lower[d] = p->unfolds ? 0 : (int32_t)-before;
-    st->upper[d] = p->unfolds ? 0 : (int32_t)(p->mode == DATA ? p->x.dim[2 + at] - p->seen[at] - before : c->pad_after[at] - reach);
-    st->pace[d] = p->unfolds || p->mode == DATA ? 1 : (int32_t)c->stride[at];
-  }
-  st->pace[2] = (int32_t)p->stride_d;
-  if (p->planes) {
-    const int64_t reach = (p->taps_d - 1) * p->dilation_d, before = p->mode == DATA ? reach - p->before_d : p->before_d;
-    st->lower[2] = (int32_t)-before;
-    st->upper[2] = (int32_t)(p->mode == DATA ? p->planes - p->planes_in - before : p->after_d - reach);
+  const int64_t after[] = { c->pad_after[1], c->pad_after[0], p->after_d }, seen[] = { p->seen[1], p->seen[0], p->planes_in };
+  for (int d = 0; d < st->spatial; d++) {
+    const window v = window_of(p, d);
+    st->lower[d] = (int32_t)p->lower[d];
+    st->upper[d] = (int32_t)(p->unfolds ? 0 : p->mode == DATA ? p->grid[d] - seen[d] + p->lower[d] : after[d] - (v.taps - 1) * v.dilation);
+    st->pace[d] = p->unfolds || p->mode == DATA ? 1 : (int32_t)v.stride;
   }
   for (int d = 0; d < st->spatial; d++)
     if (st->lower[d] < -most - 1 || st->lower[d] > most || st->upper[d] < -most - 1 || st->upper[d] > most)
@@ -299,24 +389,24 @@ static qn_status describe_map(const problem *p, state *st, qn_prepared *out)
 
 static void describe_product(const problem *p, const choice *best, const qn_value *to, state *st)
 {
-  const qn_value *grid = p->mode == DATA ? &p->x : &p->y;     /* whose pixels the windows belong to */
   cuda_conv_tf32 *g = &st->product;
   g->m = (int32_t)(p->mode == FILTER ? p->tiles_m * CUDA_TF32_ROWS : p->rows);
   g->n = (int32_t)p->columns;
   g->tiles_m = (int32_t)p->tiles_m, g->tiles_n = (int32_t)qn_ceil_div(p->columns, st->kernel->bn);
-  g->parts = (int32_t)best->parts;
+  g->parts = (int32_t)qn_max_i64(best->parts, p->classes.n);          /* one of both is 1, or none */
   g->k_steps = (int32_t)p->steps;
   g->share = (int32_t)qn_ceil_div(p->steps, best->parts);
   g->taps_w = p->unfolds ? 1 : (int32_t)p->w.dim[3];
   g->taps_h = p->unfolds ? 1 : (int32_t)p->w.dim[2];
   g->chunks = (int32_t)p->chunks;
   g->blocks = (int32_t)p->blocks;
-  g->by_w = cuda_divide_by(grid->dim[3]), g->by_hw = cuda_divide_by(grid->dim[2] * grid->dim[3]);
-  g->by_planes = cuda_divide_by(qn_max_i64(p->planes, 1)), g->by_rows = cuda_divide_by(1);
+  g->by_w = cuda_divide_by(p->grid[0]), g->by_hw = cuda_divide_by(p->grid[0] * p->grid[1]), g->by_planes = cuda_divide_by(p->grid[2]);
+  g->by_rows = g->by_lines = cuda_divide_by(1);
   g->stride_w = st->pace[0], g->stride_h = st->pace[1];
   g->start_w = st->lower[0], g->start_h = st->lower[1];
   g->dilation_w = p->unfolds ? 0 : (int32_t)p->c.dilation[1], g->dilation_h = p->unfolds ? 0 : (int32_t)p->c.dilation[0];
-  g->planes = (int32_t)p->planes;
+  g->planes = p->planes ? (int32_t)p->grid[2] : 0;
+  g->classes = p->classes;
   g->stride_d = st->pace[2], g->start_d = st->lower[2], g->dilation_d = (int32_t)p->dilation_d;
   g->steps = st->chain.steps;
   if (p->mode == FILTER) {                                  /* parts: [part][column][row] */
@@ -325,18 +415,28 @@ static void describe_product(const problem *p, const choice *best, const qn_valu
     g->out_dtype = QN_F32;
     g->out_stride[0] = 1, g->out_stride[1] = g->m;
     g->part_stride = g->m * p->columns;
-  } else if (p->planes) {                                   /* packed channels last: one image of all rows */
-    g->image_rows = g->m;
-    g->out_dtype = to->dtype;
-    g->out_stride[0] = p->columns, g->out_stride[1] = 1;
-  } else {
-    const bool apart = !in_rows(to);
-    g->image_rows = (int32_t)(to->dim[3] * (apart ? 1 : to->dim[2]));
-    if (apart) g->by_rows = cuda_divide_by(to->dim[2]), g->out_stride[3] = to->stride[2];
-    g->out_dtype = to->dtype;
-    g->out_stride[0] = to->dim[3] > 1 ? to->stride[3] : to->stride[2], g->out_stride[1] = to->stride[1], g->out_stride[2] = to->stride[0];
-    g->along = g->out_stride[0] == 1 && !(to->stride[1] == 1 && to->dim[1] > 1);
+    return;
   }
+  g->out_dtype = to->dtype;
+  g->out_stride[1] = to->stride[1];
+  if (p->planes && p->classes.n == 1 && qn_is_channels_last(to)) {      /* one image of all rows */
+    g->image_rows = g->m;
+    g->out_stride[0] = p->columns;
+    return;
+  }
+  /* runs of pixels that lie equally far apart, as many lines of these, planes of lines */
+  int64_t n[3] = { 1, 1, 1 }, stride[3] = { 0, 0, 0 };
+  for (int d = 0; d < to->rank - 2; d++)
+    n[d] = p->grid[d], stride[d] = to->stride[to->rank - 1 - d] * (p->mode == DATA && !p->spreads ? window_of(p, d).stride : 1);
+  for (int d = 1; d < 3 && p->classes.n == 1 && (n[0] <= 1 || n[1] <= 1 || stride[1] == stride[0] * n[0]); d++) {
+    if (n[0] <= 1) stride[0] = stride[1];
+    n[0] *= n[1];
+    n[1] = n[2], stride[1] = stride[2], n[2] = 1;
+  }
+  g->image_rows = (int32_t)n[0];
+  g->by_rows = cuda_divide_by(n[1]), g->by_lines = cuda_divide_by(n[2]);
+  g->out_stride[0] = stride[0], g->out_stride[2] = to->stride[0], g->out_stride[3] = stride[1], g->out_stride[4] = stride[2];
+  g->along = g->out_stride[0] == 1 && !(to->stride[1] == 1 && to->dim[1] > 1);
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
@@ -363,26 +463,28 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool split)
   st.split = split, st.packs = p.packs, st.unfolds = p.unfolds;
   st.gathered = p.gathered, st.other = p.other;
 
-  const int64_t tiles_n = qn_ceil_div(p.columns, st.kernel->bn), units = p.tiles_m * tiles_n * best.parts;
+  const int64_t tiles_n = qn_ceil_div(p.columns, st.kernel->bn), units = p.tiles_m * tiles_n * qn_max_i64(best.parts, p.classes.n);
   const uint64_t copy = share_workspace(&p, &best, tiles_n * st.kernel->bn, &st), packed = st.at_parts - st.at_packed;
   const uint64_t workspace = st.at_rows + cuda_chain_bytes(&st.chain);
   if (workspace > r->demands->workspace_limit)
     return qn_refuse(out, "workspace for operands laid out anew", "", "a limit above it", "%llu", (unsigned long long)workspace);
   if (units > INT32_MAX || copy / 4 / 2048 > INT32_MAX) return qn_refuse(out, "fewer than 2^31 tiles", "", "", "%s", "more");
-  st.grid = (int32_t)qn_min_i64(units, r->device->units);
 
   describe_packing(&p, &st);
   if ((status = describe_map(&p, &st, out))) return status;
   describe_product(&p, &best, to, &st);
+  const bool scattered = p.mode != FILTER && st.product.out_stride[0] != 1 && st.product.out_stride[1] != 1;
+  st.grid = (int32_t)qn_min_i64(units, r->device->units);
+  st.product.turns = scattered && st.product.parts > 1 && units / r->device->units >= 2 * st.product.parts;
+  if (st.product.turns) st.grid -= st.grid % st.product.parts;
 
   out->n_ops = st.chain.n_ops;
   out->variant = variant_names[best.variant];
   out->workspace = workspace;
   /* as measured: few columns of many sums; windows over dy and the zeros between; elements that are stored one by one */
   const double rate = p.mode == FILTER && p.unfolds ? 2.2 : p.spreads ? 1.15 : 1;
-  const bool scattered = p.mode != FILTER && st.product.out_stride[0] != 1 && st.product.out_stride[1] != 1;
   const bool odd = p.mode != FILTER && st.product.along && st.product.image_rows % 4;
-  const double stores = scattered || odd ? (double)(p.rows * p.columns * 4) / (odd ? 400 : 600) : 0;
+  const double stores = scattered || odd ? (double)(p.rows * p.columns * p.classes.n * 4) / (odd ? 400 : 600) : 0;
   out->estimate = best.ns * rate + stores + (double)copy / 1700 + (double)packed / 2500 + (p.packs ? 2500 : 1500) + (p.mode == FILTER ? 1500 : 0);
   out->math = split ? QN_MATH_F32 : QN_MATH_TF32;
   out->numerics = (qn_numerics){ .accumulator = split ? QN_ACC_3XTF32 : QN_ACC_TF32 };
@@ -426,7 +528,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   if (st->unfolds) s = cuda_conv_pack_windows(launch->workspace, gathered, &st->pixels, &st->unfold, launch->stream);
   else if (st->packs) s = cuda_conv_pack_pixels(launch->workspace, gathered, &st->pixels, st->step[0], st->step[1], launch->stream);
   if (!s && st->mode == FILTER) s = cuda_conv_pack_gradient(packed, other, &st->gradient, st->kernel->bn, st->split, launch->stream);
-  else if (!s) s = cuda_conv_pack_filters(packed, other, &st->filters, st->kernel->bn, st->split, launch->stream);
+  else if (!s) s = cuda_conv_pack_filters(packed, other, &st->filters, &st->product.classes, st->kernel->bn, st->split, launch->stream);
   if (s) return s;
   st->driver->tensor_map_address(&g.a, st->packs ? launch->workspace : gathered);
   g.b = packed;

@@ -23,18 +23,23 @@ template <int BN, int products> struct conv_tf32_shape {
   static constexpr int shared = stages * stage_bytes + staging + 1024 + 512;
 };
 
-struct conv_unit { int m, n, part, first, last; };          /* tile coordinates; range of k steps of the partial sum */
+struct conv_unit { int m, n, part, first, last; };          /* tile coordinates; range of k steps of the partial sum, or the class */
 
-__device__ __forceinline__ conv_unit conv_unit_at(const cuda_conv_tf32 &g, int i)
+template <bool filter> __device__ __forceinline__ conv_unit conv_unit_at(const cuda_conv_tf32 &g, int i)
 {
   conv_unit u;
   int tiles = g.tiles_m * g.tiles_n;
-  u.part = i / tiles;
-  i -= u.part * tiles;
+  if (!filter && g.turns) {                                 /* a block gets each class in turn: as many run as are a multiple of them */
+    u.part = (i + i / (int)gridDim.x) % g.parts;
+    i /= g.parts;
+  } else {
+    u.part = i / tiles;
+    i -= u.part * tiles;
+  }
   u.m = i / g.tiles_n;                                      /* neighbouring blocks gather the same rows */
   u.n = i - u.m * g.tiles_n;
-  u.first = u.part * g.share;
-  u.last = min(u.first + g.share, g.k_steps);
+  u.first = filter ? u.part * g.share : g.classes.of[u.part].start;
+  u.last = filter ? min(u.first + g.share, g.k_steps) : u.first + g.classes.of[u.part].steps;
   return u;
 }
 
@@ -44,6 +49,7 @@ template <bool filter> struct conv_source {
   const cuda_conv_tf32 &g;
   int w, h, d, n;                         /* where the first pixel's window begins */
   int c[2], s[2], r[2], q[2];             /* the blocks' channels and taps, W, H, D */
+  const cuda_conv_class &k;
 
   __device__ __forceinline__ void from_pixel(int pixel)
   {
@@ -53,13 +59,14 @@ template <bool filter> struct conv_source {
     n = image, d = 0;
     if (g.planes) n = cuda_quotient(image, g.by_planes, &plane), d = plane * g.stride_d + g.start_d;
   }
-  __device__ __forceinline__ conv_source(const cuda_conv_tf32 &g, const conv_unit &u) : g(g)
+  __device__ __forceinline__ conv_source(const cuda_conv_tf32 &g, const conv_unit &u) : g(g), k(g.classes.of[filter ? 0 : u.part])
   {
     from_pixel(filter ? 0 : u.m * CUDA_TF32_ROWS);
+    c[0] = 0, s[0] = k.first[0], r[0] = k.first[1], q[0] = k.first[2];
 #pragma unroll
-    for (int i = 0; i < (filter ? 2 : 1); i++) {
-      const int at = filter ? min(u.m * 2 + i, g.blocks - 1) : u.first, tap = at / g.chunks, line = tap / g.taps_w;
-      c[i] = (at - tap * g.chunks) * (filter ? 64 : 32), s[i] = tap - line * g.taps_w;
+    for (int i = 0; i < (filter ? 2 : 0); i++) {
+      const int at = min(u.m * 2 + i, g.blocks - 1), tap = at / g.chunks, line = tap / g.taps_w;
+      c[i] = (at - tap * g.chunks) * 64, s[i] = tap - line * g.taps_w;
       q[i] = line / g.taps_h, r[i] = line - q[i] * g.taps_h;
     }
   }
@@ -77,9 +84,9 @@ template <bool filter> struct conv_source {
       }
     if (filter || (c[0] += 32) < g.chunks * 32) return;
     c[0] = 0;                             /* the next tap */
-    if (++s[0] == g.taps_w) {
-      s[0] = 0;
-      if (++r[0] == g.taps_h) r[0] = 0, q[0]++;
+    if (++s[0] == k.first[0] + k.taps[0]) {
+      s[0] = k.first[0];
+      if (++r[0] == k.first[1] + k.taps[1]) r[0] = k.first[1], q[0]++;
     }
   }
 };
@@ -169,8 +176,9 @@ __device__ __forceinline__ void conv_multiply_apart(float (&d)[BN / 2], uint32_t
 }
 
 /* Applies the steps to `count` elements, along rows (along 1) from row `at` of an image on or along columns (along 0) from col
- * on, and stores them. */
-__device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8], int image, int at, int col, int part, int count)
+ * on, and stores those within limit (W, H, D; NULL: all). from: elements to the part's first. */
+__device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8], int image, int at, int col, int64_t from,
+                                          const int32_t *limit, int count)
 {
   while (true) {
     int n = g.along ? min(count, g.image_rows - at) : count;
@@ -178,10 +186,13 @@ __device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8]
 #pragma unroll
     for (int i = 0; i < 8; i++) w[i] = v[i];
     steps_apply(g.steps, w, at, col, image, 0, g.along, n);
-    uint32_t row, whole = cuda_quotient(image, g.by_rows, &row);
-    store8(w, g.out, g.out_dtype, at * g.out_stride[0] + col * g.out_stride[1] + whole * g.out_stride[2] + row * g.out_stride[3] +
-                                    part * g.part_stride,
-           g.out_stride[g.along ? 0 : 1], n);
+    uint32_t row, line, whole = cuda_quotient(cuda_quotient(image, g.by_rows, &row), g.by_lines, &line);
+    const int wide = !limit ? n : (int)row >= limit[1] || (int)line >= limit[2] ? 0 : g.along ? min(n, limit[0] - at)
+                     : at < limit[0] ? n : 0;
+    if (wide > 0)
+      store8(w, g.out, g.out_dtype, from + at * g.out_stride[0] + col * g.out_stride[1] + whole * g.out_stride[2] +
+                                      row * g.out_stride[3] + line * g.out_stride[4],
+             g.out_stride[g.along ? 0 : 1], wide);
     count -= n;
     if (count <= 0) return;
     image++, at = 0;                      /* the rest belongs to the next image */
@@ -193,8 +204,8 @@ __device__ __forceinline__ void conv_emit(const cuda_conv_tf32 &g, float (&v)[8]
 
 /* Stores slices of 32 columns through shared memory, in the order in which out is contiguous; a thread takes eight elements, twice. */
 template <int BN>
-__device__ __forceinline__ void conv_store(const cuda_conv_tf32 &g, float (&d)[BN / 2], int row0, int col0, int part, float *staging,
-                                           int id)
+__device__ __forceinline__ void conv_store(const cuda_conv_tf32 &g, float (&d)[BN / 2], int row0, int col0, int64_t out,
+                                           const int32_t *limit, float *staging, int id)
 {
   int t = threadIdx.x % 128, warp = t / 32, lane = t % 32;
   int row_pitch = g.along ? 1 : 36, col_pitch = g.along ? 68 : 1;
@@ -235,7 +246,7 @@ __device__ __forceinline__ void conv_store(const cuda_conv_tf32 &g, float (&d)[B
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       int r = row0 + row[i], c = col_s + col[i];
-      if (r < g.m && c < g.n) conv_emit(g, v[i], image[i], at[i], c, part, min(8, g.along ? g.m - r : g.n - c));
+      if (r < g.m && c < g.n) conv_emit(g, v[i], image[i], at[i], c, out, limit, min(8, g.along ? g.m - r : g.n - c));
     }
   }
 }
@@ -263,7 +274,7 @@ template <int BN, int products, bool filter> __global__ void __launch_bounds__(3
   if (warpgroup == 0) {
     if (threadIdx.x == 0) {
       for (int i = blockIdx.x; i < units; i += gridDim.x) {
-        conv_unit u = conv_unit_at(g, i);
+        conv_unit u = conv_unit_at<filter>(g, i);
         conv_source<filter> source(g, u);
         for (int step = u.first; step < u.last; step++) {
           uint32_t bar = full + 8 * stage, a = ring + stage * shape::stage_bytes;
@@ -281,11 +292,13 @@ template <int BN, int products, bool filter> __global__ void __launch_bounds__(3
   const uint64_t b = mma_descriptor(ring + shape::a_bytes, 16, 1024, 128);
   float *staging = (float *)(shared + shape::stages * shape::stage_bytes) + group * 2304;
   for (int i = blockIdx.x; i < units; i += gridDim.x) {
-    conv_unit u = conv_unit_at(g, i);
+    conv_unit u = conv_unit_at<filter>(g, i);
     float d[BN / 2];
     if constexpr (products == 1 && !filter) conv_multiply<shape, BN>(d, ring, b, full, group, u.last - u.first, stage, phase);
     else conv_multiply_apart<shape, BN, products, filter>(d, ring, b, full, group, u.last - u.first, stage, phase);
-    conv_store<BN>(g, d, u.m * CUDA_TF32_ROWS + group * 64, u.n * BN, u.part, staging, 1 + group);
+    const cuda_conv_class &k = g.classes.of[filter ? 0 : u.part];
+    conv_store<BN>(g, d, u.m * CUDA_TF32_ROWS + group * 64, u.n * BN, filter ? u.part * g.part_stride : k.out,
+                   filter || g.parts == 1 ? NULL : k.limit, staging, 1 + group);
   }
 }
 

@@ -123,28 +123,35 @@ static packed packed_for(int64_t rows, int64_t steps, int bn, bool split, int qu
 }
 
 __global__ void __launch_bounds__(256)
-    conv_pack_filters(float *to, const float *from, const __grid_constant__ packed s, const __grid_constant__ cuda_conv_filters f)
+    conv_pack_filters(float *to, const float *from, const __grid_constant__ packed s, const __grid_constant__ cuda_conv_filters f,
+                      const __grid_constant__ cuda_conv_classes classes)
 {
   int64_t unit = blockIdx.x * (int64_t)256 + threadIdx.x;
   if (unit >= s.units) return;
-  int quad = (int)(unit % 8), rows = s.tiles * s.bn, row = (int)(unit / 8 % rows), step = (int)(unit / 8 / rows);
-  int chunks = (f.cols + 31) / 32, tap = f.unfolded ? 0 : step / chunks, col = (f.unfolded ? step : step - tap * chunks) * 32 + quad * 4;
-  if (f.reversed) tap = f.taps - 1 - tap;
+  int quad = (int)(unit % 8), rows = s.tiles * s.bn, row = (int)(unit / 8 % rows), step = (int)(unit / 8 / rows), number = 0;
+  while (number + 1 < classes.n && step >= classes.of[number + 1].start) number++;
+  const cuda_conv_class &k = classes.of[number];
+  int chunks = (f.cols + 31) / 32, tap = f.unfolded ? 0 : (step - k.start) / chunks, line = tap / k.taps[0], d = line / k.taps[1];
+  int col = (f.unfolded ? step : step - k.start - tap * chunks) * 32 + quad * 4;
+  const int64_t at_tap = (k.filter[0] + (tap - line * k.taps[0]) * classes.pace[0]) * f.s_stride +
+                         (k.filter[1] + (line - d * k.taps[1]) * classes.pace[1]) * f.r_stride +
+                         (k.filter[2] + d * classes.pace[2]) * f.d_stride;
   float v[4];
 #pragma unroll
   for (int i = 0; i < 4; i++, col++) {
-    int at = f.unfolded ? col / f.cols : tap, c = f.unfolded ? col - at * f.cols : col;
-    bool there = row < s.rows && c < f.cols && at < f.taps;
-    v[i] = there ? from[row * f.row_stride + c * f.col_stride + cuda_conv_tap(f, at)] : 0;
+    int at = f.unfolded ? col / f.cols : 0, c = col - at * f.cols;
+    bool there = row < s.rows && (f.unfolded ? at < f.taps : c < f.cols);
+    v[i] = there ? from[row * f.row_stride + c * f.col_stride + (f.unfolded ? cuda_conv_tap(f, at) : at_tap)] : 0;
   }
   store_split(to, s, step, row, quad, v);
 }
 
-qn_status cuda_conv_pack_filters(float *to, const float *from, const cuda_conv_filters *f, int bn, bool split, void *stream)
+qn_status cuda_conv_pack_filters(float *to, const float *from, const cuda_conv_filters *f, const cuda_conv_classes *classes, int bn,
+                                 bool split, void *stream)
 {
-  int64_t steps = f->unfolded ? qn_ceil_div((int64_t)f->cols * f->taps, 32) : qn_ceil_div(f->cols, 32) * f->taps;
-  packed s = packed_for(f->rows, steps, bn, split, 8);
-  conv_pack_filters<<<blocks(s.units, 256), 256, 0, (cudaStream_t)stream>>>(to, from, s, *f);
+  const cuda_conv_class *last = &classes->of[classes->n - 1];
+  packed s = packed_for(f->rows, last->start + last->steps, bn, split, 8);
+  conv_pack_filters<<<blocks(s.units, 256), 256, 0, (cudaStream_t)stream>>>(to, from, s, *f, *classes);
   return cuda_check(cudaGetLastError(), "conv_pack_filters");
 }
 
