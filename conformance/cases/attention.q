@@ -206,6 +206,12 @@ attention_backward dy=f16/1x1x300x64 q=f16/1x1x300x64 k=f16/1x1x270x64 v=f16/1x1
 attention_backward dy=bf16/1x2x150x128 q=bf16/1x2x150x192 k=bf16/1x1x300x192 v=bf16/1x1x300x128 y=bf16/1x2x150x128 lse=f32/1x2x150 kv_lengths=i32/1 dv=? right=0 scale=0.02 ; lse.is=4 kv_lengths.is=270
 attention_backward dy=f16/1x1x300x104 q=f16/1x1x300x168 k=f16/1x1x270x168 v=f16/1x1x270x104 y=f16/1x1x300x104 lse=f32/1x1x300 dv=? left=100 right=20 scale=0.02 ; lse.is=4 as=bf16
 attention_backward dy=bf16/1x1x200x96 q=bf16/1x1x200x176 k=bf16/1x1x140x176 y=bf16/1x1x200x96 lse=f32/1x1x200 value_size=96 scale=0.02 ; lse.is=4
+# rows of more than 128 elements: blocks of 64 keys; heads of a group that do not divide among blocks
+attention_backward dy=bf16/1x2x150x256 q=bf16/1x2x150x256 k=bf16/1x1x170x256 v=bf16/1x1x170x256 y=bf16/1x2x150x256 lse=f32/1x2x150 kv_lengths=i32/1 dv=? right=0 scale=0.02 ; lse.is=4 kv_lengths.is=140 as=f16
+attention_backward dy=f16/1x1x130x160/20800:160:160:1 q=f16/1x1x130x160 k=f16/1x1x140x160 v=f16/1x1x140x160 y=f16/1x1x130x160 lse=f32/1x1x130 dv=? left=70 right=20 scale=0.02 ; lse.is=4
+attention_backward dy=bf16/2x7x70x192 q=bf16/2x7x70x192 k=bf16/2x1x99x192 v=bf16/2x1x99x192 y=bf16/2x7x70x192 lse=f32/2x7x70 sink=f32/7 dsink=? dv=? right=0 scale=0.02 ; lse.is=4
+attention_backward dy=bf16/1x8x70x136 q=bf16/1x8x70x208 k=bf16/1x1x130x208 v=bf16/1x1x130x136 y=bf16/1x8x70x136 lse=f32/1x8x70 dlse=f32/1x8x70 dq=f32/1x8x70x208 dk=f32/1x1x130x208 dv=f32/1x1x130x136 scale=0.02 ; lse.is=4
+attention_backward dy=f16/1x7x140x64 q=f16/1x7x140x64 k=f16/1x1x270x64 v=f16/1x1x270x64 y=f16/1x7x140x64 lse=f32/1x7x140 dv=? right=0 scale=0.02 ; lse.is=4
 attention_backward dy=bf16/1x1x3x8 q=bf16/1x1x3x8 k=bf16/1x1x0x8 v=bf16/1x1x0x8 y=bf16/1x1x3x8 lse=f32/1x1x3 dv=?
 attention_backward dy=bf16/1x1x0x8 q=bf16/1x1x0x8 k=bf16/1x1x5x8 v=bf16/1x1x5x8 y=bf16/1x1x0x8 lse=f32/1x1x0 dv=?
 

@@ -150,7 +150,7 @@ __device__ __forceinline__ attention_own attention_own_at(const cuda_attention_g
     attention_start<BLOCK>(starts, stride, i64, b, n, begin);
     return attention_own_of<KEYS, RAGGED>(a, b, h, tile < begin ? n : (tile - begin) * BLOCK);      /* n: none of it */
   }
-  const int heads = KEYS ? a.heads / a.share : a.heads, tiles = ((KEYS ? a.keys : a.queries) + BLOCK - 1) / BLOCK;
+  const int heads = KEYS ? a.heads / a.group * a.shares : a.heads, tiles = ((KEYS ? a.keys : a.queries) + BLOCK - 1) / BLOCK;
   const uint32_t n = (uint32_t)a.section[!KEYS] * tiles, first = block / n * a.section[!KEYS], in = block % n,
                  together = min((uint32_t)a.section[!KEYS], (uint32_t)(a.batch * heads) - first), head = first + in % together,
                  m = in / together;

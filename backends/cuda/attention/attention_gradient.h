@@ -30,7 +30,7 @@ typedef struct cuda_attention_gradient {
   int64_t    lse_stride[3], dlse_stride[3], sink_stride, dsink_stride;
   int64_t    q_lengths_stride, kv_lengths_stride, q_starts_stride, kv_starts_stride;
   int32_t    batch, heads, group;         /* batch: sequences; group: query heads that share a key head */
-  int32_t    share;                       /* of a group's heads: those that one block of keys adds up */
+  int32_t    share, shares;               /* of a group's heads: those that one block of keys adds up; blocks that have some */
   int32_t    queries, keys, padded;       /* of a sequence, or of all if ragged; padded: queries, each sequence's to whole tiles */
   int32_t    left, right;                 /* -1: no bound */
   int32_t    top_left, q_lengths_i64, kv_lengths_i64, q_starts_i64, kv_starts_i64, sums_row, n_turns;

@@ -1,10 +1,10 @@
 /* attention_wgmma_backward.c -- attention's gradient on Hopper's Tensor Cores: what the kernels of attention_wgmma_backward.cuh take, their
  * launches.
  *
- * bf16 and f16 up to 192 elements of a key and 128 of a value (zeros fill up to the next shape), any number of queries, keys and heads,
+ * bf16 and f16 up to 256 elements of a key and of a value (zeros fill up to the next shape), any number of queries, keys and heads,
  * groups of query heads, causal masks and windows, lengths, a sink and its gradient. Not taken here: what changes single scores (bias,
  * mask, blocks, slopes, softcap, dropout), ragged tensors. Blocks of keys add to dq in any order, or, if bits must be the same from run to
- * run, in one. */
+ * run, in one. Where a value has more than 128 elements, a thread has sums of dv or of dk only: there v must not lie within k. */
 #include "attention_mma_backward.h"
 #include "attention_wgmma.h"
 #include "attention_wgmma_backward.h"
@@ -40,10 +40,10 @@ static int32_t share_of(const cuda_attention_gradient *a, int64_t blocks, int64_
 {
   const bool uneven = a->left >= 0 || a->right >= 0;
   if (ordered) return uneven ? 1 : a->group;                /* whatever the batch */
-  for (int32_t parts = 1; parts <= a->group; parts++) {
-    const int64_t n = blocks * parts;
-    if (a->group % parts) continue;
-    if (uneven ? 10 * n >= 19 * units : 10 * n >= 8 * units * qn_ceil_div(n, units)) return a->group / parts;
+  for (int32_t share = a->group; share > 1; share--) {
+    const int64_t parts = qn_ceil_div(a->group, share), n = blocks * parts;
+    if (qn_ceil_div(a->group, parts) != share) continue;
+    if (uneven ? 10 * n >= 19 * units : 10 * blocks * a->group >= 8 * units * qn_ceil_div(n, units) * share) return share;
   }
   return 1;
 }
@@ -72,9 +72,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                .ordered = r->variant ? !strcmp(r->variant, variants[1]) : r->demands->determinism >= QN_DET_RUN };
   while (st.kernels[1].d && (st.kernels->d < q->dim[3] || st.kernels->dv < value_size)) st.kernels++;
   const cuda_attention_wgmma_backward_kernels *kernels = st.kernels;
-  if (value_size > kernels->dv)
-    return qn_refuse(out, "at most 128 elements of a value", "v", "128", "%lld", (long long)value_size);
-  const qn_status s = cuda_attention_gradient_read(r, kernels->d, kernels->bm, kernels->bn, &st.request, out);
+  if (value_size > 128 && !v) return qn_refuse(out, "values of more than 128 elements apart from keys", "v", "a tensor", "%s", "none");
+  const qn_status s = cuda_attention_gradient_read(r, 256, kernels->bm, kernels->bn, &st.request, out);
   if (s) return s;
   if (st.request.changed)
     return qn_refuse(out, "neither masks of single scores, bias, slopes, softcap nor dropout", "", "none", "%s", "one");
@@ -92,25 +91,25 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
                          (long long)st.tensor[i].stride[d]);
   }
   const int64_t blocks = cuda_attention_gradient_tiles(&st.request, 1, kernels->bn);
-  a->share = share_of(a, blocks, r->device->units, st.ordered);
-  st.grid = (uint32_t)(blocks * (a->group / a->share));
+  a->share = share_of(a, blocks, r->device->units, st.ordered), a->shares = (int32_t)qn_ceil_div(a->group, a->share);
+  st.grid = (uint32_t)(blocks * a->shares);
   st.tiles = (uint32_t)cuda_attention_gradient_tiles(&st.request, 0, kernels->bm);
   a->section[0] = section_of((int64_t)a->batch * (a->heads / a->group), (24 << 20) / ((int64_t)a->padded * kernels->d * 8))
-                * (a->group / a->share);
+                * a->shares;
   a->sums_row = kernels->d, a->n_turns = (int32_t)(1 + 2 * (int64_t)st.tiles);
 
   const uint64_t rows = (uint64_t)a->batch * (uint64_t)a->heads * (uint64_t)a->padded;
-  const uint64_t parts = a->share == a->group ? 0 : (uint64_t)st.grid * (uint64_t)kernels->bn * (uint64_t)(kernels->d + kernels->dv) * 4;
+  const uint64_t parts = a->shares == 1 ? 0 : (uint64_t)st.grid * (uint64_t)kernels->bn * (uint64_t)(kernels->d + kernels->dv) * 4;
   out->workspace = rows * 8 + rows * (uint64_t)kernels->d * 4 + parts + (uint64_t)a->n_turns * 4;
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };
   out->variant = variants[st.ordered];
   if (!st.ordered) out->traits &= ~(uint64_t)(QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT);
   /* A block's 5 products at about 4200 operations a ns (550 TFLOP/s of an H100), its beginning and end; dq's sums are cleared, added up
-   * and read in memory. */
+   * and read in memory. Blocks of 64 keys add so often that L2 is what they wait for. */
   out->estimate = 12000 + ((double)rows * kernels->d * 14 + (double)parts * 2) / 2500
                 + (double)qn_ceil_div(st.grid, r->device->units)
                   * (4000 + cuda_attention_gradient_visits(&st.request, 1) * a->share * kernels->bn
-                            * (6 * kernels->d + 4 * kernels->dv) / (st.ordered ? 4000 : 4200));
+                            * (6 * kernels->d + 4 * kernels->dv) / (kernels->bn == 64 ? 2200 : st.ordered ? 4000 : 4200));
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -136,7 +135,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cuda_attention_gradient_addresses(&st->request, launch, &a);
   for (int i = 0; i < N_MAPS; i++) st->driver->tensor_map_address(&maps.map[i], rows_of(&a, i)->p);
   const int64_t rows = (int64_t)a.batch * a.heads * a.padded;
-  const bool joined = a.share != a.group;
+  const bool joined = a.shares > 1;
   a.sums = launch->workspace, a.statistics = a.sums + rows * a.sums_row, a.parts = a.statistics + rows * 2;
   a.turns = (uint32_t *)(a.parts + (joined ? (int64_t)st->grid * st->kernels->bn * (st->kernels->d + st->kernels->dv) : 0));
   qn_status s = cuda_attention_gradient_launch(st->shared->statistics, (uint32_t)(rows / 8), 128, 0, &a, launch->stream);
@@ -147,7 +146,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
                    "attention_wgmma_backward");
   if (!s) s = cuda_attention_gradient_launch(st->kernels->finish, st->tiles, 256, 0, &a, launch->stream);
   if (joined && !s)
-    s = cuda_attention_gradient_launch(st->kernels->join, st->grid / (uint32_t)(a.group / a.share) * 2, 128, 0, &a, launch->stream);
+    s = cuda_attention_gradient_launch(st->kernels->join, st->grid / (uint32_t)a.shares * 2, 128, 0, &a, launch->stream);
   if (a.dsink && !s) s = cuda_attention_gradient_launch(st->shared->sink, (uint32_t)a.heads, 1024, 0, &a, launch->stream);
   return s;
 }

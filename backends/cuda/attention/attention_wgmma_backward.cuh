@@ -12,8 +12,8 @@
  * other goes as far as dv and dk; dq comes in two products, of a block of 64 columns and of half of the third; and dS' and dq have one
  * buffer instead of two.
  *
- * Where there are few blocks for so many multiprocessors, the heads of a group are shared by group / share blocks: their sums of dk and
- * dv go to memory, and a third kernel adds them.
+ * Where there are few blocks for so many multiprocessors, several share the heads of a group: their sums of dk and dv go to memory, and
+ * a third kernel adds them.
  *
  * In one order: the blocks of keys that see a tile of queries add to it in turn, first keys first. They also take their numbers so, so
  * no block waits for one that has not begun.
@@ -44,8 +44,9 @@ template <int BM> struct attention_walk {
   __device__ __forceinline__ attention_walk(const cuda_attention_gradient &a, const attention_own &t, int keys)
   {
     const int end = min(t.row0 + keys, t.own) - 1, top = end < t.row0 ? -1 : t.high(end), bottom = t.low(t.row0);
-    first = bottom / BM, last = top < bottom ? first - 1 : top / BM, total = (last - first + 1) * a.share;
-    m = last, h = t.h * a.share;
+    first = bottom / BM, last = top < bottom ? first - 1 : top / BM;
+    const int from = t.h % a.shares * a.share;
+    total = (last - first + 1) * min(a.share, a.group - from), m = last, h = t.h / a.shares * a.group + from;
   }
   __device__ __forceinline__ void next()
   {
@@ -60,7 +61,7 @@ template <int BM> struct attention_walk {
 /* Where the part of a block of keys lies: [B, key heads, parts of a group, blocks]. */
 template <int BN> __device__ __forceinline__ int64_t attention_part_at(const cuda_attention_gradient &a, const attention_own &t)
 {
-  return ((int64_t)t.b * (a.heads / a.share) + t.h) * ((a.keys + BN - 1) / BN) + t.row0 / BN;
+  return ((int64_t)t.b * (a.heads / a.group * a.shares) + t.h) * ((a.keys + BN - 1) / BN) + t.row0 / BN;
 }
 
 /* d += a b, a from registers, b MN-major: `chunk`, in units of a descriptor, is between its blocks of 64 columns. */
@@ -72,6 +73,50 @@ __device__ __forceinline__ void attention_add_rows(float (&d)[N], const uint32_t
     wgmma_registers<kind, 1>(*(float (*)[32])(d + 64), a, b + 2 * chunk, 1);
   } else {
     wgmma_registers<kind, 1>(d, a, b, 1);
+  }
+}
+
+/* Shared memory, two and four floats of this thread side by side. */
+__device__ __forceinline__ float2 attention_two(uint32_t from)
+{
+  float2 x;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(from) : "memory");
+  return x;
+}
+__device__ __forceinline__ float4 attention_four(uint32_t from)
+{
+  float4 x;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(from) : "memory");
+  return x;
+}
+__device__ __forceinline__ void attention_put_four(uint32_t to, const float *x)
+{
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" :: "r"(to), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3]) : "memory");
+}
+/* Weights of scores, rows of keys. statistics: those of this thread's first two queries, or their D: 8 queries are 32 bytes, 64 are 512.
+ * Returns a number below 0 if one is below 0, which none is. */
+template <int N> __device__ __forceinline__ int attention_weights(float (&s)[N], uint32_t statistics, float scale_log2)
+{
+  int signs = 0;
+#pragma unroll
+  for (int j = 0; j < N / 4; j++) {
+    const float2 lse = attention_two(statistics + j / 8 * 512 + j % 8 * 32);
+#pragma unroll
+    for (int i = 4 * j; i < 4 * j + 4; i++) {
+      s[i] = fn_exp2(fmaf(s[i], scale_log2, i % 2 ? -lse.y : -lse.x));
+      signs |= __float_as_int(s[i]);
+    }
+  }
+  return signs;
+}
+/* dS' of weights and dP': rows of 64 queries for each key, 128 bytes; from query `first` on. */
+template <int M> __device__ __forceinline__ void attention_store_ds(uint32_t to, const uint32_t (&ds)[M], int row, int first, int block)
+{
+#pragma unroll
+  for (int k = 0; k < M / 4; k++) {
+    const int j = first / 16 + k;
+    store_matrix(to + j / 4 * block + row * 128 + ((j % 4 * 2 + threadIdx.x % 32 / 16 ^ row & 7) << 4), ds[4 * k], ds[4 * k + 1],
+                 ds[4 * k + 2], ds[4 * k + 3]);
   }
 }
 
@@ -100,7 +145,7 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
     barrier_init_fence();
   }
   __syncthreads();
-  const int key_head = t.h / (a.group / a.share);
+  const int key_head = t.h / a.shares;
   attention_walk<BM> walk(a, t, BN);
   if (group == 0) {
     registers_lower<24>();
@@ -201,12 +246,7 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
           attention_add_rows<T::kind>(dk, ds + 4 * k, by_rows(Q0 + stage * T::q_bytes, BM) + (piece / 16 + k) * 128, BM * 8);
         wgmma_commit();
       };
-      auto statistics_of = [&](int half, int j) {            /* of this thread's two queries of eight */
-        const uint32_t from = at + STATISTICS + stage * T::statistics + first_column() * 4 + half * 256 + j / 8 * 512 + j % 8 * 32;
-        float2 x;
-        asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(from) : "memory");
-        return x;
-      };
+      auto statistics_of = [&](int piece) { return at + STATISTICS + stage * T::statistics + first_column() * 4 + piece * 4; };
       auto weights = [&](int piece) {     /* of the scores in s */
         const int column0 = walk.m * BM + piece;
         if (column0 + PIECE - 1 > whole_high || column0 < whole_low) {
@@ -215,42 +255,25 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
                     up[2] = { t.high(key) - from, t.high(key + 8) - from }, down[2] = { t.low(key) - from, t.low(key + 8) - from };
           attention_mask(s, down, up);
         }
-        int signs = 0;
-#pragma unroll
-        for (int j = 0; j < PIECE / 8; j++) {
-          const float2 lse = statistics_of(0, piece / 8 + j);
-#pragma unroll
-          for (int i = 4 * j; i < 4 * j + 4; i++) {
-            s[i] = fn_exp2(fmaf(s[i], a.scale_log2, i % 2 ? -lse.y : -lse.x));
-            signs |= __float_as_int(s[i]);
-          }
-        }
+        const int signs = attention_weights(s, statistics_of(piece), a.scale_log2);
         asm volatile("{.reg .pred p; setp.lt.s32 p, %0, 0; @p st.shared.u32 [%1], %0;}" :: "r"(signs), "r"(at + 256) : "memory");
       };
       auto gradients = [&](int piece) {   /* dS' of the weights in s and dP' in g; both as left operands */
 #pragma unroll
         for (int j = 0; j < PIECE / 8; j++) {
-          const float2 d = statistics_of(1, piece / 8 + j);
+          const float2 d = attention_two(statistics_of(piece) + 256 + j / 8 * 512 + j % 8 * 32);
 #pragma unroll
           for (int i = 4 * j; i < 4 * j + 4; i++) g[i] = s[i] * (g[i] - (i % 2 ? d.y : d.x));
         }
         attention_pack<T::kind>(s, p), attention_pack<T::kind>(g, ds);
       };
-      auto store_ds = [&](int piece, int buffer) {           /* rows of 64 queries for each key */
-        const uint32_t row = own_row() + thread % 16, to = at + DS0 + buffer * DS + row * 128;
-#pragma unroll
-        for (int k = 0; k < PIECE / 16; k++) {
-          const int j = piece / 16 + k;
-          store_matrix(to + j / 4 * 16384 + ((j % 4 * 2 + thread % 32 / 16 ^ row & 7) << 4), ds[4 * k], ds[4 * k + 1], ds[4 * k + 2],
-                       ds[4 * k + 3]);
-        }
+      auto store_ds = [&](int piece, int buffer) {
+        attention_store_ds(at + DS0 + buffer * DS, ds, own_row() + (int)(thread % 16), piece, BN * 128);
       };
       auto store_dq = [&](const float *x, int first, int n, int buffer) {          /* 16 bytes of each thread side by side */
 #pragma unroll
         for (int j = 0; j < n; j++)
-          asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};"
-                       :: "r"(at + SUM0 + (w * BUFFERS + buffer) * SUM + (first + j) * 2048 + thread * 16), "f"(x[4 * j]),
-                          "f"(x[4 * j + 1]), "f"(x[4 * j + 2]), "f"(x[4 * j + 3]) : "memory");
+          attention_put_four(at + SUM0 + (w * BUFFERS + buffer) * SUM + (first + j) * 2048 + thread * 16, x + 4 * j);
       };
       auto make_dq = [&](int buffer) {    /* dq = dS k: of 64 queries and 64 dims */
         wgmma_fence();
@@ -322,7 +345,7 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
         walk.next();
       } while (--left);
     }
-    if (a.share == a.group) {
+    if (a.shares == 1) {
       attention_gradient_end<T>(a, t, t.row0 + own_row(), dk, dv);
     } else {
       float4 *to = (float4 *)a.parts + (attention_part_at<BN>(a, t) * 2 + w) * ((D1 + D2) * 16) + thread;
@@ -339,7 +362,7 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
 template <class T> __global__ void __launch_bounds__(128) attention_gradient_join(const __grid_constant__ cuda_attention_gradient a)
 {
   constexpr int D1 = T::D1, D2 = T::D2;
-  const int tiles = (a.keys + T::BN - 1) / T::BN, parts = a.group / a.share, w = blockIdx.x % 2, at = blockIdx.x / 2, head = at / tiles,
+  const int tiles = (a.keys + T::BN - 1) / T::BN, parts = a.shares, w = blockIdx.x % 2, at = blockIdx.x / 2, head = at / tiles,
             heads = a.heads / a.group;
   attention_own t = attention_own_of<true>(a, head / heads, head % heads * parts, at % tiles * T::BN);
   float dk[D1 / 2] = {}, dv[D2 / 2] = {};

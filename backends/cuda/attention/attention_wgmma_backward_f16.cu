@@ -1,6 +1,6 @@
-/* attention_wgmma_backward_f16.cu -- the kernels of attention_wgmma_backward.cuh on f16. */
-#include "attention_wgmma_backward.cuh"
+/* attention_wgmma_backward_f16.cu -- the kernels of attention_wgmma_backward.cuh and attention_wgmma_backward_wide.cuh on f16. */
+#include "attention_wgmma_backward_wide.cuh"
 
 const cuda_attention_wgmma_backward_kernels cuda_attention_wgmma_backward_f16[] = {
-  ATTENTION_WGMMA_BACKWARD_SHAPES(MMA_F16) {}
+  ATTENTION_WGMMA_BACKWARD_SHAPES(MMA_F16) ATTENTION_WGMMA_BACKWARD_WIDE_SHAPES(MMA_F16) {}
 };
