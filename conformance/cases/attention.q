@@ -212,6 +212,14 @@ attention_backward dy=f16/1x1x130x160/20800:160:160:1 q=f16/1x1x130x160 k=f16/1x
 attention_backward dy=bf16/2x7x70x192 q=bf16/2x7x70x192 k=bf16/2x1x99x192 v=bf16/2x1x99x192 y=bf16/2x7x70x192 lse=f32/2x7x70 sink=f32/7 dsink=? dv=? right=0 scale=0.02 ; lse.is=4
 attention_backward dy=bf16/1x8x70x136 q=bf16/1x8x70x208 k=bf16/1x1x130x208 v=bf16/1x1x130x136 y=bf16/1x8x70x136 lse=f32/1x8x70 dlse=f32/1x8x70 dq=f32/1x8x70x208 dk=f32/1x1x130x208 dv=f32/1x1x130x136 scale=0.02 ; lse.is=4
 attention_backward dy=f16/1x7x140x64 q=f16/1x7x140x64 k=f16/1x1x270x64 v=f16/1x1x270x64 y=f16/1x7x140x64 lse=f32/1x7x140 dv=? right=0 scale=0.02 ; lse.is=4
+# changed scores: masks and biases of keys alone, of pairs, spread or apart; queries that see none; softcap; slopes
+attention_backward dy=bf16/3x2x140x64 q=bf16/3x2x140x64 k=bf16/3x1x150x64 v=bf16/3x1x150x64 y=bf16/3x2x140x64 lse=f32/3x2x140 mask=bool/3x1x1x150 dv=? scale=0.02 ; lse.is=4,-inf,3
+attention_backward dy=f16/2x2x70x32 q=f16/2x2x70x32 k=f16/2x2x150x32 v=f16/2x2x150x32 y=f16/2x2x70x32 lse=f32/2x2x70 bias=f16/1x2x70x150 dv=? right=0 scale=0.1 ; lse.is=4 as=bf16
+attention_backward dy=bf16/2x2x140x80 q=bf16/2x2x140x80 k=bf16/2x1x135x80 v=bf16/2x1x135x80 y=bf16/2x2x140x80 lse=f32/2x2x140 bias=f32/2x1x1x135 mask=bool/1x2x140x135 dv=? kv_lengths=i32/2 scale=0.1 ; lse.is=4 kv_lengths.is=135,20
+attention_backward dy=f16/1x2x140x64 q=f16/1x2x140x64 k=f16/1x2x140x64 v=f16/1x2x140x64 y=f16/1x2x140x64 lse=f32/1x2x140 bias=f16/1x1x140x1 slopes=f32/2 dv=? left=50 right=10 ; lse.is=4 slopes.fill=pos
+attention_backward dy=bf16/1x4x70x256 q=bf16/1x4x70x256 k=bf16/1x2x99x256 v=bf16/1x2x99x256 y=bf16/1x4x70x256 lse=f32/1x4x70 mask=bool/1x1x70x99 dv=? right=0 softcap=5 scale=0.05 ; lse.is=4 as=f16
+attention_backward dy=bf16/1x2x70x72 q=bf16/1x2x70x72 k=bf16/1x2x99x72 v=bf16/1x2x99x72 y=bf16/1x2x70x72 lse=f32/1x2x70 dv=? left=40 softcap=3 ; lse.is=4
+attention_backward dy=f16/1x2x70x104 q=f16/1x2x70x168 k=f16/1x1x99x168 v=f16/1x1x99x104 y=f16/1x2x70x104 lse=f32/1x2x70 bias=f16/1x2x70x99 slopes=f32/2 dv=? scale=0.1 ; lse.is=4 slopes.fill=pos
 attention_backward dy=bf16/1x1x3x8 q=bf16/1x1x3x8 k=bf16/1x1x0x8 v=bf16/1x1x0x8 y=bf16/1x1x3x8 lse=f32/1x1x3 dv=?
 attention_backward dy=bf16/1x1x0x8 q=bf16/1x1x0x8 k=bf16/1x1x5x8 v=bf16/1x1x5x8 y=bf16/1x1x0x8 lse=f32/1x1x0 dv=?
 

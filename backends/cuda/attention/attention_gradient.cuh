@@ -242,6 +242,91 @@ __device__ __forceinline__ bool attention_pair(const cuda_attention_gradient &a,
   return true;
 }
 
+/* ---- blocks of keys by queries whose scores change -------------------------------------------------------------------- */
+
+/* Element i of a block in registers is that of key + i / 2 % 2 * 8 and query + i / 4 * 8 + i % 2; of keys and queries past the last, the
+ * last. take(i, x): x of each; spread over queries, memory is read once a key. */
+template <int N, class E, class F>
+__device__ __forceinline__ void attention_block_of(const cuda_attention_gradient &a, const E *p, const int64_t (&stride)[4], int b, int h,
+                                                   int key, int query, F &&take)
+{
+  p += b * stride[0] + h * stride[1];
+  const E *of[2] = { p + min(key, a.keys - 1) * stride[3], p + min(key + 8, a.keys - 1) * stride[3] };
+  if (stride[2] == 0) {
+    const E x[2] = { *of[0], *of[1] };
+#pragma unroll
+    for (int i = 0; i < N; i++) take(i, x[i / 2 % 2]);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < N; i += 4) {
+    const int64_t at[2] = { min(query + 2 * i, a.queries - 1) * stride[2], min(query + 2 * i + 1, a.queries - 1) * stride[2] };
+#pragma unroll
+    for (int e = 0; e < 4; e++) take(i + e, of[e / 2][at[e % 2]]);
+  }
+}
+/* Before the products that make scores s: a bit of each that the mask hides; and in s biases, as products, or zeros. So memory is read
+ * while products are waited for. */
+template <int kind, int N>
+__device__ __forceinline__ void attention_before(const cuda_attention_gradient &a, int b, int h, int key, int query, float (&s)[N],
+                                                 uint32_t (&hidden)[(N + 31) / 32])
+{
+#pragma unroll
+  for (int i = 0; i < (N + 31) / 32; i++) hidden[i] = 0;
+  if (a.mask && a.mask_stride[2] == 0)
+    attention_block_of<4>(a, a.mask, a.mask_stride, b, h, key, query, [&](int i, uint8_t x) {
+#pragma unroll
+      for (int j = 0; j < (N + 31) / 32; j++) hidden[j] |= x ? 0 : 0x11111111u << i;
+    });
+  else if (a.mask)
+    attention_block_of<N>(a, a.mask, a.mask_stride, b, h, key, query,
+                          [&](int i, uint8_t x) { hidden[i / 32] |= (uint32_t)!x << i % 32; });
+#pragma unroll
+  for (int i = 0; i < N; i++) s[i] = 0;
+  if (!a.bias) return;
+  const float by = 1 / a.scale;
+  if (a.bias_dtype == QN_F32)
+    attention_block_of<N>(a, (const float *)a.bias, a.bias_stride, b, h, key, query, [&](int i, float x) { s[i] = x * by; });
+  else
+    attention_block_of<N>(a, (const uint16_t *)a.bias, a.bias_stride, b, h, key, query, [&](int i, uint16_t x) {
+      s[i] = (a.bias_dtype == QN_BF16 ? bf16_to_float(x) : f16_to_float(x)) * by;
+    });
+}
+/* Weights of these scores. statistics(j): of the two queries of element 4 j. Returns a number below 0 if a weight is, which none is. */
+template <int N, class S>
+__device__ __forceinline__ int attention_changed_weights(const cuda_attention_gradient &a, const attention_own &t, int h, int key, int query,
+                                                         float (&s)[N], const uint32_t (&hidden)[(N + 31) / 32], S &&statistics)
+{
+  const int up[2] = { t.high(key) - query, t.high(key + 8) - query }, down[2] = { t.low(key) - query, t.low(key + 8) - query };
+  const attention_head of = attention_head_of<true>(a, t, h);
+  const float slope = of.slope * 1.44269504f, away = (float)(query + of.shift - key), capped = a.softcap * 1.44269504f;
+  int signs = 0;
+  if (a.softcap > 0) {
+    const float by = a.scale_log2 / capped * 2.88539008f;
+#pragma unroll
+    for (int i = 0; i < N; i++) s[i] = fmaf(-2, fn_reciprocal(1 + fn_exp2(s[i] * by)), 1);
+  }
+  const float scale = a.softcap > 0 ? capped : a.scale_log2;
+#pragma unroll
+  for (int j = 0; j < N / 4; j++) {
+    const float2 lse = statistics(j);
+#pragma unroll
+    for (int i = 4 * j; i < 4 * j + 4; i++) {
+      const int r = i / 2 % 2, in = 8 * j + i % 2;
+      const float x = fn_exp2(fmaf(-slope, fabsf(away + (float)(in - 8 * r)), fmaf(s[i], scale, i % 2 ? -lse.y : -lse.x)));
+      s[i] = in <= up[r] && in >= down[r] && !(hidden[i / 32] >> i % 32 & 1) ? x : 0;
+      signs |= __float_as_int(s[i]);
+    }
+  }
+  return signs;
+}
+/* Softcap's slope, from the weight that it gave, where neither bias nor slopes are added to scores. */
+__device__ __forceinline__ float attention_slope_of(float weight, float lse, float by)    /* by: 1 / (softcap log2 e) */
+{
+  const float tanh = (__log2f(weight) + lse) * by;
+  return fmaxf(fmaf(-tanh, tanh, 1), 0);
+}
+
 /* ---- rows to memory --------------------------------------------------------------------------------------------------- */
 
 __device__ __forceinline__ int64_t attention_at(const cuda_attention_rows &r, int b, int h, int row)

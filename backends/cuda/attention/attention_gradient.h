@@ -51,7 +51,8 @@ typedef struct cuda_attention_gradient {
 } cuda_attention_gradient;
 
 /* The gradient's without addresses, and where a launch finds them. */
-enum { CUDA_ATTENTION_ROWS_READ = 8, CUDA_ATTENTION_DV = 7, CUDA_ATTENTION_POINTERS = 13 };         /* DV: its place in rows */
+enum { CUDA_ATTENTION_ROWS_READ = 8, CUDA_ATTENTION_DV = 7,          /* DV: its place in rows; places in pointers */
+       CUDA_ATTENTION_BIAS = 6, CUDA_ATTENTION_BLOCKS = 8, CUDA_ATTENTION_SLOPES = 9, CUDA_ATTENTION_DBIAS = 12, CUDA_ATTENTION_POINTERS };
 typedef struct cuda_attention_gradient_request {
   cuda_attention_gradient a;
   int32_t  rows[CUDA_ATTENTION_ROWS_READ], pointers[CUDA_ATTENTION_POINTERS];   /* indices of values; -1: absent */

@@ -2,8 +2,8 @@
  * launches.
  *
  * bf16 and f16 up to 256 elements of a key and of a value (zeros fill up to the next shape), any number of queries, keys and heads,
- * groups of query heads, causal masks and windows, lengths, a sink and its gradient. Not taken here: what changes single scores (bias,
- * mask, blocks, slopes, softcap, dropout), ragged tensors. Blocks of keys add to dq in any order, or, if bits must be the same from run to
+ * groups of query heads, causal masks and windows, lengths, bias, mask, slopes, softcap, a sink and its gradient. Not taken here: blocks,
+ * dropout, a softcap before a bias or slopes, a bias' gradient, ragged tensors. Blocks of keys add to dq in any order, or, if bits must be the same from run to
  * run, in one. Where a value has more than 128 elements, a thread has sums of dv or of dk only: there v must not lie within k. */
 #include "attention_mma_backward.h"
 #include "attention_wgmma.h"
@@ -70,13 +70,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   state st = { .kernels = bf16 ? cuda_attention_wgmma_backward_bf16 : cuda_attention_wgmma_backward_f16,
                .shared = bf16 ? cuda_attention_backward_bf16 : cuda_attention_backward_f16,
                .ordered = r->variant ? !strcmp(r->variant, variants[1]) : r->demands->determinism >= QN_DET_RUN };
-  while (st.kernels[1].d && (st.kernels->d < q->dim[3] || st.kernels->dv < value_size)) st.kernels++;
+  for (;; st.kernels++) {
+    while (st.kernels[1].d && (st.kernels->d < q->dim[3] || st.kernels->dv < value_size)) st.kernels++;
+    const qn_status s = cuda_attention_gradient_read(r, 256, st.kernels->bm, st.kernels->bn, &st.request, out);
+    if (s) return s;
+    if (st.kernels->of[st.request.changed].finish) break;
+  }
   const cuda_attention_wgmma_backward_kernels *kernels = st.kernels;
-  if (value_size > 128 && !v) return qn_refuse(out, "values of more than 128 elements apart from keys", "v", "a tensor", "%s", "none");
-  const qn_status s = cuda_attention_gradient_read(r, 256, kernels->bm, kernels->bn, &st.request, out);
-  if (s) return s;
-  if (st.request.changed)
-    return qn_refuse(out, "neither masks of single scores, bias, slopes, softcap nor dropout", "", "none", "%s", "one");
+  if (kernels->bn == 64 && !v) return qn_refuse(out, "rows of values that are wide apart from keys", "v", "a tensor", "%s", "none");
+  if (st.request.a.threshold || st.request.pointers[CUDA_ATTENTION_BLOCKS] >= 0 || st.request.pointers[CUDA_ATTENTION_DBIAS] >= 0)
+    return qn_refuse(out, "neither dropout, blocks nor a bias' gradient", "", "none", "%s", "one");
+  if (st.request.a.softcap > 0 && (st.request.pointers[CUDA_ATTENTION_BIAS] >= 0 || st.request.pointers[CUDA_ATTENTION_SLOPES] >= 0))
+    return qn_refuse(out, "a softcap, or what is added to scores, not both", "", "one", "%s", "both");
+  if (st.request.pointers[CUDA_ATTENTION_BIAS] >= 0 && fabsf(st.request.a.scale) < 1e-20f)
+    return qn_refuse(out, "a scale by which biases can be divided", "scale", "1e-20 or more", "%g", (double)st.request.a.scale);
   if (st.request.ragged[0] || st.request.ragged[1])
     return qn_refuse(out, "tensors that are not ragged", st.request.ragged[0] ? "q_starts" : "kv_starts", "none", "%s", "one");
   cuda_attention_gradient *a = &st.request.a;
@@ -123,7 +130,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < N_MAPS && !s; i++)
     s = cuda_attention_map(st->driver, &st->maps.map[i], &st->tensor[i], i == Q || i == DY ? st->kernels->bm : st->kernels->bn);
   if (s) return s;
-  return cuda_check(cudaFuncSetAttribute(st->kernels->gradient[st->ordered], cudaFuncAttributeMaxDynamicSharedMemorySize,
+  return cuda_check(cudaFuncSetAttribute(st->kernels->of[st->request.changed].gradient[st->ordered], cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          st->kernels->shared), "cudaFuncSetAttribute");
 }
 
@@ -141,12 +148,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   qn_status s = cuda_attention_gradient_launch(st->shared->statistics, (uint32_t)(rows / 8), 128, 0, &a, launch->stream);
   void *args[] = { &a, &maps };
   if (!s)
-    s = cuda_check(cudaLaunchKernel(st->kernels->gradient[st->ordered], (dim3){ st->grid, 1, 1 },
+    s = cuda_check(cudaLaunchKernel(st->kernels->of[st->request.changed].gradient[st->ordered], (dim3){ st->grid, 1, 1 },
                                     (dim3){ (unsigned)st->kernels->threads, 1, 1 }, args, (size_t)st->kernels->shared, launch->stream),
                    "attention_wgmma_backward");
-  if (!s) s = cuda_attention_gradient_launch(st->kernels->finish, st->tiles, 256, 0, &a, launch->stream);
+  if (!s) s = cuda_attention_gradient_launch(st->kernels->of[st->request.changed].finish, st->tiles, 256, 0, &a, launch->stream);
   if (joined && !s)
-    s = cuda_attention_gradient_launch(st->kernels->join, st->grid / (uint32_t)a.shares * 2, 128, 0, &a, launch->stream);
+    s = cuda_attention_gradient_launch(st->kernels->of[st->request.changed].join, st->grid / (uint32_t)a.shares * 2, 128, 0, &a, launch->stream);
   if (a.dsink && !s) s = cuda_attention_gradient_launch(st->shared->sink, (uint32_t)a.heads, 1024, 0, &a, launch->stream);
   return s;
 }

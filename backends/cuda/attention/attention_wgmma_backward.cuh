@@ -24,18 +24,18 @@
 #include "attention_wgmma_backward.h"
 
 /* D1: elements of a key, D2: of a value. COLUMNS: of dq, those that a warpgroup makes of 64 queries; BUFFERS: of dS' and of dq. */
-template <int kind_, int D1_, int D2_> struct attention_wgmma_backward_shape {
+template <int kind_, int D1_, int D2_, bool CHANGED_> struct attention_wgmma_backward_shape {
   static constexpr int kind = kind_, D1 = D1_, D2 = D2_, BN = 128, BM = D1 > 64 ? 64 : 128, COLUMNS = D1 > 64 ? D1 / 2 : 64, threads = 384;
-  static constexpr bool KEYS = true, SUM1 = true, SUM2 = true, CHANGED = false;
+  static constexpr bool KEYS = true, SUM1 = true, SUM2 = true, CHANGED = CHANGED_;
   static constexpr int BUFFERS = D1 > 128 ? 1 : 2, PIECE = D1 > 128 ? BM / 2 : BM;
   static constexpr int k_bytes = BN * D1 * 2, v_bytes = BN * D2 * 2, q_bytes = BM * D1 * 2, dy_bytes = BM * D2 * 2, ds_bytes = BN * BM * 2,
                        sum_bytes = 64 * COLUMNS * 4, statistics = BM * 8, header = 1024 + 2 * statistics;
   static constexpr int shared = header + k_bytes + v_bytes + 2 * (q_bytes + dy_bytes) + BUFFERS * (ds_bytes + 2 * sum_bytes);
   static_assert(shared <= 227 * 1024, "");
 };
-template <int kind_, int D1_, int D2_> struct attention_finish_shape {
+template <int kind_, int D1_, int D2_, bool CHANGED_> struct attention_finish_shape {
   static constexpr int kind = kind_, D1 = D1_, D2 = D2_, BM = D1 > 64 ? 64 : 128, COLUMNS = D1 > 64 ? D1 / 2 : 64;
-  static constexpr bool KEYS = false, SUM1 = true, SUM2 = false, CHANGED = false;
+  static constexpr bool KEYS = false, SUM1 = true, SUM2 = false, CHANGED = CHANGED_;
 };
 
 /* The tiles of queries that a block of keys visits: from last down to first, for each of its heads. */
@@ -207,7 +207,7 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
     auto by_dims = [&](uint32_t from) { return mma_descriptor(at + from, 16, 1024, 128); };
     auto by_rows = [&](uint32_t from, int rows) { return mma_descriptor(at + from, rows * 128, 1024, 128); };
     float dv[D2 / 2], dk[D1 / 2], s[PIECE / 2], g[PIECE / 2], dq[32];
-    uint32_t p[PIECE / 4], ds[PIECE / 4];
+    uint32_t p[PIECE / 4], ds[PIECE / 4], hidden[(PIECE + 63) / 64];
     const int top = t.row0 + w * 64, whole_high = t.high(top + 63) < 0 ? -1 : t.high(top), whole_low = t.low(top + 63);
 #pragma unroll
     for (int i = 0; i < D2 / 2; i++) dv[i] = 0;
@@ -216,12 +216,12 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
     if (walk.total) {
       barrier_wait(at + OWN_FULL, 0);
       int stage = 0, phase = 0, left = walk.total;
-      auto multiply_q = [&](int piece) {  /* s = k q' */
+      auto multiply_q = [&](int piece) {  /* s = k q', with biases */
         wgmma_fence();
 #pragma unroll
         for (int k = 0; k < D1 / 16; k++)
           wgmma<T::kind, 0, 0>(s, by_dims(K0 + w * 8192) + k / 4 * (BN * 8) + k % 4 * 2,
-                               by_dims(Q0 + stage * T::q_bytes + piece * 128) + k / 4 * (BM * 8) + k % 4 * 2, k > 0);
+                               by_dims(Q0 + stage * T::q_bytes + piece * 128) + k / 4 * (BM * 8) + k % 4 * 2, k > 0 || T::CHANGED);
         wgmma_commit();
       };
       auto multiply_dy = [&](int piece) { /* g = v dy' */
@@ -247,16 +247,29 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
         wgmma_commit();
       };
       auto statistics_of = [&](int piece) { return at + STATISTICS + stage * T::statistics + first_column() * 4 + piece * 4; };
+      auto hold = [&](int signs) {
+        asm volatile("{.reg .pred p; setp.lt.s32 p, %0, 0; @p st.shared.u32 [%1], %0;}" :: "r"(signs), "r"(at + 256) : "memory");
+      };
+      auto key = [&] { return t.row0 + own_row() + (int)(thread % 32 / 4); };
+      auto before = [&](int piece) {
+        if constexpr (T::CHANGED)
+          attention_before<T::kind>(a, t.b, walk.h, key(), walk.m * BM + piece + first_column(), s, hidden);
+      };
       auto weights = [&](int piece) {     /* of the scores in s */
         const int column0 = walk.m * BM + piece;
+        if constexpr (T::CHANGED) {
+          const uint32_t from = statistics_of(piece);
+          hold(attention_changed_weights(a, t, walk.h, key(), column0 + first_column(), s, hidden,
+                                         [&](int j) { return attention_two(from + j / 8 * 512 + j % 8 * 32); }));
+          return;
+        }
         if (column0 + PIECE - 1 > whole_high || column0 < whole_low) {
           /* This thread's rows are keys: the columns, queries, that each sees, counted from its first. */
-          const int from = column0 + first_column(), key = t.row0 + own_row() + (int)(thread % 32 / 4),
-                    up[2] = { t.high(key) - from, t.high(key + 8) - from }, down[2] = { t.low(key) - from, t.low(key + 8) - from };
+          const int from = column0 + first_column(), up[2] = { t.high(key()) - from, t.high(key() + 8) - from },
+                    down[2] = { t.low(key()) - from, t.low(key() + 8) - from };
           attention_mask(s, down, up);
         }
-        const int signs = attention_weights(s, statistics_of(piece), a.scale_log2);
-        asm volatile("{.reg .pred p; setp.lt.s32 p, %0, 0; @p st.shared.u32 [%1], %0;}" :: "r"(signs), "r"(at + 256) : "memory");
+        hold(attention_weights(s, statistics_of(piece), a.scale_log2));
       };
       auto gradients = [&](int piece) {   /* dS' of the weights in s and dP' in g; both as left operands */
 #pragma unroll
@@ -264,6 +277,14 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
           const float2 d = attention_two(statistics_of(piece) + 256 + j / 8 * 512 + j % 8 * 32);
 #pragma unroll
           for (int i = 4 * j; i < 4 * j + 4; i++) g[i] = s[i] * (g[i] - (i % 2 ? d.y : d.x));
+        }
+        if (T::CHANGED && a.softcap > 0) {
+#pragma unroll
+          for (int j = 0; j < PIECE / 8; j++) {
+            const float2 lse = attention_two(statistics_of(piece) + j / 8 * 512 + j % 8 * 32);
+#pragma unroll
+            for (int i = 4 * j; i < 4 * j + 4; i++) g[i] *= attention_slope_of(s[i], i % 2 ? lse.y : lse.x, 0.693147181f / a.softcap);
+          }
         }
         attention_pack<T::kind>(s, p), attention_pack<T::kind>(g, ds);
       };
@@ -286,6 +307,7 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
       do {
         anew();
         const int buffer = left % BUFFERS;
+        before(0);
         barrier_wait(at + Q_FULL + stage * 8, phase);
         multiply_q(0);
         barrier_wait(at + DY_FULL + stage * 8, phase);
@@ -313,6 +335,7 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
           if (lead()) barrier_arrive(at + Q_EMPTY + stage * 8);
         } else {
           add_dk(0);
+          before(PIECE);
           multiply_q(PIECE);
           wgmma_wait<1>();
           multiply_dy(PIECE);
@@ -427,12 +450,16 @@ template <class T> __global__ void __launch_bounds__(256) attention_gradient_fin
     if (again[i / 32] >> i % 32 & 1) attention_gradient_again<T>(a, t, t.row0 + i);
 }
 
-#define ATTENTION_WGMMA_BACKWARD(kind, d, dv)                                                                            \
-  { d, dv, attention_wgmma_backward_shape<kind, d, dv>::BM, attention_wgmma_backward_shape<kind, d, dv>::BN,             \
-    attention_wgmma_backward_shape<kind, d, dv>::threads, attention_wgmma_backward_shape<kind, d, dv>::shared,           \
-    { (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d, dv>, false>,                        \
-      (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d, dv>, true> },                       \
-    (const void *)attention_gradient_finish<attention_finish_shape<kind, d, dv>>,                                        \
-    (const void *)attention_gradient_join<attention_wgmma_backward_shape<kind, d, dv>> },
+#define ATTENTION_WGMMA_BACKWARD_OF(kind, d, dv, changed)                                                                \
+  { (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d, dv, changed>, false>,                 \
+    (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d, dv, changed>, true>,                  \
+    (const void *)attention_gradient_finish<attention_finish_shape<kind, d, dv, changed>>,                               \
+    (const void *)attention_gradient_join<attention_wgmma_backward_shape<kind, d, dv, changed>> }
+#define ATTENTION_WGMMA_BACKWARD(kind, d, dv, ...)                                                                            \
+  { d, dv, attention_wgmma_backward_shape<kind, d, dv, false>::BM, attention_wgmma_backward_shape<kind, d, dv, false>::BN, \
+    attention_wgmma_backward_shape<kind, d, dv, false>::threads, attention_wgmma_backward_shape<kind, d, dv, false>::shared, \
+    { ATTENTION_WGMMA_BACKWARD_OF(kind, d, dv, false), __VA_ARGS__ } },
 #define ATTENTION_WGMMA_BACKWARD_SHAPES(kind)                                                                            \
-  ATTENTION_WGMMA_BACKWARD(kind, 64, 64) ATTENTION_WGMMA_BACKWARD(kind, 128, 128) ATTENTION_WGMMA_BACKWARD(kind, 192, 128)
+  ATTENTION_WGMMA_BACKWARD(kind, 64, 64, ATTENTION_WGMMA_BACKWARD_OF(kind, 64, 64, true))                                \
+  ATTENTION_WGMMA_BACKWARD(kind, 128, 128, ATTENTION_WGMMA_BACKWARD_OF(kind, 128, 128, true))                            \
+  ATTENTION_WGMMA_BACKWARD(kind, 192, 128, {})              /* changed scores: no registers are left for that */

@@ -11,7 +11,8 @@
 #pragma once
 #include "attention_wgmma_backward.cuh"
 
-template <int kind_, int D_> struct attention_wgmma_backward_wide {
+template <int kind_, int D_, bool CHANGED_> struct attention_wgmma_backward_wide {
+  static constexpr bool CHANGED = CHANGED_;
   static constexpr int kind = kind_, D1 = D_, D2 = D_, BN = 64, BM = 64, COLUMNS = D_ / 2, threads = 384;
   static constexpr int REST = COLUMNS - 64;                  /* columns of dq's second piece */
   static constexpr int rows_bytes = 64 * D_ * 2, ds_bytes = BN * BM * 2, weights_bytes = BN * BM * 4, sum_bytes = 64 * 64 * 4,
@@ -22,7 +23,7 @@ template <int kind_, int D_> struct attention_wgmma_backward_wide {
 /* What a warpgroup sums up: dv (0) or dk (1). */
 template <class T, int W> struct attention_wide_sum {
   static constexpr int kind = T::kind, D1 = T::D1, D2 = T::D2;
-  static constexpr bool KEYS = true, SUM1 = W == 1, SUM2 = W == 0, CHANGED = false;
+  static constexpr bool KEYS = true, SUM1 = W == 1, SUM2 = W == 0, CHANGED = T::CHANGED;
 };
 /* Stores 16 rows of dv (which 0) or dk. */
 template <class T, int N>
@@ -106,7 +107,7 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
     auto by_dims = [&](uint32_t from) { return mma_descriptor(at + from, 16, 1024, 128); };
     auto by_rows = [&](uint32_t from) { return mma_descriptor(at + from, 64 * 128, 1024, 128); };
     float sum[D / 2], s[32], dq[32], rest[T::REST / 2];
-    uint32_t left_operand[16];
+    uint32_t left_operand[16], hidden[1];
     const int whole_high = t.high(t.row0 + BN - 1) < 0 ? -1 : t.high(t.row0), whole_low = t.low(t.row0 + BN - 1);
 #pragma unroll
     for (int i = 0; i < D / 2; i++) sum[i] = 0;
@@ -117,24 +118,32 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
       do {
         anew();
         const uint32_t q_full = at + Q_FULL + stage * 8, statistics = at + STATISTICS + stage * T::statistics + thread % 4 * 8;
+        const int column0 = walk.m * BM, column = column0 + (int)(thread % 4 * 2), key = t.row0 + (int)(thread / 32 * 16 + thread % 32 / 4);
+        if constexpr (T::CHANGED) {
+#pragma unroll
+          for (int i = 0; i < 32; i++) s[i] = 0;
+          if (w == 0) attention_before<T::kind>(a, t.b, walk.h, key, column, s, hidden);
+        }
         if (w == 0) barrier_wait(q_full, phase);
         else barrier_wait(at + DY_FULL, dy_phase);
         wgmma_fence();                    /* S' or dP' */
 #pragma unroll
         for (int k = 0; k < D / 16; k++)
           wgmma<T::kind, 0, 0>(s, by_dims(K0 + w * ROWS) + k / 4 * (BN * 8) + k % 4 * 2,
-                               by_dims(w ? (uint32_t)DY0 : q0()) + k / 4 * (BM * 8) + k % 4 * 2, k > 0);
+                               by_dims(w ? (uint32_t)DY0 : q0()) + k / 4 * (BM * 8) + k % 4 * 2, k > 0 || T::CHANGED);
         wgmma_commit();
         wgmma_wait<0>();
         const uint32_t weights = at + WEIGHTS0 + thread * 16;
         if (w == 0) {
-          const int column0 = walk.m * BM;
-          if (column0 + BM - 1 > whole_high || column0 < whole_low) {
-            const int from = column0 + (int)(thread % 4 * 2), key = t.row0 + (int)(thread / 32 * 16 + thread % 32 / 4),
-                      up[2] = { t.high(key) - from, t.high(key + 8) - from }, down[2] = { t.low(key) - from, t.low(key + 8) - from };
-            attention_mask(s, down, up);
+          if constexpr (T::CHANGED) {
+            attention_changed_weights(a, t, walk.h, key, column, s, hidden, [&](int j) { return attention_two(statistics + j * 32); });
+          } else {
+            if (column0 + BM - 1 > whole_high || column0 < whole_low) {
+              const int up[2] = { t.high(key) - column, t.high(key + 8) - column }, down[2] = { t.low(key) - column, t.low(key + 8) - column };
+              attention_mask(s, down, up);
+            }
+            attention_weights(s, statistics, a.scale_log2);
           }
-          attention_weights(s, statistics, a.scale_log2);
 #pragma unroll
           for (int j = 0; j < 8; j++) attention_put_four(weights + j * 2048, s + 4 * j);
           group_arrive(WEIGHTS, 256);
@@ -149,6 +158,12 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
             const float4 p = attention_four(weights + j * 2048);
             s[4 * j] = p.x * (s[4 * j] - d.x), s[4 * j + 1] = p.y * (s[4 * j + 1] - d.y);
             s[4 * j + 2] = p.z * (s[4 * j + 2] - d.x), s[4 * j + 3] = p.w * (s[4 * j + 3] - d.y);
+            if (T::CHANGED && a.softcap > 0) {
+              const float2 lse = attention_two(statistics + j * 32);
+              const float by = 0.693147181f / a.softcap;
+              s[4 * j] *= attention_slope_of(p.x, lse.x, by), s[4 * j + 1] *= attention_slope_of(p.y, lse.y, by);
+              s[4 * j + 2] *= attention_slope_of(p.z, lse.x, by), s[4 * j + 3] *= attention_slope_of(p.w, lse.y, by);
+            }
           }
           attention_pack<T::kind>(s, left_operand);
           attention_store_ds(at + DS0, left_operand, (int)(thread / 32 * 16 + thread % 16), 0, 0);
@@ -216,11 +231,13 @@ template <class T> __global__ void __launch_bounds__(128) attention_wide_join(co
   attention_wide_end<T>(a, t, t.row0 + threadIdx.x / 32 * 16, which, sum);
 }
 
+#define ATTENTION_WGMMA_BACKWARD_WIDE_OF(kind, d, changed)                                                               \
+  { (const void *)attention_wide_gradient<attention_wgmma_backward_wide<kind, d, changed>, false>,                       \
+    (const void *)attention_wide_gradient<attention_wgmma_backward_wide<kind, d, changed>, true>,                        \
+    (const void *)attention_gradient_finish<attention_finish_shape<kind, d, d, changed>>,                                \
+    (const void *)attention_wide_join<attention_wgmma_backward_wide<kind, d, changed>> }
 #define ATTENTION_WGMMA_BACKWARD_WIDE(kind, d)                                                                           \
-  { d, d, attention_wgmma_backward_wide<kind, d>::BM, attention_wgmma_backward_wide<kind, d>::BN,                        \
-    attention_wgmma_backward_wide<kind, d>::threads, attention_wgmma_backward_wide<kind, d>::shared,                     \
-    { (const void *)attention_wide_gradient<attention_wgmma_backward_wide<kind, d>, false>,                              \
-      (const void *)attention_wide_gradient<attention_wgmma_backward_wide<kind, d>, true> },                             \
-    (const void *)attention_gradient_finish<attention_finish_shape<kind, d, d>>,                                         \
-    (const void *)attention_wide_join<attention_wgmma_backward_wide<kind, d>> },
+  { d, d, attention_wgmma_backward_wide<kind, d, false>::BM, attention_wgmma_backward_wide<kind, d, false>::BN,          \
+    attention_wgmma_backward_wide<kind, d, false>::threads, attention_wgmma_backward_wide<kind, d, false>::shared,       \
+    { ATTENTION_WGMMA_BACKWARD_WIDE_OF(kind, d, false), ATTENTION_WGMMA_BACKWARD_WIDE_OF(kind, d, true) } },
 #define ATTENTION_WGMMA_BACKWARD_WIDE_SHAPES(kind) ATTENTION_WGMMA_BACKWARD_WIDE(kind, 192) ATTENTION_WGMMA_BACKWARD_WIDE(kind, 256)
