@@ -113,7 +113,8 @@ qn_status cuda_attention_gradient_read(const qn_request *r, int64_t most, int64_
                 batch = starts[0] ? starts[0]->dim[0] - 1 : starts[1] ? starts[1]->dim[0] - 1 : q->dim[0];
   if (batch < 1 && (starts[0] || starts[1]))
     return qn_refuse(out, "at least one sequence", starts[0] ? "q_starts" : "kv_starts", "2 elements", "%lld", (long long)batch + 1);
-  a->batch = (int32_t)batch, a->heads = (int32_t)heads[0], a->group = a->share = heads[1] ? (int32_t)(heads[0] / heads[1]) : 1, a->shares = 1;
+  a->batch = (int32_t)batch, a->heads = (int32_t)heads[0];
+  a->group = a->share = heads[1] ? (int32_t)(heads[0] / heads[1]) : 1, a->shares = 1;
   a->queries = (int32_t)extent[0], a->keys = (int32_t)extent[1];
   const int64_t padded = starts[0] ? (extent[0] / tile + batch) * tile : qn_round_up(extent[0], tile);
   a->padded = (int32_t)padded;

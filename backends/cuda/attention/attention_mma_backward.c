@@ -62,13 +62,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->numerics = (qn_numerics){ .accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC, .store = f32 ? 0 : dtype };
   out->math = f32 ? QN_MATH_F32 : QN_MATH_STRICT;
   /* Two blocks a unit, together about 1900 operations a ns (250 TFLOP/s of an H100), one where there is no room for two; 3 products for
-   * dq, 4 for dk and dv together, 5 one by one. */
+   * dq, 4 for dk and dv together, 5 one by one. A block begins and ends in 3.5 us. */
   const int resident = st.kernels->d > 192 ? 1 : 2, products[2] = { 6, st.kernels->pass[2].shared ? 10 : 8 };
   out->estimate = 8000;
   for (int i = 0; i < 2; i++)
-    out->estimate += (double)qn_ceil_div(st.grid[i], resident * r->device->units) * cuda_attention_gradient_visits(&st.request, i)
-                   * (i ? a->group : 1) * products[i] * CUDA_ATTENTION_BLOCK * (st.kernels->d + st.kernels->dv) / 2
-                   / (f32 ? 150 : st.request.changed ? 400 : 950);
+    out->estimate += (double)qn_ceil_div(st.grid[i], resident * r->device->units)
+                   * (3500 + cuda_attention_gradient_visits(&st.request, i) * (i ? a->group : 1) * products[i] * CUDA_ATTENTION_BLOCK
+                             * (st.kernels->d + st.kernels->dv) / 2 / (f32 ? 150 : st.request.changed ? 200 : 950));
   if (bias_tiles)
     out->estimate += (double)qn_ceil_div(st.bias_grid, resident * r->device->units) * ((double)all_tiles / st.bias_grid) * 4
                    * CUDA_ATTENTION_BLOCK * st.kernels->bias_keys * (st.kernels->d + st.kernels->dv) / 2 / (f32 ? 75 : 200);

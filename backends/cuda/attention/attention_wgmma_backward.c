@@ -1,10 +1,11 @@
-/* attention_wgmma_backward.c -- attention's gradient on Hopper's Tensor Cores: what the kernels of attention_wgmma_backward.cuh take, their
- * launches.
+/* attention_wgmma_backward.c -- attention's gradient on Hopper's Tensor Cores: what the kernels of attention_wgmma_backward.cuh and of
+ * attention_wgmma_backward_wide.cuh take, their launches.
  *
  * bf16 and f16 up to 256 elements of a key and of a value (zeros fill up to the next shape), any number of queries, keys and heads,
  * groups of query heads, causal masks and windows, lengths, bias, mask, slopes, softcap, a sink and its gradient. Not taken here: blocks,
- * dropout, a softcap before a bias or slopes, a bias' gradient, ragged tensors. Blocks of keys add to dq in any order, or, if bits must be the same from run to
- * run, in one. Where a value has more than 128 elements, a thread has sums of dv or of dk only: there v must not lie within k. */
+ * dropout, a softcap before a bias or slopes, a bias' gradient, ragged tensors; values within keys where the wide kernels sum up dk and dv
+ * in different threads. Blocks of keys add to dq in any order, or, if bits must be the same from run to run, in one; or, for few queries, a
+ * block takes whole heads. */
 #include "attention_mma_backward.h"
 #include "attention_wgmma.h"
 #include "attention_wgmma_backward.h"
@@ -13,7 +14,7 @@
 enum { Q, K, V, DY, N_MAPS };
 static const uint32_t mapped[N_MAPS] = { QN_ROLE_ATTENTION_BACKWARD_Q, QN_ROLE_ATTENTION_BACKWARD_K, QN_ROLE_ATTENTION_BACKWARD_V,
                                          QN_ROLE_ATTENTION_BACKWARD_DY };
-static const char *const variants[] = { "any_order", "one_order", NULL };
+static const char *const variants[] = { "any_order", "one_order", "held", NULL };
 
 typedef struct state {
   cuda_attention_gradient_request request;
@@ -23,7 +24,7 @@ typedef struct state {
   const cuda_driver *driver;
   qn_value tensor[N_MAPS];
   uint32_t grid, tiles;                   /* of keys, of queries */
-  bool     ordered;
+  int32_t  order;
 } state;
 
 static cuda_attention_rows *rows_of(cuda_attention_gradient *a, int i)
@@ -57,6 +58,39 @@ static int32_t section_of(int64_t heads, int64_t most)
   return (int32_t)(2 * even >= n ? even : qn_ceil_div(heads, qn_ceil_div(heads, n)));
 }
 
+/* Elements of rows of q, with those that fill up tiles and shapes. */
+static double elements_of(const state *st)
+{
+  return (double)st->request.a.batch * st->request.a.heads * st->request.a.padded * st->kernels->d;
+}
+static double products_ns(const state *st, double queries)  /* of a block of keys, by so many queries */
+{
+  const cuda_attention_wgmma_backward_kernels *k = st->kernels;
+  return queries * k->bn * (6 * k->d + 4 * k->dv) / (k->bn == 64 ? 2200 : k->d > 64 ? 4900 : 4200) * (st->request.changed ? 1.6 : 1);
+}
+/* A block's 5 products at about 4200 operations a ns (550 TFLOP/s of an H100), its beginning and end; dq's sums are cleared, added up and
+ * read in memory. Blocks of 64 keys add so often that L2 is what they wait for. */
+static double added_ns(const state *st, int32_t units, uint64_t parts)
+{
+  const cuda_attention_gradient *a = &st->request.a;
+  return 12000 + (elements_of(st) * 14 + (double)parts * 2) / 2500
+         + (double)qn_ceil_div(st->grid, units)
+           * (4000 + products_ns(st, cuda_attention_gradient_visits(&st->request, 1) * a->share)
+                     * (st->order == CUDA_ATTENTION_ONE_ORDER ? 1.05 : 1));
+}
+static bool may_hold(const state *st)
+{
+  const cuda_attention_gradient *a = &st->request.a;
+  return st->kernels->of[st->request.changed].gradient[CUDA_ATTENTION_HELD] && a->group == 1 && a->padded <= 2 * st->kernels->bm;
+}
+static double held_ns(const state *st, int32_t units)
+{
+  const cuda_attention_gradient *a = &st->request.a;
+  return 8000 + elements_of(st) * 6 / 2500
+         + (double)qn_ceil_div((int64_t)a->batch * a->heads, units)
+           * (1500 + (double)qn_ceil_div(a->keys, st->kernels->bn) * (2500 + products_ns(st, a->padded)));
+}
+
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   if (r->device->arch_major != 9 || r->device->arch_minor != 0)
@@ -69,7 +103,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (q->dtype == QN_F32) return qn_refuse(out, "16-bit operands", "q", "bf16 or f16", "%s", "f32");
   state st = { .kernels = bf16 ? cuda_attention_wgmma_backward_bf16 : cuda_attention_wgmma_backward_f16,
                .shared = bf16 ? cuda_attention_backward_bf16 : cuda_attention_backward_f16,
-               .ordered = r->variant ? !strcmp(r->variant, variants[1]) : r->demands->determinism >= QN_DET_RUN };
+               .order = r->demands->determinism >= QN_DET_RUN ? CUDA_ATTENTION_ONE_ORDER : CUDA_ATTENTION_ANY_ORDER };
   for (;; st.kernels++) {
     while (st.kernels[1].d && (st.kernels->d < q->dim[3] || st.kernels->dv < value_size)) st.kernels++;
     const qn_status s = cuda_attention_gradient_read(r, 256, st.kernels->bm, st.kernels->bn, &st.request, out);
@@ -97,26 +131,34 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
         return qn_refuse(out, "strides of tensor maps, which are positive", name[i], "at least 8", "%lld",
                          (long long)st.tensor[i].stride[d]);
   }
+  for (int i = 0; i < CUDA_ATTENTION_ORDERS && r->variant; i++)
+    if (!strcmp(r->variant, variants[i])) st.order = i;
   const int64_t blocks = cuda_attention_gradient_tiles(&st.request, 1, kernels->bn);
-  a->share = share_of(a, blocks, r->device->units, st.ordered), a->shares = (int32_t)qn_ceil_div(a->group, a->share);
+  if (st.order == CUDA_ATTENTION_HELD && !may_hold(&st))
+    return qn_refuse(out, "dq's sums in shared memory: heads without groups, rows of 64 elements, two tiles", "q", "256 queries", "%d",
+                     (int)a->queries);
+  a->share = share_of(a, blocks, r->device->units, st.order == CUDA_ATTENTION_ONE_ORDER);
+  a->shares = (int32_t)qn_ceil_div(a->group, a->share);
   st.grid = (uint32_t)(blocks * a->shares);
   st.tiles = (uint32_t)cuda_attention_gradient_tiles(&st.request, 0, kernels->bm);
   a->section[0] = section_of((int64_t)a->batch * (a->heads / a->group), (24 << 20) / ((int64_t)a->padded * kernels->d * 8))
                 * a->shares;
-  a->sums_row = kernels->d, a->n_turns = (int32_t)(1 + 2 * (int64_t)st.tiles);
 
   const uint64_t rows = (uint64_t)a->batch * (uint64_t)a->heads * (uint64_t)a->padded;
   const uint64_t parts = a->shares == 1 ? 0 : (uint64_t)st.grid * (uint64_t)kernels->bn * (uint64_t)(kernels->d + kernels->dv) * 4;
-  out->workspace = rows * 8 + rows * (uint64_t)kernels->d * 4 + parts + (uint64_t)a->n_turns * 4;
+  out->estimate = added_ns(&st, r->device->units, parts);
+  if (may_hold(&st) && !r->variant && r->demands->determinism < QN_DET_BATCH && held_ns(&st, r->device->units) < out->estimate)
+    st.order = CUDA_ATTENTION_HELD, out->traits &= ~(uint64_t)QN_TRAIT_BATCH_INVARIANT;
+  if (st.order == CUDA_ATTENTION_HELD) {
+    out->estimate = held_ns(&st, r->device->units), out->workspace = rows * 8;
+    st.grid = (uint32_t)qn_min_i64(r->device->units, (int64_t)a->batch * a->heads);
+  } else {
+    a->sums_row = kernels->d, a->n_turns = (int32_t)(1 + 2 * (int64_t)st.tiles);
+    out->workspace = rows * 8 + rows * (uint64_t)kernels->d * 4 + parts + (uint64_t)a->n_turns * 4;
+  }
+  if (st.order == CUDA_ATTENTION_ANY_ORDER) out->traits &= ~(uint64_t)(QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT);
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };
-  out->variant = variants[st.ordered];
-  if (!st.ordered) out->traits &= ~(uint64_t)(QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT);
-  /* A block's 5 products at about 4200 operations a ns (550 TFLOP/s of an H100), its beginning and end; dq's sums are cleared, added up
-   * and read in memory. Blocks of 64 keys add so often that L2 is what they wait for. */
-  out->estimate = 12000 + ((double)rows * kernels->d * 14 + (double)parts * 2) / 2500
-                + (double)qn_ceil_div(st.grid, r->device->units)
-                  * (4000 + cuda_attention_gradient_visits(&st.request, 1) * a->share * kernels->bn
-                            * (6 * kernels->d + 4 * kernels->dv) / (kernels->bn == 64 ? 2200 : st.ordered ? 4000 : 4200));
+  out->variant = variants[st.order];
   return cuda_keep(out, &st, sizeof st);
 }
 
@@ -130,8 +172,8 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < N_MAPS && !s; i++)
     s = cuda_attention_map(st->driver, &st->maps.map[i], &st->tensor[i], i == Q || i == DY ? st->kernels->bm : st->kernels->bn);
   if (s) return s;
-  return cuda_check(cudaFuncSetAttribute(st->kernels->of[st->request.changed].gradient[st->ordered], cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                         st->kernels->shared), "cudaFuncSetAttribute");
+  return cuda_check(cudaFuncSetAttribute(st->kernels->of[st->request.changed].gradient[st->order],
+                                         cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernels->shared), "cudaFuncSetAttribute");
 }
 
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
@@ -144,16 +186,19 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const int64_t rows = (int64_t)a.batch * a.heads * a.padded;
   const bool joined = a.shares > 1;
   a.sums = launch->workspace, a.statistics = a.sums + rows * a.sums_row, a.parts = a.statistics + rows * 2;
-  a.turns = (uint32_t *)(a.parts + (joined ? (int64_t)st->grid * st->kernels->bn * (st->kernels->d + st->kernels->dv) : 0));
+  if (st->order != CUDA_ATTENTION_HELD)
+    a.turns = (uint32_t *)(a.parts + (joined ? (int64_t)st->grid * st->kernels->bn * (st->kernels->d + st->kernels->dv) : 0));
   qn_status s = cuda_attention_gradient_launch(st->shared->statistics, (uint32_t)(rows / 8), 128, 0, &a, launch->stream);
   void *args[] = { &a, &maps };
   if (!s)
-    s = cuda_check(cudaLaunchKernel(st->kernels->of[st->request.changed].gradient[st->ordered], (dim3){ st->grid, 1, 1 },
+    s = cuda_check(cudaLaunchKernel(st->kernels->of[st->request.changed].gradient[st->order], (dim3){ st->grid, 1, 1 },
                                     (dim3){ (unsigned)st->kernels->threads, 1, 1 }, args, (size_t)st->kernels->shared, launch->stream),
                    "attention_wgmma_backward");
-  if (!s) s = cuda_attention_gradient_launch(st->kernels->of[st->request.changed].finish, st->tiles, 256, 0, &a, launch->stream);
+  if (st->order != CUDA_ATTENTION_HELD && !s)
+    s = cuda_attention_gradient_launch(st->kernels->of[st->request.changed].finish, st->tiles, 256, 0, &a, launch->stream);
   if (joined && !s)
-    s = cuda_attention_gradient_launch(st->kernels->of[st->request.changed].join, st->grid / (uint32_t)a.shares * 2, 128, 0, &a, launch->stream);
+    s = cuda_attention_gradient_launch(st->kernels->of[st->request.changed].join, st->grid / (uint32_t)a.shares * 2, 128, 0, &a,
+                                       launch->stream);
   if (a.dsink && !s) s = cuda_attention_gradient_launch(st->shared->sink, (uint32_t)a.heads, 1024, 0, &a, launch->stream);
   return s;
 }

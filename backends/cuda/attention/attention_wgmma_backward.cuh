@@ -15,6 +15,9 @@
  * Where there are few blocks for so many multiprocessors, several share the heads of a group: their sums of dk and dv go to memory, and
  * a third kernel adds them.
  *
+ * Held: where a head's queries are two tiles at most, sums of dq stay in shared memory; a block takes whole heads, one after the other, all
+ * blocks of keys of one, and makes dq itself. Keys of the next are loaded while results are stored.
+ *
  * In one order: the blocks of keys that see a tile of queries add to it in turn, first keys first. They also take their numbers so, so
  * no block waits for one that has not begun.
  *
@@ -120,24 +123,29 @@ template <int M> __device__ __forceinline__ void attention_store_ds(uint32_t to,
   }
 }
 
-template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1)
+/* ORDER: what cuda_attention_wgmma_backward_order says. */
+template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
     attention_wgmma_gradient(const __grid_constant__ cuda_attention_gradient a, const __grid_constant__ cuda_attention_gradient_maps maps)
 {
   constexpr int D1 = T::D1, D2 = T::D2, BN = T::BN, BM = T::BM, DS = T::ds_bytes, SUM = T::sum_bytes, BUFFERS = T::BUFFERS,
                 PIECE = T::PIECE;
+  constexpr bool ORDERED = ORDER == CUDA_ATTENTION_ONE_ORDER, HELD = ORDER == CUDA_ATTENTION_HELD;
   /* Named barriers: of both warpgroups; of a warpgroup's part of dq; of what a warpgroup has read of the only dS'. */
   enum { BOTH = 1, FULL = 2, FREE = 4, READ = 6 };
   extern __shared__ __align__(1024) unsigned char shared[];
   /* Offsets into shared memory. */
-  enum : uint32_t { OWN_FULL = 0, Q_FULL = 16, Q_EMPTY = 32, DY_FULL = 48, DY_EMPTY = 64, STATISTICS = 1024, K0 = T::header,
+  enum : uint32_t { OWN_FULL = 0, OWN_EMPTY = 8, Q_FULL = 16, Q_EMPTY = 32, DY_FULL = 48, DY_EMPTY = 64, STATISTICS = 1024, K0 = T::header,
                     V0 = K0 + T::k_bytes, Q0 = V0 + T::v_bytes, DY0 = Q0 + 2 * T::q_bytes, DS0 = DY0 + 2 * T::dy_bytes,
                     SUM0 = DS0 + BUFFERS * DS };
   const uint32_t base = shared_address(shared);
-  attention_own &t = *(attention_own *)(shared + 128);       /* there it takes no registers; t.h: of a group's heads a share */
+  /* There they take no registers; h: of a group's heads a share. Held, the next is made while the last one's results are stored. */
+  attention_own (&own)[2] = *(attention_own (*)[2])(shared + 128);
+  const int tiles_n = (a.keys + BN - 1) / BN, heads = a.batch * a.heads,
+            jobs = HELD ? (heads - (int)blockIdx.x + (int)gridDim.x - 1) / (int)gridDim.x * tiles_n : 1;
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
   if (threadIdx.x == 0) {
-    t = attention_own_at<true, BN>(a, atomicAdd(a.turns, 1));
-    barrier_init(base + OWN_FULL, 1);
+    if (!HELD) own[0] = attention_own_at<true, BN>(a, atomicAdd(a.turns, 1));
+    barrier_init(base + OWN_FULL, 1), barrier_init(base + OWN_EMPTY, 2);
     for (int i = 0; i < 16; i += 8) {
       barrier_init(base + Q_FULL + i, 1), barrier_init(base + DY_FULL + i, 1);
       barrier_init(base + Q_EMPTY + i, 2), barrier_init(base + DY_EMPTY + i, 2);
@@ -145,16 +153,23 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
     barrier_init_fence();
   }
   __syncthreads();
-  const int key_head = t.h / a.shares;
-  attention_walk<BM> walk(a, t, BN);
   if (group == 0) {
     registers_lower<24>();
     const int warp = threadIdx.x / 32;
-    if (threadIdx.x == 0 && walk.total) {
+    int stage = 0, phase = 1;
+    for (int job = 0; threadIdx.x == 0 && job < jobs; job++) {
+      attention_own &t = own[job % 2];
+      if (HELD) {
+        const int head = (int)blockIdx.x + job / tiles_n * (int)gridDim.x;
+        barrier_wait(base + OWN_EMPTY, ~job & 1);
+        t = attention_own_of<true>(a, head / a.heads, head % a.heads, job % tiles_n * BN);
+      }
+      const int key_head = t.h / a.shares;
+      attention_walk<BM> walk(a, t, BN);
+      if (!HELD && !walk.total) break;
       barrier_expect(base + OWN_FULL, T::k_bytes + T::v_bytes);
       for (int c = 0; c < D1; c += 64) tma_load(base + K0 + c * BN * 2, &maps.map[1], c, t.row0, key_head, t.b, base + OWN_FULL);
       for (int c = 0; c < D2; c += 64) tma_load(base + V0 + c * BN * 2, &maps.map[2], c, t.row0, key_head, t.b, base + OWN_FULL);
-      int stage = 0, phase = 1;
       for (int i = 0; i < walk.total; i++, walk.next()) {
         const float *of = a.statistics + walk.tile(a, t) * (2 * BM);
         barrier_wait(base + Q_EMPTY + stage * 8, phase), barrier_expect(base + Q_FULL + stage * 8, T::q_bytes + T::statistics);
@@ -166,7 +181,10 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
           tma_load(base + DY0 + stage * T::dy_bytes + c * BM * 2, &maps.map[3], c, walk.m * BM, walk.h, t.b, base + DY_FULL + stage * 8);
         stage ^= 1, phase ^= stage == 0;
       }
-    } else if (warp == 1 || warp == 2) {
+    }
+    if (!HELD && (warp == 1 || warp == 2)) {
+      const attention_own &t = own[0];
+      attention_walk<BM> walk(a, t, BN);
       const int w = warp - 1;
       const bool lead = threadIdx.x % 32 == 0;
       if (walk.total) group_arrive(FREE + w, 160);
@@ -208,175 +226,212 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
     auto by_rows = [&](uint32_t from, int rows) { return mma_descriptor(at + from, rows * 128, 1024, 128); };
     float dv[D2 / 2], dk[D1 / 2], s[PIECE / 2], g[PIECE / 2], dq[32];
     uint32_t p[PIECE / 4], ds[PIECE / 4], hidden[(PIECE + 63) / 64];
-    const int top = t.row0 + w * 64, whole_high = t.high(top + 63) < 0 ? -1 : t.high(top), whole_low = t.low(top + 63);
+    int stage = 0, phase = 0;
+#pragma unroll 1
+    for (int job = 0; job < jobs; job++) {
+      if (HELD) barrier_wait(at + OWN_FULL, job & 1);
+      const attention_own &t = own[job % 2];
+      attention_walk<BM> walk(a, t, BN);
+      const int top = t.row0 + w * 64, whole_high = t.high(top + 63) < 0 ? -1 : t.high(top), whole_low = t.low(top + 63);
 #pragma unroll
-    for (int i = 0; i < D2 / 2; i++) dv[i] = 0;
+      for (int i = 0; i < D2 / 2; i++) dv[i] = 0;
 #pragma unroll
-    for (int i = 0; i < D1 / 2; i++) dk[i] = 0;
-    if (walk.total) {
-      barrier_wait(at + OWN_FULL, 0);
-      int stage = 0, phase = 0, left = walk.total;
-      auto multiply_q = [&](int piece) {  /* s = k q', with biases */
-        wgmma_fence();
+      for (int i = 0; i < D1 / 2; i++) dk[i] = 0;
+      auto held = [&](int m, int j) { return at + SUM0 + (w * BUFFERS + m) * SUM + j * 2048 + thread * 16; };
+      if (HELD && job % tiles_n == 0) {
+        const float zeros[4] = {};
 #pragma unroll
-        for (int k = 0; k < D1 / 16; k++)
-          wgmma<T::kind, 0, 0>(s, by_dims(K0 + w * 8192) + k / 4 * (BN * 8) + k % 4 * 2,
-                               by_dims(Q0 + stage * T::q_bytes + piece * 128) + k / 4 * (BM * 8) + k % 4 * 2, k > 0 || T::CHANGED);
-        wgmma_commit();
-      };
-      auto multiply_dy = [&](int piece) { /* g = v dy' */
-        wgmma_fence();
+        for (int j = 0; j < 16; j++) attention_put_four(held(j / 8, j % 8), zeros);
+      }
+      if (walk.total) {
+        if (!HELD) barrier_wait(at + OWN_FULL, 0);
+        int left = walk.total;
+        auto multiply_q = [&](int piece) {  /* s = k q', with biases */
+          wgmma_fence();
 #pragma unroll
-        for (int k = 0; k < D2 / 16; k++)
-          wgmma<T::kind, 0, 0>(g, by_dims(V0 + w * 8192) + k / 4 * (BN * 8) + k % 4 * 2,
-                               by_dims(DY0 + stage * T::dy_bytes + piece * 128) + k / 4 * (BM * 8) + k % 4 * 2, k > 0);
-        wgmma_commit();
-      };
-      auto add_dv = [&](int piece) {      /* dv += P' dy */
-        wgmma_fence();
+          for (int k = 0; k < D1 / 16; k++)
+            wgmma<T::kind, 0, 0>(s, by_dims(K0 + w * 8192) + k / 4 * (BN * 8) + k % 4 * 2,
+                                 by_dims(Q0 + stage * T::q_bytes + piece * 128) + k / 4 * (BM * 8) + k % 4 * 2, k > 0 || T::CHANGED);
+          wgmma_commit();
+        };
+        auto multiply_dy = [&](int piece) { /* g = v dy' */
+          wgmma_fence();
 #pragma unroll
-        for (int k = 0; k < PIECE / 16; k++)
-          wgmma_registers<T::kind, 1>(dv, p + 4 * k, by_rows(DY0 + stage * T::dy_bytes, BM) + (piece / 16 + k) * 128, 1);
-        wgmma_commit();
-      };
-      auto add_dk = [&](int piece) {      /* dk += dS' q */
-        wgmma_fence();
+          for (int k = 0; k < D2 / 16; k++)
+            wgmma<T::kind, 0, 0>(g, by_dims(V0 + w * 8192) + k / 4 * (BN * 8) + k % 4 * 2,
+                                 by_dims(DY0 + stage * T::dy_bytes + piece * 128) + k / 4 * (BM * 8) + k % 4 * 2, k > 0);
+          wgmma_commit();
+        };
+        auto add_dv = [&](int piece) {      /* dv += P' dy */
+          wgmma_fence();
 #pragma unroll
-        for (int k = 0; k < PIECE / 16; k++)
-          attention_add_rows<T::kind>(dk, ds + 4 * k, by_rows(Q0 + stage * T::q_bytes, BM) + (piece / 16 + k) * 128, BM * 8);
-        wgmma_commit();
-      };
-      auto statistics_of = [&](int piece) { return at + STATISTICS + stage * T::statistics + first_column() * 4 + piece * 4; };
-      auto hold = [&](int signs) {
-        asm volatile("{.reg .pred p; setp.lt.s32 p, %0, 0; @p st.shared.u32 [%1], %0;}" :: "r"(signs), "r"(at + 256) : "memory");
-      };
-      auto key = [&] { return t.row0 + own_row() + (int)(thread % 32 / 4); };
-      auto before = [&](int piece) {
-        if constexpr (T::CHANGED)
-          attention_before<T::kind>(a, t.b, walk.h, key(), walk.m * BM + piece + first_column(), s, hidden);
-      };
-      auto weights = [&](int piece) {     /* of the scores in s */
-        const int column0 = walk.m * BM + piece;
-        if constexpr (T::CHANGED) {
-          const uint32_t from = statistics_of(piece);
-          hold(attention_changed_weights(a, t, walk.h, key(), column0 + first_column(), s, hidden,
-                                         [&](int j) { return attention_two(from + j / 8 * 512 + j % 8 * 32); }));
-          return;
-        }
-        if (column0 + PIECE - 1 > whole_high || column0 < whole_low) {
-          /* This thread's rows are keys: the columns, queries, that each sees, counted from its first. */
-          const int from = column0 + first_column(), up[2] = { t.high(key()) - from, t.high(key() + 8) - from },
-                    down[2] = { t.low(key()) - from, t.low(key() + 8) - from };
-          attention_mask(s, down, up);
-        }
-        hold(attention_weights(s, statistics_of(piece), a.scale_log2));
-      };
-      auto gradients = [&](int piece) {   /* dS' of the weights in s and dP' in g; both as left operands */
+          for (int k = 0; k < PIECE / 16; k++)
+            wgmma_registers<T::kind, 1>(dv, p + 4 * k, by_rows(DY0 + stage * T::dy_bytes, BM) + (piece / 16 + k) * 128, 1);
+          wgmma_commit();
+        };
+        auto add_dk = [&](int piece) {      /* dk += dS' q */
+          wgmma_fence();
 #pragma unroll
-        for (int j = 0; j < PIECE / 8; j++) {
-          const float2 d = attention_two(statistics_of(piece) + 256 + j / 8 * 512 + j % 8 * 32);
-#pragma unroll
-          for (int i = 4 * j; i < 4 * j + 4; i++) g[i] = s[i] * (g[i] - (i % 2 ? d.y : d.x));
-        }
-        if (T::CHANGED && a.softcap > 0) {
+          for (int k = 0; k < PIECE / 16; k++)
+            attention_add_rows<T::kind>(dk, ds + 4 * k, by_rows(Q0 + stage * T::q_bytes, BM) + (piece / 16 + k) * 128, BM * 8);
+          wgmma_commit();
+        };
+        auto statistics_of = [&](int piece) { return at + STATISTICS + stage * T::statistics + first_column() * 4 + piece * 4; };
+        auto hold = [&](int signs) {
+          asm volatile("{.reg .pred p; setp.lt.s32 p, %0, 0; @p st.shared.u32 [%1], %0;}" :: "r"(signs), "r"(at + 512) : "memory");
+        };
+        auto key = [&] { return t.row0 + own_row() + (int)(thread % 32 / 4); };
+        auto before = [&](int piece) {
+          if constexpr (T::CHANGED)
+            attention_before<T::kind>(a, t.b, walk.h, key(), walk.m * BM + piece + first_column(), s, hidden);
+        };
+        auto weights = [&](int piece) {     /* of the scores in s */
+          const int column0 = walk.m * BM + piece;
+          if constexpr (T::CHANGED) {
+            const uint32_t from = statistics_of(piece);
+            hold(attention_changed_weights(a, t, walk.h, key(), column0 + first_column(), s, hidden,
+                                           [&](int j) { return attention_two(from + j / 8 * 512 + j % 8 * 32); }));
+            return;
+          }
+          if (column0 + PIECE - 1 > whole_high || column0 < whole_low) {
+            /* This thread's rows are keys: the columns, queries, that each sees, counted from its first. */
+            const int from = column0 + first_column(), up[2] = { t.high(key()) - from, t.high(key() + 8) - from },
+                      down[2] = { t.low(key()) - from, t.low(key() + 8) - from };
+            attention_mask(s, down, up);
+          }
+          hold(attention_weights(s, statistics_of(piece), a.scale_log2));
+        };
+        auto gradients = [&](int piece) {   /* dS' of the weights in s and dP' in g; both as left operands */
 #pragma unroll
           for (int j = 0; j < PIECE / 8; j++) {
-            const float2 lse = attention_two(statistics_of(piece) + j / 8 * 512 + j % 8 * 32);
+            const float2 d = attention_two(statistics_of(piece) + 256 + j / 8 * 512 + j % 8 * 32);
 #pragma unroll
-            for (int i = 4 * j; i < 4 * j + 4; i++) g[i] *= attention_slope_of(s[i], i % 2 ? lse.y : lse.x, 0.693147181f / a.softcap);
+            for (int i = 4 * j; i < 4 * j + 4; i++) g[i] = s[i] * (g[i] - (i % 2 ? d.y : d.x));
           }
-        }
-        attention_pack<T::kind>(s, p), attention_pack<T::kind>(g, ds);
-      };
-      auto store_ds = [&](int piece, int buffer) {
-        attention_store_ds(at + DS0 + buffer * DS, ds, own_row() + (int)(thread % 16), piece, BN * 128);
-      };
-      auto store_dq = [&](const float *x, int first, int n, int buffer) {          /* 16 bytes of each thread side by side */
+          if (T::CHANGED && a.softcap > 0) {
 #pragma unroll
-        for (int j = 0; j < n; j++)
-          attention_put_four(at + SUM0 + (w * BUFFERS + buffer) * SUM + (first + j) * 2048 + thread * 16, x + 4 * j);
-      };
-      auto make_dq = [&](int buffer) {    /* dq = dS k: of 64 queries and 64 dims */
-        wgmma_fence();
+            for (int j = 0; j < PIECE / 8; j++) {
+              const float2 lse = attention_two(statistics_of(piece) + j / 8 * 512 + j % 8 * 32);
 #pragma unroll
-        for (int k = 0; k < BN / 16; k++)
-          wgmma<T::kind, 1, 1>(dq, by_rows(DS0 + buffer * DS + (BM == 128 ? w * 16384 : 0), BN) + k * 128,
-                               by_rows(K0 + (BM == 128 ? 0 : w * 16384), BN) + k * 128, k > 0);
-        wgmma_commit();
-      };
-      do {
-        anew();
-        const int buffer = left % BUFFERS;
-        before(0);
-        barrier_wait(at + Q_FULL + stage * 8, phase);
-        multiply_q(0);
-        barrier_wait(at + DY_FULL + stage * 8, phase);
-        multiply_dy(0);
-        wgmma_wait<1>();
-        weights(0);
-        wgmma_wait<0>();
-        gradients(0);
-        add_dv(0);
-        if (BUFFERS == 1 && left < walk.total) group_sync(READ + w, 256);
-        store_ds(0, buffer);
-        if constexpr (PIECE == BM) {
-          proxy_fence();
-          group_sync(BOTH, 256);
-          make_dq(buffer);
-          wgmma_wait<1>();
-          if (lead()) barrier_arrive(at + DY_EMPTY + stage * 8);
-          add_dk(0);
-          wgmma_wait<1>();
-          group_sync(FREE + w, 160);
-          store_dq(dq, 0, 8, buffer);
-          proxy_fence();
-          group_arrive(FULL + w, 160);
-          wgmma_wait<0>();
-          if (lead()) barrier_arrive(at + Q_EMPTY + stage * 8);
-        } else {
-          add_dk(0);
-          before(PIECE);
-          multiply_q(PIECE);
-          wgmma_wait<1>();
-          multiply_dy(PIECE);
-          wgmma_wait<1>();
-          weights(PIECE);
-          wgmma_wait<0>();
-          gradients(PIECE);
-          add_dv(PIECE), add_dk(PIECE);
-          store_ds(PIECE, buffer);
-          proxy_fence();
-          wgmma_wait<0>();
-          group_sync(BOTH, 256);
-          if (lead()) barrier_arrive(at + DY_EMPTY + stage * 8), barrier_arrive(at + Q_EMPTY + stage * 8);
-          make_dq(buffer);
-          group_sync(FREE + w, 160);
-          wgmma_wait<0>();
-          store_dq(dq, 0, 8, buffer);
+              for (int i = 4 * j; i < 4 * j + 4; i++) g[i] *= attention_slope_of(s[i], i % 2 ? lse.y : lse.x, 0.693147181f / a.softcap);
+            }
+          }
+          attention_pack<T::kind>(s, p), attention_pack<T::kind>(g, ds);
+        };
+        auto store_ds = [&](int piece, int buffer) {
+          attention_store_ds(at + DS0 + buffer * DS, ds, own_row() + (int)(thread % 16), piece, BN * 128);
+        };
+        auto store_dq = [&](const float *x, int first, int n, int buffer) {          /* 16 bytes of each thread side by side */
+#pragma unroll
+          for (int j = 0; j < n; j++)
+            attention_put_four(at + SUM0 + (w * BUFFERS + buffer) * SUM + (first + j) * 2048 + thread * 16, x + 4 * j);
+        };
+        auto make_dq = [&](int buffer) {    /* dq = dS k: of 64 queries and 64 dims */
           wgmma_fence();
 #pragma unroll
           for (int k = 0; k < BN / 16; k++)
-            wgmma<T::kind, 1, 1>(g, by_rows(DS0, BN) + k * 128, by_rows(K0 + 2 * 16384 + w * 64, BN) + k * 128, k > 0);
+            wgmma<T::kind, 1, 1>(dq, by_rows(DS0 + buffer * DS + (BM == 128 ? w * 16384 : 0), BN) + k * 128,
+                                 by_rows(K0 + (BM == 128 ? 0 : w * 16384), BN) + k * 128, k > 0);
           wgmma_commit();
+        };
+        do {
+          anew();
+          const int buffer = HELD ? stage : left % BUFFERS;
+          before(0);
+          barrier_wait(at + Q_FULL + stage * 8, phase);
+          multiply_q(0);
+          barrier_wait(at + DY_FULL + stage * 8, phase);
+          multiply_dy(0);
+          wgmma_wait<1>();
+          weights(0);
           wgmma_wait<0>();
-          if (left > 1) group_arrive(READ + (w ^ 1), 256);
-          store_dq(g, 8, 4, buffer);
-          proxy_fence();
-          group_arrive(FULL + w, 160);
+          gradients(0);
+          add_dv(0);
+          if (BUFFERS == 1 && left < walk.total) group_sync(READ + w, 256);
+          store_ds(0, buffer);
+          if constexpr (PIECE == BM) {
+            proxy_fence();
+            group_sync(BOTH, 256);
+            make_dq(buffer);
+            wgmma_wait<1>();
+            if (lead()) barrier_arrive(at + DY_EMPTY + stage * 8);
+            add_dk(0);
+            wgmma_wait<1>();
+            if (HELD) {
+#pragma unroll
+              for (int j = 0; j < 8; j++) {
+                const float4 x = attention_four(held(walk.m, j));
+                dq[4 * j] += x.x, dq[4 * j + 1] += x.y, dq[4 * j + 2] += x.z, dq[4 * j + 3] += x.w;
+                attention_put_four(held(walk.m, j), dq + 4 * j);
+              }
+            } else {
+              group_sync(FREE + w, 160);
+              store_dq(dq, 0, 8, buffer);
+              proxy_fence();
+              group_arrive(FULL + w, 160);
+            }
+            wgmma_wait<0>();
+            if (lead()) barrier_arrive(at + Q_EMPTY + stage * 8);
+          } else {
+            add_dk(0);
+            before(PIECE);
+            multiply_q(PIECE);
+            wgmma_wait<1>();
+            multiply_dy(PIECE);
+            wgmma_wait<1>();
+            weights(PIECE);
+            wgmma_wait<0>();
+            gradients(PIECE);
+            add_dv(PIECE), add_dk(PIECE);
+            store_ds(PIECE, buffer);
+            proxy_fence();
+            wgmma_wait<0>();
+            group_sync(BOTH, 256);
+            if (lead()) barrier_arrive(at + DY_EMPTY + stage * 8), barrier_arrive(at + Q_EMPTY + stage * 8);
+            make_dq(buffer);
+            group_sync(FREE + w, 160);
+            wgmma_wait<0>();
+            store_dq(dq, 0, 8, buffer);
+            wgmma_fence();
+#pragma unroll
+            for (int k = 0; k < BN / 16; k++)
+              wgmma<T::kind, 1, 1>(g, by_rows(DS0, BN) + k * 128, by_rows(K0 + 2 * 16384 + w * 64, BN) + k * 128, k > 0);
+            wgmma_commit();
+            wgmma_wait<0>();
+            if (left > 1) group_arrive(READ + (w ^ 1), 256);
+            store_dq(g, 8, 4, buffer);
+            proxy_fence();
+            group_arrive(FULL + w, 160);
+          }
+          stage ^= 1, phase ^= stage == 0;
+          walk.next();
+        } while (--left);
+      }
+      if (HELD && lead()) barrier_arrive(at + OWN_EMPTY);
+      if (HELD || a.shares == 1) {
+        attention_gradient_end<T>(a, t, t.row0 + own_row(), dk, dv);
+      } else {
+        float4 *to = (float4 *)a.parts + (attention_part_at<BN>(a, t) * 2 + w) * ((D1 + D2) * 16) + thread;
+#pragma unroll
+        for (int i = 0; i < D1 / 8; i++) to[i * 128] = make_float4(dk[4 * i], dk[4 * i + 1], dk[4 * i + 2], dk[4 * i + 3]);
+        to += D1 * 16;
+#pragma unroll
+        for (int i = 0; i < D2 / 8; i++) to[i * 128] = make_float4(dv[4 * i], dv[4 * i + 1], dv[4 * i + 2], dv[4 * i + 3]);
+      }
+      if constexpr (HELD) {
+        if (job % tiles_n != tiles_n - 1) continue;
+        const attention_own queries = attention_own_of<false>(a, t.b, t.h, 0);
+#pragma unroll 1
+        for (int m = 0; m * BM < a.padded; m++) {
+          float none[1];
+#pragma unroll
+          for (int j = 0; j < 8; j++) {
+            const float4 x = attention_four(held(m, j));
+            dq[4 * j] = x.x, dq[4 * j + 1] = x.y, dq[4 * j + 2] = x.z, dq[4 * j + 3] = x.w;
+          }
+          attention_gradient_end<attention_finish_shape<T::kind, D1, D2, T::CHANGED>>(a, queries, m * BM + own_row(), dq, none);
         }
-        stage ^= 1, phase ^= stage == 0;
-        walk.next();
-      } while (--left);
-    }
-    if (a.shares == 1) {
-      attention_gradient_end<T>(a, t, t.row0 + own_row(), dk, dv);
-    } else {
-      float4 *to = (float4 *)a.parts + (attention_part_at<BN>(a, t) * 2 + w) * ((D1 + D2) * 16) + thread;
-#pragma unroll
-      for (int i = 0; i < D1 / 8; i++) to[i * 128] = make_float4(dk[4 * i], dk[4 * i + 1], dk[4 * i + 2], dk[4 * i + 3]);
-      to += D1 * 16;
-#pragma unroll
-      for (int i = 0; i < D2 / 8; i++) to[i * 128] = make_float4(dv[4 * i], dv[4 * i + 1], dv[4 * i + 2], dv[4 * i + 3]);
+      }
     }
   }
 }
@@ -450,9 +505,15 @@ template <class T> __global__ void __launch_bounds__(256) attention_gradient_fin
     if (again[i / 32] >> i % 32 & 1) attention_gradient_again<T>(a, t, t.row0 + i);
 }
 
+template <int D1, int D2, int kind, bool CHANGED> constexpr const void *attention_held()
+{
+  if constexpr (D1 == 64) return (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, D1, D2, CHANGED>, CUDA_ATTENTION_HELD>;
+  else return NULL;
+}
 #define ATTENTION_WGMMA_BACKWARD_OF(kind, d, dv, changed)                                                                \
-  { (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d, dv, changed>, false>,                 \
-    (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d, dv, changed>, true>,                  \
+  { { (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d, dv, changed>, CUDA_ATTENTION_ANY_ORDER>, \
+      (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d, dv, changed>, CUDA_ATTENTION_ONE_ORDER>, \
+      attention_held<d, dv, kind, changed>() },                                                                          \
     (const void *)attention_gradient_finish<attention_finish_shape<kind, d, dv, changed>>,                               \
     (const void *)attention_gradient_join<attention_wgmma_backward_shape<kind, d, dv, changed>> }
 #define ATTENTION_WGMMA_BACKWARD(kind, d, dv, ...)                                                                            \

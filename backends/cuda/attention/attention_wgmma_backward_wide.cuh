@@ -35,7 +35,7 @@ __device__ __forceinline__ void attention_wide_end(const cuda_attention_gradient
   else attention_gradient_end<attention_wide_sum<T, 0>>(a, t, row0, none, sum);
 }
 
-template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1)
+template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
     attention_wide_gradient(const __grid_constant__ cuda_attention_gradient a, const __grid_constant__ cuda_attention_gradient_maps maps)
 {
   constexpr int D = T::D1, BN = T::BN, BM = T::BM, ROWS = T::rows_bytes, SUM = T::sum_bytes, PLACE = BM * T::COLUMNS;
@@ -89,11 +89,11 @@ template <class T, bool ORDERED> __global__ void __launch_bounds__(T::threads, 1
       if (walk.total) group_arrive(FREE + w, 160);
       for (int left = walk.total; left; left--, walk.next()) {
         const int64_t tile = walk.tile(a, t) * 2 + w;
-        if (ORDERED && lead)
+        if (ORDER == CUDA_ATTENTION_ONE_ORDER && lead)
           turn_wait(a.turns + 1 + tile, (uint32_t)(t.row0 / BN - max(0, a.left < 0 ? 0 : walk.m * BM - t.shift - a.left) / BN));
         add(tile * PLACE, SUM, true);
         add(tile * PLACE + SUM / 4, BM * T::REST * 4, left > 1);
-        if (ORDERED && lead) {
+        if (ORDER == CUDA_ATTENTION_ONE_ORDER && lead) {
           tma_store_wait<0>();
           turn_end(a.turns + 1 + tile);
         }
@@ -232,8 +232,8 @@ template <class T> __global__ void __launch_bounds__(128) attention_wide_join(co
 }
 
 #define ATTENTION_WGMMA_BACKWARD_WIDE_OF(kind, d, changed)                                                               \
-  { (const void *)attention_wide_gradient<attention_wgmma_backward_wide<kind, d, changed>, false>,                       \
-    (const void *)attention_wide_gradient<attention_wgmma_backward_wide<kind, d, changed>, true>,                        \
+  { { (const void *)attention_wide_gradient<attention_wgmma_backward_wide<kind, d, changed>, CUDA_ATTENTION_ANY_ORDER>,   \
+      (const void *)attention_wide_gradient<attention_wgmma_backward_wide<kind, d, changed>, CUDA_ATTENTION_ONE_ORDER>, NULL }, \
     (const void *)attention_gradient_finish<attention_finish_shape<kind, d, d, changed>>,                                \
     (const void *)attention_wide_join<attention_wgmma_backward_wide<kind, d, changed>> }
 #define ATTENTION_WGMMA_BACKWARD_WIDE(kind, d)                                                                           \
