@@ -249,3 +249,12 @@ conv_backward_data dy=f32/2x12x3x4x5/nhwc w=f32/12x8x3x3x3 dx=f32/2x8x6x7x10/nhw
 conv_backward_data dy=f32/2x12x5x6 w=f32/12x20x5x3 dx=f32/2x20x10x18 stride=2,3 pad=2,0
 conv_backward_data dy=f32/5x12x2x115 w=f32/12x70x1x3 dx=f32/5x70x2x230 stride=1,2 pad=0,1
 conv_backward_data dy=f32/5x12x6x60 w=f32/12x70x3x3 dx=f32/5x70x11x119 stride=2 pad=1 ; tier=full
+# the classes of a stride side by side as filters: few channels, edges of each class, channels last, classes that no tap sees
+conv_backward_data dy=f32/2x24x9x11/nhwc w=f32/24x3x7x7/nhwc dx=f32/2x3x18x21/nhwc stride=2 pad=3 ; as=bf16
+conv_backward_data dy=f32/1x16x6x7/nhwc w=f32/16x3x11x11 dx=f32/1x3x31x36 stride=4 pad=0:1,1
+conv_backward_data dy=f32/3x9x5x6 w=f32/9x1x3x4 dx=f32/3x1x10x18 stride=2,3 pad=1
+conv_backward_data dy=f32/2x10x5x6/nhwc w=f32/10x4x2x2 dx=f32/2x4x15x12 stride=3,2
+conv_backward_data dy=f32/2x20x6x5 w=f32/20x2x3x5 dx=f32/2x4x11x10 stride=2 pad=1,2 groups=2 ; fill=int dy.fill=special
+conv_backward_data dy=f32/1x12x3x5x4/nhwc w=f32/12x3x3x3x3 dx=f32/1x3x6x10x8/nhwc stride=2 pad=1
+conv_backward_data dy=f32/1x8x6x6 w=f32/8x3x3x3 dx=f32/1x3x15x15 stride=2 dilation=2
+conv_backward_data dy=f32/2x11x13 w=f32/11x3x7 dx=f32/2x3x26 stride=2 pad=3:2

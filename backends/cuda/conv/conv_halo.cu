@@ -25,28 +25,9 @@ static __device__ __forceinline__ float rounded_tf32(float x)
   return __uint_as_float(bits);
 }
 
-/* Pixel q of filter k in plain f32, added of what exists. */
 static __device__ __noinline__ float sum_again(const simt &p, const simt_block &b, int q, int k)
 {
-  uint32_t at, w0, image = cuda_quotient(q, p.by_tile, &at), h0 = cuda_quotient(at, p.by_row, &w0);
-  const cuda_conv_span &down = b.down(), &across = b.across(), &deep = b.deep();
-  const int plane = b.image0 + image, n = plane / deep.out, d0 = plane - n * deep.out;
-  float sum = 0;
-  for (int c = 0; c < p.channels; c++)
-    for (int a = 0; a < deep.taps; a++)
-      for (int r = 0; r < down.taps; r++)
-        for (int s = 0; s < across.taps; s++) {
-          const int d = d0 * p.pace[2] + a * p.step[2] - deep.before, h = (b.h0 + (int)h0) * p.pace[0] + r * p.step[0] - down.before,
-                    w = (b.w0 + (int)w0) * p.pace[1] + s * p.step[1] - across.before;
-          if ((unsigned)d >= (unsigned)p.in[2] || (unsigned)h >= (unsigned)p.in[0] || (unsigned)w >= (unsigned)p.in[1]) continue;
-          const int64_t x = n * p.x_stride[0] + (b.group * p.channels + c) * p.x_stride[1] + h * p.x_stride[2] + w * p.x_stride[3] +
-                            d * p.x_stride[4],
-                        tap = b.group * p.w_group + (b.k0 + k) * p.w_stride[0] + c * p.w_stride[1] +
-                              (down.tap + r * down.tap_step) * p.w_stride[2] + (across.tap + s * across.tap_step) * p.w_stride[3] +
-                              (deep.tap + a * deep.tap_step) * p.w_stride[4];
-          sum = fmaf(p.x[x], p.w[tap], sum);
-        }
-  return sum;
+  return simt_sum_again(p, b, b.down(), b.across(), q, b.k0 + k);
 }
 
 /* A warp has MT times 16 pixels, a block NT times 8 filters. */

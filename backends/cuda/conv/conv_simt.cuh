@@ -3,7 +3,8 @@
  *
  * A block has some filters of a group and a tile of pixels, which may span small images. The inputs that the tile sees are copied once,
  * each plane with its halo. An image here is a plane of H by W: taps along D count as channels. In backward data with a stride the
- * pixels of dx fall into residue classes, each a convolution of stride 1 (conv_problem.h). */
+ * pixels of dx fall into residue classes, each a convolution of stride 1 (conv_problem.h). Those of few channels may be joined: a block
+ * then has all classes of H and W, as filters (class, channel) of the taps that any class sees, and copies its windows once. */
 #pragma once
 #include "conv_kernel.h"
 #include "conv_store.cuh"
@@ -19,10 +20,12 @@ struct simt {
   int32_t  block_k, blocks_k;             /* filters of a block; blocks of a group */
   int32_t  in[3];                         /* of x: H, W, D */
   int32_t  apart[3], pace[3], step[3];    /* of y's pixels of a class; of windows in x; of taps */
-  cuda_conv_span spans[3][CUDA_CONV_APART];
+  cuda_conv_span spans[3][CUDA_CONV_APART], joint[2];       /* joint: of all classes, where they are joined */
+  int32_t  joined, extent[2];             /* channels of a class, 0: not joined; y's H and W */
   int32_t  images, planes;                /* N; planes of y of the largest class */
   int32_t  together, tile_h, tile_w, tiles_h, tiles_w;      /* a tile: images, rows, columns */
   int32_t  x_h, pitch, plane;             /* of its windows in shared memory */
+  int32_t  last;                          /* windows of neighbouring channels are neighbours in x, and copied together */
   int32_t  vector;                        /* elements of a row copied at once: such rows begin at whole vectors, and end there */
   /* pixels of a tile's image, of its row; vectors of a row; images of a tile; padded filters */
   cuda_divisor by_tile, by_row, by_vectors, by_together, by_k;
@@ -44,7 +47,7 @@ struct simt_block {
 
   __device__ __forceinline__ simt_block(const simt &p) : p(p)
   {
-    int rest = blockIdx.z;
+    int rest = p.joined ? blockIdx.z * (p.apart[0] * p.apart[1]) : blockIdx.z;
     residue[1] = rest % p.apart[1], rest /= p.apart[1];
     residue[0] = rest % p.apart[0], residue[2] = rest / p.apart[0];
     planes_y = p.images * deep().out;
@@ -54,8 +57,8 @@ struct simt_block {
     image0 = blockIdx.x / tiles * p.together, h0 = tile / p.tiles_w * p.tile_h, w0 = tile % p.tiles_w * p.tile_w;
     lead = (w0 * p.pace[1] - across().before) & (p.vector - 1);
   }
-  __device__ __forceinline__ const cuda_conv_span &down() const { return p.spans[0][residue[0]]; }
-  __device__ __forceinline__ const cuda_conv_span &across() const { return p.spans[1][residue[1]]; }
+  __device__ __forceinline__ const cuda_conv_span &down() const { return p.joined ? p.joint[0] : p.spans[0][residue[0]]; }
+  __device__ __forceinline__ const cuda_conv_span &across() const { return p.joined ? p.joint[1] : p.spans[1][residue[1]]; }
   __device__ __forceinline__ const cuda_conv_span &deep() const { return p.spans[2][residue[2]]; }
 
   /* Vectors of an image's windows. */
@@ -102,25 +105,77 @@ struct simt_block {
       }
     });
   }
+  /* The same where channels are contiguous: eight neighbouring threads have eight channels of a place, a sector. */
+  __device__ __forceinline__ void copy_channels(uint32_t windows, const int *offsets, int first, int here) const
+  {
+    const int64_t corner = (h0 * p.pace[0] - down().before) * p.x_stride[2] + (w0 * p.pace[1] - across().before - lead) * p.x_stride[3];
+    const int all = vectors(), mine = threadIdx.x % 8;
+    for (int image = 0; image < p.together; image++) {
+      int n = image0 + image, d = 0;
+      bool there = n < planes_y;
+      if (deep().out > 1) n /= deep().out, d = image0 + image - n * deep().out;
+      const int depth = d * p.pace[2] - deep().before;
+      there = there && (unsigned)depth < (unsigned)p.in[2];
+      const float *x = p.x + n * p.x_stride[0] + group * p.channels + first + depth * p.x_stride[4] + corner;
+      const uint32_t to = windows + image * p.x_h * p.pitch * 4;
+      for (int e = threadIdx.x / 8; e < all; e += SIMT_THREADS / 8) {
+        const int at = offsets[e];
+        const bool real = there && at != SIMT_NONE;
+#pragma unroll 2
+        for (int i = mine; i < here; i += 8) copy_async<4>(to + (i * p.plane + e) * 4, real ? x + at + i : p.x, real ? 4 : 0);
+      }
+    }
+  }
   __device__ __forceinline__ void copy_windows(uint32_t windows, const int *offsets, int first, int here) const
   {
-    if (p.vector == 4) copy_windows<4>(windows, offsets, first, here);
+    if (p.last) copy_channels(windows, offsets, first, here);
+    else if (p.vector == 4) copy_windows<4>(windows, offsets, first, here);
     else if (p.vector == 2) copy_windows<2>(windows, offsets, first, here);
     else copy_windows<1>(windows, offsets, first, here);
   }
 
-  /* Where pixel q of the tile lies in y, but for its channel; -1: it does not exist. */
+  /* Where pixel q of the tile lies in y, but for its channel; -1: it does not exist. row, column: its place in y's plane. */
   __device__ __forceinline__ int64_t place(int q) const
+  {
+    int row, column;
+    return place(q, &row, &column);
+  }
+  __device__ __forceinline__ int64_t place(int q, int *row, int *column) const
   {
     uint32_t at, w, image = cuda_quotient(q, p.by_tile, &at), h = cuda_quotient(at, p.by_row, &w);
     int plane = image0 + image, n = plane, d = 0;
     if (deep().out > 1) n /= deep().out, d = plane - n * deep().out;
     h += h0, w += w0;
     if ((int)image >= p.together || plane >= planes_y || (int)h >= down().out || (int)w >= across().out) return -1;
-    return n * p.y_stride[0] + (h * p.apart[0] + residue[0]) * p.y_stride[2] + (w * p.apart[1] + residue[1]) * p.y_stride[3] +
-           (d * p.apart[2] + residue[2]) * p.y_stride[4];
+    *row = h * p.apart[0] + residue[0], *column = w * p.apart[1] + residue[1];
+    return n * p.y_stride[0] + *row * p.y_stride[2] + *column * p.y_stride[3] + (d * p.apart[2] + residue[2]) * p.y_stride[4];
   }
 };
+
+/* Pixel q of the group's filter k, of the class with these windows, in plain f32, added of what exists. */
+static __device__ __forceinline__ float simt_sum_again(const simt &p, const simt_block &b, const cuda_conv_span &down,
+                                                       const cuda_conv_span &across, int q, int k)
+{
+  uint32_t at, w0, image = cuda_quotient(q, p.by_tile, &at), h0 = cuda_quotient(at, p.by_row, &w0);
+  const cuda_conv_span &deep = b.deep();
+  const int plane = b.image0 + image, n = plane / deep.out, d0 = plane - n * deep.out;
+  float sum = 0;
+  for (int c = 0; c < p.channels; c++)
+    for (int a = 0; a < deep.taps; a++)
+      for (int r = 0; r < down.taps; r++)
+        for (int s = 0; s < across.taps; s++) {
+          const int d = d0 * p.pace[2] + a * p.step[2] - deep.before, h = (b.h0 + (int)h0) * p.pace[0] + r * p.step[0] - down.before,
+                    w = (b.w0 + (int)w0) * p.pace[1] + s * p.step[1] - across.before;
+          if ((unsigned)d >= (unsigned)p.in[2] || (unsigned)h >= (unsigned)p.in[0] || (unsigned)w >= (unsigned)p.in[1]) continue;
+          const int64_t x = n * p.x_stride[0] + (b.group * p.channels + c) * p.x_stride[1] + h * p.x_stride[2] + w * p.x_stride[3] +
+                            d * p.x_stride[4],
+                        tap = b.group * p.w_group + k * p.w_stride[0] + c * p.w_stride[1] +
+                              (down.tap + r * down.tap_step) * p.w_stride[2] + (across.tap + s * across.tap_step) * p.w_stride[3] +
+                              (deep.tap + a * deep.tap_step) * p.w_stride[4];
+          sum = fmaf(p.x[x], p.w[tap], sum);
+        }
+  return sum;
+}
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
@@ -128,6 +183,7 @@ struct simt_block {
 static inline int simt_taps(const simt *p, int d)
 {
   int most = 0;
+  if (p->joined && d < 2) return p->joint[d].taps;
   for (int i = 0; i < p->apart[d]; i++) most = p->spans[d][i].taps > most ? p->spans[d][i].taps : most;
   return most;
 }
@@ -146,11 +202,13 @@ static inline int64_t simt_tile(simt *p, int pixels, int64_t most, int64_t room,
     for (; p->together > 0; p->together /= 2) {
       const int64_t x_h = (int64_t)(p->tile_h - 1) * p->pace[0] + (int64_t)(taps_h > 0 ? taps_h - 1 : 0) * p->step[0] + 1;
       const int64_t x_w = (int64_t)(p->tile_w - 1) * p->pace[1] + (int64_t)(taps_w > 0 ? taps_w - 1 : 0) * p->step[1] + 1;
-      const int64_t pitch = qn_round_up(x_w + p->vector - 1, p->vector), plane = p->together * x_h * pitch;
+      const int64_t pitch = qn_round_up(x_w + p->vector - 1, p->vector), whole = p->together * x_h * pitch;
+      const int64_t plane = p->last ? qn_round_up(whole + 4, 8) - 4 : whole;           /* eight channels in banks of their own */
       if (plane * 4 > room) continue;     /* strides and dilations make it as large as they are */
       p->x_h = (int32_t)x_h, p->pitch = (int32_t)pitch, p->plane = (int32_t)plane;
       const int64_t each = plane * 4 + taps * by_tap, others = fixed + x_h * (pitch / p->vector) * 4;
       p->chunk = (int)qn_min_i64((room - others) / each, planes);
+      if (p->last && p->chunk > 8) p->chunk -= p->chunk % 8;
       if (p->chunk > 0) {
         p->by_tile = cuda_divide_by(p->tile_h * p->tile_w), p->by_row = cuda_divide_by(p->tile_w);
         p->by_vectors = cuda_divide_by(p->pitch / p->vector), p->by_together = cuda_divide_by(p->together);
@@ -170,8 +228,6 @@ static inline qn_status simt_read(simt *p, cuda_conv_problem *c, cuda_chain *cha
   if (status || (status = cuda_conv_wants_ampere(r, out)) || (status = cuda_conv_wants_f32(c, out))) return status;
   const bool data = c->mode == CUDA_CONV_DATA;
   const int64_t channels = (data ? c->filters : c->channels) / c->groups, filters = (data ? c->channels : c->filters) / c->groups;
-  if (channels * c->size[0] * c->size[1] * c->size[2] > SIMT_TERMS)
-    return qn_refuse(out, "at most 4096 terms in a sum", "w", "4096", "%lld", (long long)(channels * c->size[0] * c->size[1] * c->size[2]));
   for (int d = 0; d < 3; d++) {
     if (data && c->stride[d] > CUDA_CONV_APART)
       return qn_refuse(out, "backward data of strides to 4", "dx", "1 to 4", "%lld", (long long)c->stride[d]);
@@ -181,6 +237,8 @@ static inline qn_status simt_read(simt *p, cuda_conv_problem *c, cuda_chain *cha
     p->step[d] = (int32_t)(data ? c->dilation[d] * cuda_conv_every(c, d) / c->stride[d] : c->dilation[d]);
     for (int i = 0; i < p->apart[d]; i++) p->spans[d][i] = cuda_conv_span_of(c, d, i);
   }
+  const double terms = (double)channels * simt_taps(p, 0) * simt_taps(p, 1) * simt_taps(p, 2);
+  if (terms > SIMT_TERMS) return qn_refuse(out, "at most 4096 terms in a sum", "w", "4096", "%.0f", terms);
   qn_request alone = *r;
   if (c->x->rank != 4) alone.n_ops = 1;                     /* followers are addressed in two spatial dims */
   if ((status = cuda_conv_problem_bias_relu(c, &alone, chain, &p->column, &p->factor, &p->relu, out))) return status;
