@@ -269,3 +269,10 @@ matmul a=f16/136x128 b=f16/128x160/t y=f32/136x160
 matmul a=f32/5x49x49 b=f32/5x49x32 ; as=f16,bf16
 matmul a=f32/2x65x33/t b=f32/2x33x65/t y=f32/2x65x65/t ; as=f16
 matmul a=f32/3x67x150 b=f32/3x150x65 c=f32/3x67x65 bias=f32/65 ; as=bf16
+
+# small matrices of aligned lines, few and many, to 32 columns and beyond, either dim contiguous
+matmul a=f32/270x17x16 b=f32/270x16x40/t ; as=f16
+matmul a=f16/3x64x48/t b=f16/3x48x64 bias=f16/64 ; as=bf16
+matmul a=f32/270x20x24/t b=f32/270x24x16 ; as=bf16
+matmul a=f32/4x33x40 b=f32/4x40x56/t c=f32/4x33x56 ; as=f16
+matmul a=f16/2x72x200 b=f16/2x200x88 ; as=bf16,f32

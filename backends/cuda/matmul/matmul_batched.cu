@@ -11,15 +11,16 @@
 #include "matmul_problem.h"
 #include "matmul_words.cuh"
 
-enum { THREADS = 128, MOST = 64, SHARED = 48 << 10 };       /* rows and columns; bytes that no kernel needs to ask for */
+enum { MOST = 64, SHARED = 48 << 10 };                      /* rows and columns; bytes that no kernel needs to ask for */
 
 /* batch: strides in elements; line: bytes of a line in shared memory: as in memory, or where that is whole pieces, one more */
-struct side { const void *p; int64_t batch[2]; int32_t rows, line; cuda_divisor by_line; };
+struct side { const void *p; int64_t batch[2]; int32_t rows, line, aligned; cuda_divisor by_line; };     /* aligned: each line */
 struct batched {
   side     a, b;
   void    *y;
   int64_t  y_batch[2];
-  uint32_t y_dtype, batch0;
+  uint32_t y_dtype;
+  cuda_divisor by_batch0;
   int32_t  k, at_b;                       /* at_b: where in shared memory b begins */
   cuda_divisor by_n;
   cuda_steps steps;
@@ -29,13 +30,14 @@ struct batched {
 
 /* Starts copying a matrix of so many elements to shared memory, as misaligned there as it is in memory; where its lines are whole pieces
  * they are padded by one, for 8 lines are read at once. Returns where it begins. */
-template <int esize> __device__ __forceinline__ uint32_t copy_matrix(uint32_t to, const side &s, int b0, int b1, int count)
+template <int esize, int THREADS> __device__ __forceinline__ uint32_t copy_matrix(uint32_t to, const side &s, int b0, int b1, int count)
 {
   const char *from = (const char *)s.p + (b0 * s.batch[0] + b1 * s.batch[1]) * esize;
   const int shift = (int)((uintptr_t)from & 15), end = shift + count * esize;
+#pragma unroll 4
   for (int i = threadIdx.x; i * 16 < end; i += THREADS) {
     uint32_t in_line;
-    const int line = s.by_line.by > 1 ? cuda_quotient(i, s.by_line, &in_line) : 0;
+    const int line = s.aligned ? cuda_quotient(i, s.by_line, &in_line) : 0;
     copy_async<16>(to + (i + line) * 16, from - shift + i * 16, min(end - i * 16, 16));
   }
   return to + shift;
@@ -43,46 +45,62 @@ template <int esize> __device__ __forceinline__ uint32_t copy_matrix(uint32_t to
 
 /* This lane's words of an operand: of group i of eight of its warp's rows, 4 bytes of k from 4 q on (half 0), or 16 bytes further (half 1);
  * q = lane % 4. Of 16 bits the lower k is in the lower half. Lines eight (f32: four) apart are alike misaligned. */
-template <int esize, bool rows_contiguous> struct elements {
+template <int esize, bool rows_contiguous, bool is_a> struct elements {
   uint32_t at, line;                      /* address; bytes of a line: of rows, or rows contiguous of k */
   int turn, odd;                          /* of unaligned_word */
+  bool aligned;                           /* each line, for ldmatrix */
 
   __device__ elements(uint32_t matrix, const side &s, int row0)
   {
     const int lane = threadIdx.x % 32, row = row0 + lane / 4, k0 = lane % 4 * (4 / esize);
-    line = s.line, odd = (matrix | line) & 2;
+    line = s.line, odd = (matrix | line) & 2, aligned = aligned_words<esize, rows_contiguous> && s.aligned;
     const uint32_t from = matrix + (rows_contiguous ? k0 * line + row * esize : row * line + k0 * esize);
     at = rows_contiguous ? from : from & ~3u, turn = (from & 2) * 8;
+    if (aligned) at = matrix + aligned_place<esize, rows_contiguous, is_a>(line, row0, 0);
   }
   __device__ __forceinline__ uint32_t word(int i, int half) const
   {
     const uint32_t from = at + (rows_contiguous ? half * (16 / esize) * line + i * 8 * esize : i * 8 * line + half * 16);
     return unaligned_word<esize, rows_contiguous>(from, line, turn, odd);
   }
+  /* Of N groups of 16 rows, in mma.sync's order. */
+  template <int N> __device__ __forceinline__ void words(uint32_t (&w)[N][4]) const
+  {
+    if (aligned) {
+#pragma unroll
+      for (int i = 0; i < N; i++) load_matrices<rows_contiguous>(w[i], at + i * 16 * (rows_contiguous ? esize : line));
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < N; i++)
+#pragma unroll
+      for (int j = 0; j < 4; j++) w[i][j] = word(i * 2 + (is_a ? j % 2 : j / 2), is_a ? j / 2 : j % 2);
+  }
   __device__ __forceinline__ void next() { at += rows_contiguous ? 32 / esize * line : 32; }
 };
 
 /* ---- the kernel ------------------------------------------------------------------------------------- */
 
-/* Warps of 16 QM rows by 32 columns: 2, two by two; 1, one above the other. */
-template <class mma, int esize, bool rows_a, bool rows_b, int QM>
-__global__ void __launch_bounds__(THREADS, esize == 4 ? 5 : 6) matmul_batched(const __grid_constant__ batched t)
+/* Warps of 16 QM rows by 32 columns: 2, two by two; 1, one above the other, and of eight warps four more beside them. */
+template <class mma, int esize, bool rows_a, bool rows_b, int QM, int THREADS>
+__global__ void __launch_bounds__(THREADS, THREADS > 128 ? 3 : esize == 4 ? 5 : 6) matmul_batched(const __grid_constant__ batched t)
 {
   extern __shared__ __align__(16) unsigned char shared[];
   constexpr bool split = esize == 4;
   constexpr int k_of = 32 / esize;        /* k of an mma */
-  const uint32_t b1 = blockIdx.x / t.batch0, b0 = blockIdx.x - b1 * t.batch0;
+  uint32_t b0;
+  const uint32_t b1 = cuda_quotient(blockIdx.x, t.by_batch0, &b0);
   const int m = t.a.rows, n = t.b.rows, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int row0 = (QM == 2 ? warp / 2 : warp) * 16 * QM, col0 = QM == 2 ? warp % 2 * 32 : 0;
+  const int row0 = (QM == 2 ? warp / 2 : warp % 4) * 16 * QM, col0 = QM == 2 ? warp % 2 * 32 : warp / 4 * 32;
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();        /* earlier kernels of the stream may still write a and b */
 #endif
-  const uint32_t in_a = copy_matrix<esize>(shared_address(shared), t.a, b0, b1, m * t.k);
-  const uint32_t in_b = copy_matrix<esize>(shared_address(shared) + t.at_b, t.b, b0, b1, n * t.k);
+  const uint32_t in_a = copy_matrix<esize, THREADS>(shared_address(shared), t.a, b0, b1, m * t.k);
+  const uint32_t in_b = copy_matrix<esize, THREADS>(shared_address(shared) + t.at_b, t.b, b0, b1, n * t.k);
   copy_async_commit();
-  elements<esize, rows_a> a(in_a, t.a, row0);
-  elements<esize, rows_b> b(in_b, t.b, col0);
+  elements<esize, rows_a, true> a(in_a, t.a, row0);
+  elements<esize, rows_b, false> b(in_b, t.b, col0);
   float sum[QM][4][4] = {};
   copy_async_wait<0>();
   __syncthreads();
@@ -91,13 +109,7 @@ __global__ void __launch_bounds__(THREADS, esize == 4 ? 5 : 6) matmul_batched(co
 #pragma unroll 2
     for (int k = 0; k < t.k; k += k_of, a.next(), b.next()) {
       uint32_t x[QM][4], y[2][4];
-#pragma unroll
-      for (int j = 0; j < 4; j++) {
-#pragma unroll
-        for (int i = 0; i < QM; i++) x[i][j] = a.word(i * 2 + j % 2, j / 2);
-#pragma unroll
-        for (int i = 0; i < 2; i++) y[i][j] = b.word(i * 2 + j / 2, j % 2);
-      }
+      a.words(x), b.words(y);
       if (k + k_of > t.k) {               /* behind the last k lie other rows */
         uint32_t there[2];
 #pragma unroll
@@ -117,7 +129,7 @@ __global__ void __launch_bounds__(THREADS, esize == 4 ? 5 : 6) matmul_batched(co
     }
 
   /* the sums, in the operands' place */
-  constexpr int pitch = QM * 32 + 8;      /* free of bank conflicts */
+  constexpr int columns = QM == 2 || THREADS > 128 ? 64 : 32, pitch = columns + 8;        /* free of bank conflicts */
   float *const all = (float *)shared;
   bool again = false;
   __syncthreads();
@@ -134,8 +146,8 @@ __global__ void __launch_bounds__(THREADS, esize == 4 ? 5 : 6) matmul_batched(co
   again = __syncthreads_or(again);
 
   if (again || t.steps.n) {
-    for (int i = threadIdx.x; i < m * QM * 4; i += THREADS) {
-      const int row = i / (QM * 4), column = i % (QM * 4) * 8, there = min(n - column, 8);
+    for (int i = threadIdx.x; i < m * columns / 8; i += THREADS) {
+      const int row = i / (columns / 8), column = i % (columns / 8) * 8, there = min(n - column, 8);
       float v[8], *from = all + row * pitch + column;
       if (there <= 0) continue;
       if (again) {                        /* what scaling or splitting may have spoilt: in plain f32, straight from the formula */
@@ -184,13 +196,14 @@ __global__ void __launch_bounds__(THREADS, esize == 4 ? 5 : 6) matmul_batched(co
 /* ---- host ------------------------------------------------------------------------------------------------------------- */
 
 #define HEIGHTS(mma, esize, rows_a, rows_b) \
-  { (const void *)matmul_batched<mma, esize, rows_a, rows_b, 1>, (const void *)matmul_batched<mma, esize, rows_a, rows_b, 2> }
+  { (const void *)matmul_batched<mma, esize, rows_a, rows_b, 1, 128>, (const void *)matmul_batched<mma, esize, rows_a, rows_b, 2, 128>, \
+    (const void *)matmul_batched<mma, esize, rows_a, rows_b, 1, 256> }
 #define KERNELS(mma, esize) { { HEIGHTS(mma, esize, false, false), HEIGHTS(mma, esize, false, true) }, \
                               { HEIGHTS(mma, esize, true, false), HEIGHTS(mma, esize, true, true) } }
-static const void *const kernels[3][2][2][2] = {            /* [dtype][a has rows contiguous][b has][more than 32 columns] */
+static const void *const kernels[3][2][2][3] = {            /* [dtype][a has rows contiguous][b has][to 32 columns, to 64, eight warps] */
   KERNELS(mma_bf16, 2), KERNELS(mma_f16, 2), KERNELS(mma_tf32, 4) };
 
-struct state { batched t; cuda_chain chain; const void *function; int32_t a, b, early; uint32_t blocks, shared; };
+struct state { batched t; cuda_chain chain; const void *function; int32_t a, b, early; uint32_t blocks, threads, shared; };
 
 /* Is a matrix one run of memory, and with which dim contiguous? */
 static bool runs(const cuda_matmul_side *s, int64_t k, bool *rows_contiguous)
@@ -207,9 +220,10 @@ static int64_t reach(const side *s, int64_t k, int size, bool rows_contiguous)
 
 static side side_of(const cuda_matmul_side *m, int64_t k, int size, bool rows_contiguous)
 {
-  side s = { nullptr, { m->batch_stride[0], m->batch_stride[1] }, (int32_t)m->rows, (int32_t)(rows_contiguous ? m->rows : k) * size, {} };
+  side s = { nullptr, { m->batch_stride[0], m->batch_stride[1] }, (int32_t)m->rows, (int32_t)(rows_contiguous ? m->rows : k) * size, 0, {} };
   const bool padded = s.line > 16 && m->align >= 16 && (s.line | m->batch_stride[0] * size | m->batch_stride[1] * size) % 16 == 0;
   s.by_line = cuda_divide_by(padded ? s.line / 16 : 1);
+  s.aligned = padded;
   if (padded) s.line += 16;
   return s;
 }
@@ -238,13 +252,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   t->a = side_of(&m.a, m.k, size, rows_a), t->b = side_of(&m.b, m.k, size, rows_b);
   const int64_t at_b = qn_round_up((rows_a ? m.k : m.m) * t->a.line + 16, 16);
   for (int i = 0; i < 2; i++) t->y_batch[i] = cuda_stride(y, m.dims.dim_of[2 + i]);
-  t->y_dtype = y->dtype, t->batch0 = (uint32_t)m.batch[0];
+  t->y_dtype = y->dtype, t->by_batch0 = cuda_divide_by(m.batch[0]);
   t->k = (int32_t)m.k, t->at_b = (int32_t)at_b, t->by_n = cuda_divide_by(m.n);
   t->steps = s.chain.steps;
-  s.function = kernels[f32 ? 2 : m.a.dtype == QN_F16][rows_a][rows_b][m.n > 32];
-  s.a = m.a.value, s.b = m.b.value, s.blocks = (uint32_t)batches;
+  /* few matrices take as long as one of them does: more threads share it */
+  const bool few = batches <= 2 * r->device->units, wide = m.n > 32;
+  s.function = kernels[f32 ? 2 : m.a.dtype == QN_F16][rows_a][rows_b][few ? 2 : wide];
+  s.a = m.a.value, s.b = m.b.value, s.blocks = (uint32_t)batches, s.threads = few ? 256 : 128;
   s.shared = (uint32_t)qn_max_i64(qn_max_i64(reach(&t->a, m.k, size, rows_a), at_b + reach(&t->b, m.k, size, rows_b)),
-                                  MOST * 4 * (m.n > 32 ? 72 : 40) + 16);
+                                  MOST * 4 * (few || wide ? 72 : 40) + 16);
   if (s.shared > SHARED) return qn_refuse(out, "matrices that fit into 48 KB of shared memory", "a", "a smaller k", "%u bytes", s.shared);
   out->n_ops = s.chain.n_ops;
   if (f32) out->math = QN_MATH_F32;
@@ -269,7 +285,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   t.b.p = launch->ptr[s->b];
   t.y = launch->ptr[s->chain.out];
   cuda_chain_bind(&t.steps, &s->chain, launch->ptr);
-  return cuda_launch_early(s->function, s->early, s->blocks, THREADS, s->shared, &t, launch, "matmul_batched");
+  return cuda_launch_early(s->function, s->early, s->blocks, s->threads, s->shared, &t, launch, "matmul_batched");
 }
 
 static const qn_engine row[] = {

@@ -7,7 +7,8 @@
  *   64x64    the warps share the tile: the many products of attention over 49, 50, 197 or 257 tokens, whose lines no TMA takes
  *
  * Lines of an operand are copied by cp.async in aligned 16-byte pieces, starting at the last aligned address before their first
- * element, so that a line stays as misaligned as in memory, and its reader shifts it. A short k is in flight all at once. */
+ * element, so that a line stays as misaligned as in memory, and its reader shifts it; an operand whose lines are all aligned is read by
+ * ldmatrix. A short k is in flight all at once. */
 #include "engines.h"
 #include "kit/early.h"
 #include "matmul_problem.h"
@@ -59,18 +60,22 @@ template <class shape, bool rows_contiguous> struct small_operand {
 /* This lane's elements of a stage, in words: of each group i of eight of its warp's 32 rows, in each step the 4 bytes of k from
  * 4 q on (half 0), or 16 bytes further (half 1); q = lane % 4. Of 16 bits the lower k is in the lower half.
  * Lines eight (f32: four) apart are alike misaligned. */
-template <class shape, bool rows_contiguous> struct small_elements {
+template <class shape, bool rows_contiguous, bool is_a> struct small_elements {
   typedef typename shape::template stage<rows_contiguous> stage;
   static constexpr int per_word = 4 / shape::esize;
   uint32_t at, next = 0;                  /* byte offset; to the next k of a word, rows contiguous */
   int turn = 0, odd;                      /* of unaligned_word */
+  bool aligned;                           /* each line, for ldmatrix */
 
   /* row0: the warp's first row; k0: its first k in a stage. */
   __device__ small_elements(const small_operand<shape, rows_contiguous> &o, int row0, int k0)
   {
     const int lane = threadIdx.x % 32, row = row0 + lane / 4, k = k0 + lane % 4 * per_word;
     odd = shape::esize == 2 && ((uint32_t)(uintptr_t)o.first | (uint32_t)o.pitch) & 2;
-    if constexpr (rows_contiguous) {
+    aligned = aligned_words<shape::esize, rows_contiguous> && !(((uint32_t)(uintptr_t)o.first | (uint32_t)o.pitch) & 15);
+    if (aligned) {
+      at = aligned_place<shape::esize, rows_contiguous, is_a>(stage::pitch, row0, k0);
+    } else if constexpr (rows_contiguous) {
       at = k * stage::pitch + o.shift(k) + row * shape::esize, next = stage::pitch + o.shift(k + 1) - o.shift(k);
     } else {
       const uint32_t from = row * stage::pitch + o.shift(row) + k * shape::esize;
@@ -83,6 +88,21 @@ template <class shape, bool rows_contiguous> struct small_elements {
                                         : i * 8 * stage::pitch + half * 16 + step * 32;
     return unaligned_word<shape::esize, rows_contiguous>(operand + at + further, next, turn, odd);
   }
+  /* Of both groups of 16 rows, in mma.sync's order. */
+  __device__ __forceinline__ void words(uint32_t (&w)[2][4], uint32_t operand, int step) const
+  {
+    if (aligned) {
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        load_matrices<rows_contiguous>(w[i], operand + at + (rows_contiguous ? step * shape::k_of * stage::pitch + i * 16 * shape::esize
+                                                                             : i * 16 * stage::pitch + step * 32));
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+      for (int j = 0; j < 4; j++) w[i][j] = word(operand, i * 2 + (is_a ? j % 2 : j / 2), is_a ? j / 2 : j % 2, step);
+  }
 };
 
 /* ---- the kernel -------------------------------------------------------------------------------------- */
@@ -92,8 +112,8 @@ template <class shape, class mma, bool ROWS_A, bool ROWS_B> struct small_product
   static constexpr int BM = shape::tile, BN = shape::tile, BK = shape::depth, threads = shape::threads, stages = shape::stages;
   static constexpr int esize = shape::esize, pad_a = esize == 4 && ROWS_A ? 32 : 16, pad_b = esize == 4 && ROWS_B ? 32 : 16;
   static constexpr bool rows_a = ROWS_A, rows_b = ROWS_B, any = false, split = esize == 4;
-  small_elements<shape, rows_a> a;
-  small_elements<shape, rows_b> b;
+  small_elements<shape, rows_a, true> a;
+  small_elements<shape, rows_b, false> b;
   float sum[2][4][4];                     /* [16 rows][8 columns][fragment] */
   int left;                               /* k left from this warp's first one in the next stage; 0 or less: nothing to do */
 
@@ -111,13 +131,7 @@ template <class shape, class mma, bool ROWS_A, bool ROWS_B> struct small_product
     for (int step = 0; step < shape::steps; step++) {
       if (left <= step * shape::k_of) break;
       uint32_t x[2][4], y[2][4];
-#pragma unroll
-      for (int i = 0; i < 2; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-          x[i][j] = a.word(stage_a, i * 2 + j % 2, j / 2, step);
-          y[i][j] = b.word(stage_b, i * 2 + j / 2, j % 2, step);
-        }
+      a.words(x, stage_a, step), b.words(y, stage_b, step);
       multiply_words<mma, split, 2>(sum, x, y);
     }
     left -= shape::depth;
@@ -150,6 +164,18 @@ template <class shape, class mma, bool ROWS_A, bool ROWS_B> struct small_product
   }
 };
 
+/* Has the row vectors' elements of n columns from col on, such as a bias, brought to L2, while the sums are made. */
+__device__ __forceinline__ void steps_prefetch(const cuda_steps &steps, int col, int n, int b0, int b1)
+{
+  const int c = threadIdx.x * 8;
+#pragma unroll 1
+  for (int i = 0; i < steps.n_operands && c < n; i++) {
+    const cuda_operand &o = steps.operand[i];
+    if (o.p && !o.stride[0] && o.stride[1] == 1)
+      prefetch_L2((const char *)o.p + (col + c + b0 * o.stride[2] + b1 * o.stride[3]) * (o.dtype == QN_F32 ? 4 : 2));
+  }
+}
+
 template <class shape, class mma, bool rows_a, bool rows_b>
 __global__ void __launch_bounds__(shape::threads, shape::resident) matmul_small(const __grid_constant__ cuda_tiled g)
 {
@@ -163,6 +189,7 @@ __global__ void __launch_bounds__(shape::threads, shape::resident) matmul_small(
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();        /* earlier kernels of the stream may still write a and b */
 #endif
+  steps_prefetch(g.steps, u.n0, min(g.b.rows - u.n0, shape::tile), u.b0, u.b1);
   tiled_sum(p, a, b, shared_address(shared), 0, g.k);
   __syncthreads();                        /* the ring's memory is reused for the tiles */
   p.put((float *)shared);

@@ -19,6 +19,18 @@ template <int esize, bool rows_contiguous> __device__ __forceinline__ uint32_t u
   return __funnelshift_r(low, high, turn);
 }
 
+/* The words of 16 rows of an operand whose lines are all aligned, by ldmatrix, in mma.sync's order: a's (b: y's columns) groups of eight rows
+ * are the words' first (second) bit. Is it possible for such elements? */
+template <int esize, bool rows_contiguous> constexpr bool aligned_words = esize == 2 || !rows_contiguous;
+
+/* Where this lane reads them: line bytes apart, row: the first of 16, k: the first of a step. */
+template <int esize, bool rows_contiguous, bool is_a> __device__ __forceinline__ uint32_t aligned_place(uint32_t line, int row, int k)
+{
+  const int lane = threadIdx.x % 32, group = is_a ? lane / 8 % 2 : lane / 16, half = is_a ? lane / 16 : lane / 8 % 2;
+  return rows_contiguous ? (k + half * (16 / esize) + lane % 8) * line + (row + group * 8) * esize
+                         : (row + group * 8 + lane % 8) * line + k * esize + half * 16;
+}
+
 /* Adds the products of a step of k: a warp's 16 QM rows x by its 32 columns y. f32 is split in two (3xTF32), the products of remainders first. */
 template <class mma, bool split, int QM>
 __device__ __forceinline__ void multiply_words(float (&sum)[QM][4][4], uint32_t (&x)[QM][4], uint32_t (&y)[2][4])
