@@ -108,25 +108,37 @@ __device__ __forceinline__ float rnn_sigmoid(float x)
   return fn_ratio(x < 0 ? e : 1.f, 1 + e);
 }
 /* Below 0.6 x + x^3 p(x^2), p by least squares at Chebyshev's points, within 1.3 units of rounding; else (1 - e) / (1 + e), e = e^-2|x|. */
-__device__ __forceinline__ float rnn_tanh(float x)
+__device__ __forceinline__ float rnn_tanh_of(float x, float ratio)
 {
-  const float y = x * x, e = rnn_exp_negative(2 * fabsf(x)), far = copysignf(fn_ratio(1 - e, 1 + e), x);
+  const float y = x * x;
   float p = fmaf(-0.005819871090352535f, y, 0.02073395811021328f);
   p = fmaf(fmaf(fmaf(p, y, -0.05376627668738365f), y, 0.13331729173660278f), y, -0.33333292603492737f);
-  return fabsf(x) < 0.6f ? fmaf(x * y, p, x) : far;
+  return fabsf(x) < 0.6f ? fmaf(x * y, p, x) : copysignf(ratio, x);
+}
+__device__ __forceinline__ float rnn_tanh(float x)
+{
+  const float e = rnn_exp_negative(2 * fabsf(x));
+  return rnn_tanh_of(x, fn_ratio(1 - e, 1 + e));
+}
+/* Either, where lanes of a warp differ in which. */
+__device__ __forceinline__ float rnn_sigmoid_or_tanh(float x, bool is_tanh)
+{
+  const float a = fabsf(x), e = rnn_exp_negative(is_tanh ? 2 * a : a), ratio = fn_ratio(is_tanh ? 1 - e : x < 0 ? e : 1.f, 1 + e);
+  return is_tanh ? rnn_tanh_of(x, ratio) : ratio;
 }
 __device__ __forceinline__ double rnn_sigmoid(double x) { return fn_sigmoid(x); }
 __device__ __forceinline__ double rnn_tanh(double x) { return tanh(x); }
 
 /* ---- cells --------------------------------------------------------------------------------------------- */
 
-template <class T> __device__ __forceinline__ T rnn_bounded(const cuda_rnn &p, T c)
+/* P: cuda_rnn, or what has of it the cell and the clip. */
+template <class P, class T> __device__ __forceinline__ T rnn_bounded(const P &p, T c)
 {
   return c > T(p.clip) ? T(p.clip) : c < T(-p.clip) ? T(-p.clip) : c;
 }
 
 /* gate: sums, becomes what is kept; c: becomes the state; raw: before clip. Returns h. */
-template <class T> __device__ __forceinline__ T rnn_lstm(const cuda_rnn &p, T (&gate)[4], T &c, T &raw)
+template <class P, class T> __device__ __forceinline__ T rnn_lstm(const P &p, T (&gate)[4], T &c, T &raw)
 {
   gate[0] = rnn_sigmoid(gate[0]), gate[1] = rnn_sigmoid(gate[1]), gate[2] = rnn_tanh(gate[2]), gate[3] = rnn_sigmoid(gate[3]);
   raw = gate[1] * c + gate[0] * gate[2];
@@ -140,13 +152,14 @@ template <class T> __device__ __forceinline__ T rnn_gru(T (&gate)[4], T old)
   gate[2] = rnn_tanh(gate[2] + gate[0] * gate[3]);
   return (1 - gate[1]) * gate[2] + gate[1] * old;
 }
-template <class T> __device__ __forceinline__ T rnn_plain(const cuda_rnn &p, T sum)
+template <class P, class T> __device__ __forceinline__ T rnn_plain(const P &p, T sum)
 {
   return p.cell == QN_RNN_TANH ? rnn_tanh(sum) : sum < 0 ? T(0) : sum;
 }
 
 /* gate: as kept, becomes the slopes of the sums; old: c of the step before; dc: becomes that of the step before. */
-template <class T> __device__ __forceinline__ void rnn_lstm_slopes(const cuda_rnn &p, T (&gate)[4], T raw, T old, T dh, T &dc)
+template <class P, class T>
+__device__ __forceinline__ void rnn_lstm_slopes(const P &p, T (&gate)[4], T raw, T old, T dh, T &dc)
 {
   const T i = gate[0], f = gate[1], g = gate[2], o = gate[3], t = rnn_tanh(rnn_bounded(p, raw));
   const T by_c = fabs(raw) >= T(p.clip) ? T(0) : dc + dh * o * (1 - t * t);
@@ -166,7 +179,7 @@ template <class T> __device__ __forceinline__ void rnn_gru_slopes(T (&gate)[4], 
   of_h = dn * r;
   dh *= z;
 }
-template <class T> __device__ __forceinline__ T rnn_plain_slope(const cuda_rnn &p, T y, T dh)
+template <class P, class T> __device__ __forceinline__ T rnn_plain_slope(const P &p, T y, T dh)
 {
   return p.cell == QN_RNN_TANH ? dh * (1 - y * y) : y > 0 ? dh : T(0);
 }

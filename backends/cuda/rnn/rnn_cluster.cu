@@ -334,12 +334,12 @@ qn_status cuda_rnn_cluster_plan(const qn_request *r, qn_prepared *out, const cud
   to->parts = (int32_t)qn_ceil_div(q->hidden, units), to->threads = 32 * WARPS, to->depth = to->parts * units;
   const int64_t depth = to->depth, rest = f32 ? 0 : qn_max_i64(depth / 32 - KEPT, 0) * 4 * to->threads * 16;
   double best = 0;
-  for (int tiles = 1; tiles <= (f32 ? 1 : 2); tiles++) {
-    const int64_t share = 8 * tiles, clusters = p->directions * qn_ceil_div(q->batch, share);
+  for (int tiles = 1; tiles <= (f32 ? 8 : 2); tiles++) {        /* of f32: sequences */
+    const int64_t share = f32 ? tiles : 8 * tiles, clusters = p->directions * qn_ceil_div(q->batch, share);
     const int64_t shared = f32 ? CUDA_RNN_CLUSTER_F32_SHARED(depth) : 16 + 2 * share * (8 * WARPS + 2 * pitch_of((int32_t)depth)) + rest;
     /* More than two blocks leave some multiprocessors of a group over: of 132 there is room for 30 clusters of 4, 15 of 8 (measured). */
     const int64_t at_once = qn_max_i64(to->parts > 2 ? r->device->units * 10 / (11 * to->parts) : r->device->units / to->parts, 1);
-    const double products = f32 ? (double)qn_min_i64(q->batch, 8) * 350 : (double)tiles * (100 + 3 * (double)depth);
+    const double products = f32 ? (double)qn_min_i64(q->batch, share) * 350 : (double)tiles * (100 + 3 * (double)depth);
     const double step = (to->parts == 1 ? 600 : 1000) + products;
     const double cost = (double)(qn_ceil_div(clusters, at_once) * q->steps) * step;
     if (shared + (int64_t)sizeof(cuda_rnn) > cuda_room(r) || (best > 0 && cost >= best)) continue;
@@ -365,7 +365,7 @@ qn_status cuda_rnn_cluster_run(const cuda_rnn_gathering *how, const cuda_rnn net
   cuda_rnn_cluster g = {};
   const int64_t unit = net[0].dtype == QN_F32 ? 4 : 8;
   g.whole = 1;
-  g.parts = how->parts, g.shares = (int32_t)qn_ceil_div(net[0].batch, how->share), g.depth = how->depth;
+  g.parts = how->parts, g.share = how->share, g.shares = (int32_t)qn_ceil_div(net[0].batch, how->share), g.depth = how->depth;
   for (int d = 0; d < 2; d++) {
     g.net[d] = net[d], g.weights[d] = weights[d], g.weights_row[d] = weights_row[d], g.weights_step[d] = weights_step[d];
     if (weights[d] && ((uintptr_t)weights[d] % 16 || weights_row[d] % unit || weights_step[d] != 1 || net[d].hidden % unit)) g.whole = 0;

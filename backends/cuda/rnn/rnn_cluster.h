@@ -11,10 +11,10 @@ typedef struct cuda_rnn_cluster {
   cuda_rnn net[2];                        /* of each direction */
   const void *weights[2];
   int64_t  weights_row[2], weights_step[2];
-  int32_t  parts, shares;                 /* blocks of a cluster; shares of the batch */
+  int32_t  parts, share, shares;          /* blocks of a cluster; its sequences; shares of the batch */
   int32_t  depth, whole;                  /* units of all blocks; weights in aligned pieces of 16 bytes */
 } cuda_rnn_cluster;
-extern const void *const cuda_rnn_cluster_f32;       /* 32 units a block, 8 sequences (rnn_cluster_f32.cu) */
+extern const void *const cuda_rnn_cluster_f32;       /* 32 units a block, to 8 sequences (rnn_cluster_f32.cu) */
 
 /* Of f32: barriers, h of 8 sequences twice, sums of 16 lines a warp. */
 #define CUDA_RNN_CLUSTER_F32_SHARED(depth) (16 + 4 * (2 * 8 * (int64_t)(depth) + 8 * 16 * 8))

@@ -3,7 +3,7 @@
  *   sums [gate and unit][sequence] = r h        a lane keeps 8 numbers of each of 16 lines in registers, those of its places along the
  *                                               depth; lanes halve the sums of a sequence until each has a line's (rnn_fold)
  *
- * Then a lane is a unit of one sequence: 4 units, 8 sequences. Exchange and order are those of rnn_cluster.cu. */
+ * Then a lane is a unit of one sequence: 4 units, up to 8 sequences. Exchange and order are those of rnn_cluster.cu. */
 #include "rnn_cells.cuh"
 #include "rnn_cluster.h"
 #include "kit/sm90.cuh"
@@ -28,8 +28,8 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster_f32(const __
   const int group = blockIdx.x / p.parts, direction = group / p.shares, rank = blockIdx.x % p.parts;
   const cuda_rnn &net = p.net[direction];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, steps = (int)net.steps, H = (int)net.hidden, gates = (int)net.gates;
-  const int first = rank * WARPS * UNITS + warp * UNITS, u = first + lane % UNITS, b0 = group % p.shares * SHARE, b = b0 + lane / UNITS;
-  const int n_batch = min((int)SHARE, (int)net.batch - b0);
+  const int first = rank * WARPS * UNITS + warp * UNITS, u = first + lane % UNITS, b0 = group % p.shares * p.share, b = b0 + lane / UNITS;
+  const int n_batch = min(p.share, (int)net.batch - b0);
   const bool lstm = net.cell == QN_RNN_LSTM, gru = net.cell == QN_RNN_GRU;
   const uint32_t full = shared_address(room);
   float *states = (float *)(room + 16), *mine = states + 2 * SHARE * p.depth + warp * LINES * SHARE;      /* [line][sequence] */
@@ -37,7 +37,7 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster_f32(const __
   barrier_init_fence();
   __syncthreads();
   auto expect = [&](int buffer) {
-    if (p.parts > 1 && threadIdx.x == 0) barrier_expect(full + buffer * 8, (uint32_t)(SHARE * p.depth * 4));
+    if (p.parts > 1 && threadIdx.x == 0) barrier_expect(full + buffer * 8, (uint32_t)(p.share * p.depth * 4));
   };
   for (int i = 0; i < 2; i++) expect(i);
   cluster_sync();
@@ -49,6 +49,7 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster_f32(const __
     __syncwarp();
     for (int i = lane; i < SHARE * p.parts; i += 32) {
       const int of = i % SHARE, to = i / SHARE;
+      if (of >= p.share) continue;
       const float4 v = *(const float4 *)(mine + of * UNITS);
       float *at = states + (buffer * SHARE + of) * p.depth + first;
       if (p.parts == 1) *(float4 *)at = v;
@@ -58,7 +59,7 @@ __global__ static void __launch_bounds__(32 * WARPS, 1) rnn_cluster_f32(const __
     if (p.parts == 1 && lane == 0) barrier_arrive(full + buffer * 8);
   };
 
-  const bool there = b < net.batch && u < H;
+  const bool there = lane / UNITS < n_batch && u < H;
   const int length = there ? (int)rnn_length(net, b) : -1;
   float h = there ? rnn_get<float>(net.h0, b, u) : 0, c = there ? rnn_get<float>(net.c0, b, u) : 0, gate[4] = {}, bias[4] = {};
   send(0, h);

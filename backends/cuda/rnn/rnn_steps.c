@@ -3,28 +3,33 @@
  *
  *   steps   any network, step by step: product [b][row] = r h, also the matmul engines', then the gates (rnn_steps.cu); gru with the reset
  *           before: of r and z, then of n with r h; with projection: h before it, then its product
+ *   vector  the same for few sequences, product and gates of a step in one launch (rnn_vector.cu)
  *   cluster all steps of both directions in one kernel, a share of the batch in each cluster of blocks (rnn_cluster.cu)
+ *   block   the same in each block alone (rnn_block.cu)
  *   grid    the same over all blocks (rnn_grid.cuh), where they hold the weights
  *   wavefront   all steps of several layers in one kernel (rnn_wavefront.cuh), each a step behind the one below; w x is made there, too
  *
  * Sums are f32 (f64 for f64); h has x's dtype from step to step (of a unit's own state, in all but steps, what is exchanged), c that of
  * sums. */
 #include "engines.h"
+#include "rnn_block.h"
 #include "rnn_cluster.h"
 #include "rnn_grid.h"
+#include "rnn_vector.h"
 #include "rnn_wavefront.h"
 #include "kit/shared_memory.h"
 
 enum { IN, RECURRENT, RESET, PROJECT, PARTS };
-enum way { STEPS, GRID, CLUSTER, WAVEFRONT };
+enum way { STEPS, VECTOR, GRID, CLUSTER, BLOCK, WAVEFRONT };
 
 typedef struct state {
   cuda_rnn_problem p;
   enum way way;
   cuda_rnn_walk walk;
   cuda_rnn_gathering gathering;
+  cuda_rnn_alone alone;
   cuda_rnn_front_plan front;
-  uint64_t sums[2], product, inner, c, h, full, reset, next[2];       /* places in workspace */
+  uint64_t sums[2], product, inner, c[2], h[2], full, reset, next[2];       /* places in workspace */
 } state;
 
 /* ---- prepare ------------------------------------------------------------------------------------------- */
@@ -66,8 +71,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   cuda_rnn_problem *p = &st->p;
   const cuda_rnn *q = &p->net;
   st->way = way;
+  if (way == VECTOR) s = cuda_rnn_vector_plan(r, out, p);
   if (way == GRID) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
   if (way == CLUSTER) s = cuda_rnn_cluster_plan(r, out, p, &st->gathering);
+  if (way == BLOCK) s = cuda_rnn_block_plan(r, out, p, &st->alone);
   if (way == WAVEFRONT) s = cuda_rnn_front_prepare(r, out, p, &st->front);
   for (int64_t k = 0; k < p->n && !s && way != WAVEFRONT; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
   if (s) {
@@ -79,11 +86,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   for (int i = 0; i < 2; i++) {
     st->sums[i] = i && way == STEPS ? st->sums[0] : cuda_rnn_take(out, i < p->directions ? places * q->rows : 0, p->sum);
     st->next[i] = cuda_rnn_take(out, p->layers > 1 ? places * q->width : 0, q->dtype);
+    if (way != VECTOR || i >= p->directions) continue;
+    st->c[i] = cuda_rnn_take(out, units, p->sum), st->h[i] = cuda_rnn_take(out, 2 * units, q->dtype);
   }
   if (way == STEPS) {
     st->product = cuda_rnn_take(out, q->batch * q->rows, p->sum);
-    st->inner = cuda_rnn_take(out, units, p->sum), st->c = cuda_rnn_take(out, units, p->sum);
-    st->h = cuda_rnn_take(out, q->batch * q->state, q->dtype);
+    st->inner = cuda_rnn_take(out, units, p->sum), st->c[0] = cuda_rnn_take(out, units, p->sum);
+    st->h[0] = cuda_rnn_take(out, q->batch * q->state, q->dtype);
     st->full = cuda_rnn_take(out, units, q->dtype), st->reset = cuda_rnn_take(out, units, q->dtype);
     out->estimate += (double)p->n * (3000 + (double)q->steps * (2500 + (double)units * 5 / 1000) * (1 + q->before + q->projects));
   }
@@ -93,6 +102,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
 static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, STEPS); }
 static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, GRID); }
 static qn_status prepare_cluster(const qn_request *r, qn_prepared *out) { return prepare(r, out, CLUSTER); }
+static qn_status prepare_vector(const qn_request *r, qn_prepared *out) { return prepare(r, out, VECTOR); }
+static qn_status prepare_block(const qn_request *r, qn_prepared *out) { return prepare(r, out, BLOCK); }
 static qn_status prepare_wavefront(const qn_request *r, qn_prepared *out) { return prepare(r, out, WAVEFRONT); }
 
 /* ---- run ------------------------------------------------------------------------------------------------ */
@@ -104,8 +115,8 @@ static qn_status walk(const state *st, const qn_launch *launch, cuda_rnn *q, int
   const char *r = launch->ptr[rec->value], *r_n = r + 2 * q->hidden * rec->stride[0] * (int64_t)qn_kit_bytes(rec->dtype);
   char *base = launch->workspace;
   void *stream = launch->stream;
-  q->product = base + st->product, q->inner = base + st->inner, q->c = base + st->c;
-  q->h = base + st->h, q->full = base + st->full, q->reset = base + st->reset;
+  q->product = base + st->product, q->inner = base + st->inner, q->c = base + st->c[0];
+  q->h = base + st->h[0], q->full = base + st->full, q->reset = base + st->reset;
   qn_status s = cuda_rnn_begin(q, stream);
   for (int64_t i = 0; i < q->steps && !s; i++) {
     s = cuda_rnn_multiply(p, launch, k, RECURRENT, q->h, r, q->product);
@@ -117,6 +128,26 @@ static qn_status walk(const state *st, const qn_launch *launch, cuda_rnn *q, int
     if (!s && q->projects) s = cuda_rnn_project(q, i, stream);
   }
   return s ? s : cuda_rnn_end(q, stream);
+}
+
+/* Both directions at once. */
+static qn_status walk_vector(const state *st, const qn_launch *launch, const cuda_rnn net[2], const void *const weights[2],
+                             const int64_t weights_row[2])
+{
+  const int64_t directions = st->p.directions, steps = net[0].steps;
+  const size_t other = (size_t)(steps & 1) * (size_t)(net[0].batch * net[0].hidden) * qn_kit_bytes(net[0].dtype);
+  cuda_rnn_vector v = { .net = { net[0], net[1] }, .weights = { weights[0], weights[1] }, .weights_row = { weights_row[0], weights_row[1] } };
+  qn_status s = QN_OK;
+  for (int64_t d = 0; d < directions && !s; d++) {
+    v.net[d].h = (char *)launch->workspace + st->h[d], v.net[d].c = (char *)launch->workspace + st->c[d];
+    s = cuda_rnn_begin(&v.net[d], launch->stream);
+  }
+  for (int64_t i = 0; i < steps && !s; i++) s = cuda_rnn_vector_step(&v, directions, i, launch->stream);
+  for (int64_t d = 0; d < directions && !s; d++) {
+    v.net[d].h = (char *)v.net[d].h + other;
+    s = cuda_rnn_end(&v.net[d], launch->stream);
+  }
+  return s;
 }
 
 static qn_status run_layer(const state *st, const qn_launch *launch, int64_t layer)
@@ -137,8 +168,10 @@ static qn_status run_layer(const state *st, const qn_launch *launch, int64_t lay
     if (!s && st->way == STEPS) s = walk(st, launch, &net[d], k);
   }
   if (s || st->way == STEPS) return s;
-  return st->way == GRID ? cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch)
-                         : cuda_rnn_cluster_run(&st->gathering, net, weights, weights_row, weights_step, launch);
+  if (st->way == VECTOR) return walk_vector(st, launch, net, weights, weights_row);
+  if (st->way == GRID) return cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch);
+  return st->way == BLOCK ? cuda_rnn_block_run(&st->alone, net, weights, weights_row, weights_step, launch)
+                          : cuda_rnn_cluster_run(&st->gathering, net, weights, weights_row, weights_step, launch);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -159,18 +192,22 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 static qn_status build_one_kernel(const qn_request *r, qn_prepared *out)
 {
   const state *st = out->state;
-  const qn_status s = cuda_allow_shared(st->way == WAVEFRONT ? st->front.kernel->run : st->way == GRID ? st->walk.kernel
-                                                                                               : st->gathering.kernel);
+  const qn_status s = cuda_allow_shared(st->way == WAVEFRONT ? st->front.kernel->run : st->way == GRID ? st->walk.kernel :
+                                        st->way == BLOCK ? st->alone.kernel : st->gathering.kernel);
   return s ? s : cuda_rnn_build(r, out);
 }
 
 static const qn_engine row[] = {
+  { .name = "block", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_block,
+    .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
   { .name = "cluster", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_cluster,
     .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
   { .name = "wavefront", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_wavefront,
     .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
   { .name = "grid", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_grid,
     .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
+  { .name = "vector", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_vector,
+    .build = cuda_rnn_build, .run = run, .release = cuda_rnn_release },
   { .name = "steps", .op = QN_OP_RNN_FORWARD, .class_ = QN_CLASS_TUNED, .prepare = prepare_steps,
     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .build = cuda_rnn_build, .run = run,
     .release = cuda_rnn_release },

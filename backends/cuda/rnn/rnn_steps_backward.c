@@ -5,23 +5,27 @@
  *   product [b][state] = slopes r                   what reaches h of the step before (gru: dh z beside it)
  * by
  *   steps   any network: the products are the matmul engines', the rest is rnn_steps.cu's
- *   grid    all steps of both directions in one kernel (rnn_grid.cuh), where they hold the weights
+ *   block   all steps of both directions in one kernel, each sequence in a block alone (rnn_block_backward.cu)
+ *   grid    the same over all blocks (rnn_grid.cuh), where they hold the weights
  *   wavefront   all steps of several layers in one kernel (rnn_wavefront_backward.cu), which passes dx of a layer to the one below itself
  * and then, in products over all places, the matmul engines'
  *   dw = slope_x' inputs      dr = slope_h' states before      dbw, dbr = slopes' ones      dprojection = slope_state' h before it
  *   dx = slope_x w, of both directions added up
  * Gru with the reset before multiplies the slopes of n by r first, which gives the slope of the reset gate. */
 #include "engines.h"
+#include "rnn_block.h"
 #include "rnn_grid.h"
 #include "rnn_wavefront.h"
 #include "kit/shared_memory.h"
 
 enum { FULL, RESET, CARRY, TURN, DW, DR, DR_RESET, DPROJECTION, DBW, DBR, DX, PARTS };
+enum way { STEPS, BLOCK, GRID, WAVEFRONT };
 
 typedef struct state {
   cuda_rnn_problem p;
-  bool     grid, wavefront;
+  enum way way;
   cuda_rnn_walk walk;
+  cuda_rnn_alone alone;
   cuda_rnn_front_plan front;
   uint64_t slope_x[CUDA_RNN_FRONT_LAYERS], slope_h[CUDA_RNN_FRONT_LAYERS];          /* by direction; by layer of a launch */
   uint64_t slope_state, step, product, inner, c, straight, turned[2], in, before, before_reset, full, ones, by[2],
@@ -148,29 +152,31 @@ static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st,
                          cuda_rnn_matrix(p->sum, 16, q->batch, H, H, 1), times);
     by.dim[0] = 2 * H;
   }
-  if (st->grid)
+  if (st->way == GRID)
     s = cuda_rnn_copy(r, out, p, &part[TURN], cuda_rnn_weight(&p->list[RNN_R][k], true), cuda_rnn_matrix(d, 16, P, q->rows, q->rows, 1));
-  else if (!s && !st->wavefront)
+  else if (!s && st->way == STEPS)
     s = cuda_rnn_product(r, out, p, &part[CARRY], cuda_rnn_matrix(d, 16, q->batch, q->rows, by.dim[0], 1), by,
                          cuda_rnn_matrix(p->sum, 16, q->batch, P, P, 1), times);
   if (!s) s = prepare_weights(r, out, st, layer, k, part);
   if (writes_dx(st, layer))
     x = layer ? cuda_rnn_matrix(d, 16, places, inputs, inputs, 1) : cuda_rnn_places(p, &p->one[RNN_DX], inputs);
-  if (!s && !(st->wavefront && layer))
+  if (!s && !(st->way == WAVEFRONT && layer))
     s = cuda_rnn_product(r, out, p, &part[DX], cuda_rnn_matrix(d, 16, places, q->rows, q->rows, 1),
                          cuda_rnn_weight(&p->list[RNN_W][k], false), x, 1);
   return s;
 }
 
-static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid, bool wavefront)
+static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
 {
   qn_status s = cuda_rnn_read(r, out, sizeof(state), PARTS);
   if (s) return s;
   state *st = out->state;
   cuda_rnn_problem *p = &st->p;
   const cuda_rnn *q = &p->net;
-  st->grid = grid, st->wavefront = wavefront;
-  if (grid) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
+  const bool wavefront = way == WAVEFRONT;
+  st->way = way;
+  if (way == BLOCK) s = cuda_rnn_block_plan(r, out, p, &st->alone);
+  if (way == GRID) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
   if (wavefront) s = cuda_rnn_front_prepare(r, out, p, &st->front);
   for (int64_t k = 0; k < p->n && !s; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
   if (s) {
@@ -191,10 +197,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid, bool 
     st->slope_h[i] = cuda_rnn_take(out, used && apart(q) ? places * q->rows : 0, q->dtype);
   }
   for (int i = 0; i < 2; i++) {
-    st->turned[i] = cuda_rnn_take(out, i < p->directions && grid ? q->rows * q->state : 0, q->dtype);
+    st->turned[i] = cuda_rnn_take(out, i < p->directions && way == GRID ? q->rows * q->state : 0, q->dtype);
   }
   st->slope_state = cuda_rnn_take(out, q->projects ? places * q->state : 0, q->dtype);
-  const int64_t walked = wavefront ? 0 : q->batch;       /* the wavefront keeps what goes from step to step itself */
+  const int64_t walked = way == STEPS ? q->batch : 0;    /* the others keep what goes from step to step themselves */
   st->step = cuda_rnn_take(out, walked * q->rows, q->dtype);
   st->product = cuda_rnn_take(out, walked * q->state, p->sum), st->inner = cuda_rnn_take(out, walked * q->hidden, p->sum);
   st->c = cuda_rnn_take(out, walked * q->hidden, p->sum), st->straight = cuda_rnn_take(out, walked * q->hidden, p->sum);
@@ -208,13 +214,14 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, bool grid, bool 
     st->dout[i] = cuda_rnn_take(out, p->layers > 1 && !wavefront ? places * q->width : 0, q->dtype);
   }
   cuda_rnn_take_scratch(out, p);
-  if (!grid && !wavefront)
+  if (way == STEPS)
     out->estimate += (double)p->n * (double)q->steps * (2500 + (double)units * 7 / 1000) * (1 + q->before + q->projects);
   return QN_OK;
 }
-static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, false, false); }
-static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, true, false); }
-static qn_status prepare_wavefront(const qn_request *r, qn_prepared *out) { return prepare(r, out, false, true); }
+static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, STEPS); }
+static qn_status prepare_block(const qn_request *r, qn_prepared *out) { return prepare(r, out, BLOCK); }
+static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, GRID); }
+static qn_status prepare_wavefront(const qn_request *r, qn_prepared *out) { return prepare(r, out, WAVEFRONT); }
 
 /* ---- run ------------------------------------------------------------------------------------------------ */
 
@@ -287,7 +294,7 @@ static qn_status products(const state *st, const qn_launch *launch, const cuda_r
   if (!s && one_bias(p, k))
     s = cuda_rnn_multiply(p, launch, k, DBR, launch->ptr[p->list[RNN_DBW][k].value], launch->ptr[p->list[RNN_DBR][k].value], NULL);
   else if (!s && wanted(p, RNN_DBR, k)) s = cuda_rnn_multiply(p, launch, k, DBR, ones, slope_h, launch->ptr[p->list[RNN_DBR][k].value]);
-  return s || (st->wavefront && q->layer) ? s : cuda_rnn_multiply(p, launch, k, DX, q->slope_x, launch->ptr[p->list[RNN_W][k].value], by);
+  return s || (st->way == WAVEFRONT && q->layer) ? s : cuda_rnn_multiply(p, launch, k, DX, q->slope_x, launch->ptr[p->list[RNN_W][k].value], by);
 }
 
 static qn_status run_layer(const state *st, const qn_launch *launch, int64_t layer)
@@ -298,7 +305,7 @@ static qn_status run_layer(const state *st, const qn_launch *launch, int64_t lay
   cuda_rnn net[2] = { { 0 } };
   void *by[2] = { NULL, NULL };
   const void *weights[2] = { NULL, NULL };
-  const int64_t weights_row[2] = { p->net.rows, p->net.rows };
+  int64_t weights_row[2] = { p->net.rows, p->net.rows }, weights_step[2] = { 1, 1 };
   qn_status s = QN_OK;
   cuda_rnn_tensor to = { base + st->dout[layer % 2], { batch * inputs, inputs, 1 }, p->net.dtype };
   if (!layer) {
@@ -314,16 +321,21 @@ static qn_status run_layer(const state *st, const qn_launch *launch, int64_t lay
     q->slope_x = base + st->slope_x[d], q->slope_h = apart(q) ? base + st->slope_h[d] : NULL;
     q->slope_state = base + st->slope_state, q->step = base + st->step, q->product = base + st->product, q->inner = base + st->inner;
     q->c = base + st->c, q->direct = base + st->straight;
-    weights[d] = base + st->turned[d];
+    if (st->way == BLOCK) {
+      const cuda_rnn_operand *rec = &p->list[RNN_R][k];
+      weights[d] = launch->ptr[rec->value], weights_row[d] = rec->stride[0], weights_step[d] = rec->stride[1];
+    } else
+      weights[d] = base + st->turned[d];
     by[d] = writes_dx(st, layer) ? to.p : base + st->by[d];
-    if (st->grid) s = cuda_rnn_multiply(p, launch, k, TURN, launch->ptr[p->list[RNN_R][k].value], base + st->turned[d], NULL);
-    else {
+    if (st->way == GRID) s = cuda_rnn_multiply(p, launch, k, TURN, launch->ptr[p->list[RNN_R][k].value], base + st->turned[d], NULL);
+    else if (st->way == STEPS) {
       s = walk(st, launch, q, k);
       if (!s) s = products(st, launch, q, k, by[d]);
     }
   }
-  if (!s && st->grid) s = cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch);
-  for (int64_t d = 0; d < p->directions && st->grid && !s; d++) s = products(st, launch, &net[d], layer * p->directions + d, by[d]);
+  if (!s && st->way == GRID) s = cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch);
+  if (!s && st->way == BLOCK) s = cuda_rnn_block_run(&st->alone, net, weights, weights_row, weights_step, launch);
+  for (int64_t d = 0; d < p->directions && st->way != STEPS && !s; d++) s = products(st, launch, &net[d], layer * p->directions + d, by[d]);
   return s || writes_dx(st, layer) ? s : cuda_rnn_finish(&net[0], by[0], by[1], &to, launch->stream);
 }
 
@@ -355,7 +367,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const state *st = prepared->state;
   qn_status s = QN_OK;
-  if (st->wavefront) {
+  if (st->way == WAVEFRONT) {
     for (int64_t l = st->p.layers - 1; l >= 0 && !s; l -= st->front.at_once)
       s = run_layers(st, launch, l, (int32_t)qn_min_i64(st->front.at_once, l + 1));
     return s;
@@ -367,11 +379,13 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 static qn_status build_one_kernel(const qn_request *r, qn_prepared *out)
 {
   const state *st = out->state;
-  const qn_status s = cuda_allow_shared(st->grid ? st->walk.kernel : st->front.kernel->run);
+  const qn_status s = cuda_allow_shared(st->way == GRID ? st->walk.kernel : st->way == BLOCK ? st->alone.kernel : st->front.kernel->run);
   return s ? s : cuda_rnn_build(r, out);
 }
 
 static const qn_engine row[] = {
+  { .name = "block", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_block,
+    .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
   { .name = "wavefront", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_wavefront,
     .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
   { .name = "grid", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_grid,
