@@ -294,8 +294,9 @@ __device__ __forceinline__ void attention_before(const cuda_attention_gradient &
 }
 /* Weights of these scores. statistics(j): of the two queries of element 4 j. Returns a number below 0 if a weight is, which none is. */
 template <int N, class S>
-__device__ __forceinline__ int attention_changed_weights(const cuda_attention_gradient &a, const attention_own &t, int h, int key, int query,
-                                                         float (&s)[N], const uint32_t (&hidden)[(N + 31) / 32], S &&statistics)
+__device__ __forceinline__ int attention_changed_weights(const cuda_attention_gradient &a, const attention_own &t, int h, int key,
+                                                         int query, float (&s)[N], const uint32_t (&hidden)[(N + 31) / 32],
+                                                         S &&statistics)
 {
   const int up[2] = { t.high(key) - query, t.high(key + 8) - query }, down[2] = { t.low(key) - query, t.low(key + 8) - query };
   const attention_head of = attention_head_of<true>(a, t, h);

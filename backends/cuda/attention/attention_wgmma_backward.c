@@ -10,6 +10,7 @@
 #include "attention_wgmma.h"
 #include "attention_wgmma_backward.h"
 #include "engines.h"
+#include "kit/early.h"
 
 enum { Q, K, V, DY, N_MAPS };
 static const uint32_t mapped[N_MAPS] = { QN_ROLE_ATTENTION_BACKWARD_Q, QN_ROLE_ATTENTION_BACKWARD_K, QN_ROLE_ATTENTION_BACKWARD_V,
@@ -179,6 +180,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
 static qn_status run(const qn_prepared *p, const qn_launch *launch)
 {
   const state *st = p->state;
+  const cuda_attention_wgmma_backward_of *of = &st->kernels->of[st->request.changed];
   cuda_attention_gradient a;
   cuda_attention_gradient_maps maps = st->maps;
   cuda_attention_gradient_addresses(&st->request, launch, &a);
@@ -191,14 +193,12 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   qn_status s = cuda_attention_gradient_launch(st->shared->statistics, (uint32_t)(rows / 8), 128, 0, &a, launch->stream);
   void *args[] = { &a, &maps };
   if (!s)
-    s = cuda_check(cudaLaunchKernel(st->kernels->of[st->request.changed].gradient[st->order], (dim3){ st->grid, 1, 1 },
-                                    (dim3){ (unsigned)st->kernels->threads, 1, 1 }, args, (size_t)st->kernels->shared, launch->stream),
-                   "attention_wgmma_backward");
+    s = cuda_launch_kernel(of->gradient[st->order], true, (dim3){ st->grid, 1, 1 }, (uint32_t)st->kernels->threads,
+                           (uint32_t)st->kernels->shared, args, launch->stream, "attention_wgmma_backward");
   if (st->order != CUDA_ATTENTION_HELD && !s)
-    s = cuda_attention_gradient_launch(st->kernels->of[st->request.changed].finish, st->tiles, 256, 0, &a, launch->stream);
+    s = cuda_launch_kernel(of->finish, true, (dim3){ st->tiles, 1, 1 }, 256, 0, args, launch->stream, "attention_wgmma_backward");
   if (joined && !s)
-    s = cuda_attention_gradient_launch(st->kernels->of[st->request.changed].join, st->grid / (uint32_t)a.shares * 2, 128, 0, &a,
-                                       launch->stream);
+    s = cuda_attention_gradient_launch(of->join, st->grid / (uint32_t)a.shares * 2, 128, 0, &a, launch->stream);
   if (a.dsink && !s) s = cuda_attention_gradient_launch(st->shared->sink, (uint32_t)a.heads, 1024, 0, &a, launch->stream);
   return s;
 }

@@ -143,6 +143,7 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
   const int tiles_n = (a.keys + BN - 1) / BN, heads = a.batch * a.heads,
             jobs = HELD ? (heads - (int)blockIdx.x + (int)gridDim.x - 1) / (int)gridDim.x * tiles_n : 1;
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
+  grid_dependency_wait();
   if (threadIdx.x == 0) {
     if (!HELD) own[0] = attention_own_at<true, BN>(a, atomicAdd(a.turns, 1));
     barrier_init(base + OWN_FULL, 1), barrier_init(base + OWN_EMPTY, 2);
@@ -473,6 +474,7 @@ template <class T> __global__ void __launch_bounds__(256) attention_gradient_fin
   const float4 *from = (const float4 *)a.sums + ((int64_t)blockIdx.x * 2 + w) * (COLUMNS * 16) + threadIdx.x % 128;
   const int in = (BM == 128 ? w * 64 : 0) + warp % 4 * 16 + lane / 4;
   if (threadIdx.x < BM / 32) again[threadIdx.x] = 0;
+  grid_dependency_wait();
   __syncthreads();
   auto put = [&](auto &sum, int column) {
     constexpr int N = sizeof sum / sizeof *sum;
@@ -507,7 +509,8 @@ template <class T> __global__ void __launch_bounds__(256) attention_gradient_fin
 
 template <int D1, int D2, int kind, bool CHANGED> constexpr const void *attention_held()
 {
-  if constexpr (D1 == 64) return (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, D1, D2, CHANGED>, CUDA_ATTENTION_HELD>;
+  typedef attention_wgmma_backward_shape<kind, D1, D2, CHANGED> shape;
+  if constexpr (D1 == 64) return (const void *)attention_wgmma_gradient<shape, CUDA_ATTENTION_HELD>;
   else return NULL;
 }
 #define ATTENTION_WGMMA_BACKWARD_OF(kind, d, dv, changed)                                                                \

@@ -5,14 +5,17 @@
 
 typedef struct cuda_attention_gradient_maps { CUtensorMap map[4]; } cuda_attention_gradient_maps;      /* q, k, v, dy: [D, S, heads, B] */
 
-/* Held: a block adds all of a head's dq, in shared memory. */
+/* In which order blocks of keys add to dq. Held: a block adds all of a head's, in shared memory. */
 enum { CUDA_ATTENTION_ANY_ORDER, CUDA_ATTENTION_ONE_ORDER, CUDA_ATTENTION_HELD, CUDA_ATTENTION_ORDERS };
 
-/* Kernels for up to d elements of a key and dv of a value: tiles of bm queries and bn keys. of: plain scores, changed ones (NULL: none). gradient: by the order
- * in which blocks add to dq. finish: dq of its sums; join: dk and dv of their parts. */
+/* Kernels for up to d elements of a key and dv of a value: tiles of bm queries and bn keys. of: plain scores, changed ones (NULL: none).
+ * finish: dq of its sums; join: dk and dv of their parts. */
+typedef struct cuda_attention_wgmma_backward_of {
+  const void *gradient[CUDA_ATTENTION_ORDERS], *finish, *join;
+} cuda_attention_wgmma_backward_of;
 typedef struct cuda_attention_wgmma_backward_kernels {
   int32_t d, dv, bm, bn, threads, shared;
-  struct { const void *gradient[CUDA_ATTENTION_ORDERS], *finish, *join; } of[2];
+  cuda_attention_wgmma_backward_of of[2];
 } cuda_attention_wgmma_backward_kernels;
 extern const cuda_attention_wgmma_backward_kernels cuda_attention_wgmma_backward_bf16[],              /* by d, dv; ended by d 0 */
                                                    cuda_attention_wgmma_backward_f16[];

@@ -48,6 +48,7 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
   const uint32_t base = shared_address(shared);
   attention_own &t = *(attention_own *)(shared + 128);       /* there it takes no registers; t.h: of a group's heads a share */
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
+  grid_dependency_wait();
   if (threadIdx.x == 0) {
     t = attention_own_at<true, BN>(a, atomicAdd(a.turns, 1));
     barrier_init(base + OWN_FULL, 1), barrier_init(base + DY_FULL, 1), barrier_init(base + DY_EMPTY, 2);
@@ -103,7 +104,7 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
   } else {
     registers_raise<240>();
     uint32_t at = base, w = group - 1, thread = threadIdx.x % 128;
-    auto anew = [&] { asm volatile("" : "+r"(at), "+r"(w), "+r"(thread)); };       /* else all that follows from them is kept in registers */
+    auto anew = [&] { asm volatile("" : "+r"(at), "+r"(w), "+r"(thread)); };       /* else what follows from them is kept in registers */
     auto by_dims = [&](uint32_t from) { return mma_descriptor(at + from, 16, 1024, 128); };
     auto by_rows = [&](uint32_t from) { return mma_descriptor(at + from, 64 * 128, 1024, 128); };
     float sum[D / 2], s[32], dq[32], rest[T::REST / 2];
@@ -139,7 +140,8 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
             attention_changed_weights(a, t, walk.h, key, column, s, hidden, [&](int j) { return attention_two(statistics + j * 32); });
           } else {
             if (column0 + BM - 1 > whole_high || column0 < whole_low) {
-              const int up[2] = { t.high(key) - column, t.high(key + 8) - column }, down[2] = { t.low(key) - column, t.low(key + 8) - column };
+              const int up[2] = { t.high(key) - column, t.high(key + 8) - column },
+                        down[2] = { t.low(key) - column, t.low(key + 8) - column };
               attention_mask(s, down, up);
             }
             attention_weights(s, statistics, a.scale_log2);
