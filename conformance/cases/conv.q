@@ -293,3 +293,9 @@ conv_forward x=f32/2x12x3x6x4 w=f32/8x12x1x1x1 bias=f32/8
 # Volumes read channels last and written in other layouts.
 conv_forward x=f32/2x12x3x4x6/nhwc w=f32/10x12x3x3x3 bias=f32/10 y=f32/2x10x3x2x3 pad=1 stride=1,2,2
 conv_forward x=f32/2x12x3x4x5/nhwc w=f32/10x12x3x3x3 y=f32/2x10x3x4x5/1500:150:50:10:2 pad=1
+
+# Windows of f16 and bf16 widened as they are copied: rows in fours, in pairs, in neither; long ones; infinities and what overflows.
+conv_forward x=f16/2x6x3x300 w=f16/3x6x3x5 bias=f16/3 pad=1,2 ; as=bf16
+conv_forward x=f16/2x5x4x9x10 w=f16/9x5x3x3x3 stride=1,2,2 pad=1 ; as=bf16
+conv_forward x=f16/1x9x1x2101 w=f16/1x9x1x7 y=f32/1x1x1x2101 pad=0,3
+conv_forward x=f16/2x6x5x7 w=f16/3x6x3x3 pad=1 ; fill=int x.fill=special

@@ -258,3 +258,10 @@ conv_backward_data dy=f32/2x20x6x5 w=f32/20x2x3x5 dx=f32/2x4x11x10 stride=2 pad=
 conv_backward_data dy=f32/1x12x3x5x4/nhwc w=f32/12x3x3x3x3 dx=f32/1x3x6x10x8/nhwc stride=2 pad=1
 conv_backward_data dy=f32/1x8x6x6 w=f32/8x3x3x3 dx=f32/1x3x15x15 stride=2 dilation=2
 conv_backward_data dy=f32/2x11x13 w=f32/11x3x7 dx=f32/2x3x26 stride=2 pad=3:2
+
+# Gradients of f16 and bf16 widened as they are copied.
+conv_backward_data dy=f16/2x1x1x604 w=f16/1x33x1x7 dx=f16/2x33x1x604 pad=0,3 ; as=bf16
+conv_backward_data dy=f16/2x5x2x4x5 w=f16/5x3x3x5x5 dx=f16/2x3x2x8x10 stride=1,2,2 pad=1,2,2 ; as=bf16
+conv_backward_data dy=f16/2x24x9x11/nhwc w=f16/24x3x7x7/nhwc dx=f16/2x3x18x21/nhwc stride=2 pad=3 ; as=bf16
+conv_backward_data dy=f16/3x9x5x8 w=f16/9x1x3x4 dx=f32/3x1x10x24 stride=2,3 pad=1
+conv_backward_data dy=f16/2x20x6x5 w=f16/20x2x3x5 dx=f16/2x4x11x10 stride=2 pad=1,2 groups=2 ; fill=int dy.fill=special

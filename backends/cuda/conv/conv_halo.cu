@@ -1,5 +1,5 @@
-/* conv_halo.cu -- f32 convolution and its gradient by x as tf32 products, gathered in shared memory: for groups of few channels, few
- * filters, short sums, in any layout. One to three spatial dims; of two, bias, fold and relu are fused.
+/* conv_halo.cu -- convolution and its gradient by x of f32, f16 and bf16 as tf32 products, gathered in shared memory: for groups of few
+ * channels, few filters, short sums, in any layout. One to three spatial dims; of two, bias, fold and relu are fused.
  *
  *   y[n, k, p] = sum over channels c of k's group and taps r of x[n, c, p stride + r dilation - pad] w[k, c, r]
  *
@@ -11,7 +11,7 @@
  * Elements are multiplied by 2^24, so that subnormals keep their digits. Sums that are not finite are made again in plain f32, of what
  * exists.
  *
- * Refused: math below tf32; sums over more than 4096 terms, which would need a second level. */
+ * Refused: f32 by math below tf32 (it holds the others); sums over more than 4096 terms, which would need a second level. */
 #include "conv_simt.cuh"
 #include "engines.h"
 #include <math.h>
@@ -31,7 +31,8 @@ static __device__ __noinline__ float sum_again(const simt &p, const simt_block &
 }
 
 /* A warp has MT times 16 pixels, a block NT times 8 filters. */
-template <int MT, int NT> __global__ void __launch_bounds__(SIMT_THREADS, MT * NT > 8 ? 3 : 4) conv_halo(const __grid_constant__ simt p)
+template <int MT, int NT, bool halves>
+__global__ void __launch_bounds__(SIMT_THREADS, MT * NT > 8 ? 3 : 4) conv_halo(const __grid_constant__ simt p)
 {
   static_assert(sizeof(simt) <= CUDA_CONV_PARAMETERS, "room for them in the state");
   extern __shared__ float4 shared[];
@@ -61,7 +62,7 @@ template <int MT, int NT> __global__ void __launch_bounds__(SIMT_THREADS, MT * N
   for (int first = 0; first < planes && taps; first += p.chunk) {
     const int here = min(p.chunk, planes - first), terms = here * taps, padded = (terms + 7) & ~7;
     __syncthreads();
-    b.copy_windows(shared_address(windows), offsets, first, here);
+    b.take_windows<halves>(windows, 0x1p24f, offsets, first, here);
     if (first == 0 || deep.taps > 1)      /* otherwise they repeat, `first` channels on */
       for (int i = threadIdx.x; i < p.terms; i += SIMT_THREADS) {
         const int k = i / taps, tap = i - k * taps, r = tap / across.taps, s = tap - r * across.taps,
@@ -78,7 +79,7 @@ template <int MT, int NT> __global__ void __launch_bounds__(SIMT_THREADS, MT * N
 #pragma unroll 4
       for (int i = lane; i < padded; i += 32) {
         const bool real = k < b.block_k && i < terms;
-        copy_async<4>(shared_address(filters + k * pitch + i), p.w + (real ? from + k * p.w_stride[0] + at[i].y : 0), real ? 4 : 0);
+        b.take_filter<halves>(filters + k * pitch + i, 0x1p24f, from + k * p.w_stride[0] + at[i].y, real);
       }
     copy_async_commit();
     copy_async_wait<0>();
@@ -89,8 +90,10 @@ template <int MT, int NT> __global__ void __launch_bounds__(SIMT_THREADS, MT * N
         *to = make_float4(rounded_tf32(four.x), rounded_tf32(four.y), rounded_tf32(four.z), rounded_tf32(four.w));
       }
     };
-    round(filters, NT * EIGHT * pitch), round(windows, here * p.plane);
-    __syncthreads();
+    if constexpr (!halves) {              /* tf32 holds the others */
+      round(filters, NT * EIGHT * pitch), round(windows, here * p.plane);
+      __syncthreads();
+    }
     const uint32_t *of = (const uint32_t *)filters + row * pitch + column, *seen = (const uint32_t *)windows;
     for (int k = 0; k < padded; k += EIGHT) {
       const int lo = at[k + column].x, hi = at[k + column + 4].x;
@@ -134,15 +137,17 @@ template <int MT, int NT> __global__ void __launch_bounds__(SIMT_THREADS, MT * N
     }
     if (p.factor >= 0) v = folded(v, fold_of(p.steps, p.factor, channel));
     if (p.relu) v = v < 0 ? 0 : v;                          /* keeps NaN */
-    p.y[to + channel * p.y_stride[1]] = v;
+    if constexpr (halves) element_store(p.y, to + channel * p.y_stride[1], dtype3(p.out_dtype), v);
+    else ((float *)p.y)[to + channel * p.y_stride[1]] = v;
   }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-#define KERNELS(MT) \
-  { (const void *)conv_halo<MT, 1>, (const void *)conv_halo<MT, 2>, (const void *)conv_halo<MT, 3>, (const void *)conv_halo<MT, 4> }
-static const void *const kernels[2][4] = { KERNELS(2), KERNELS(4) };
+#define KERNELS(MT, halves) \
+  { (const void *)conv_halo<MT, 1, halves>, (const void *)conv_halo<MT, 2, halves>, (const void *)conv_halo<MT, 3, halves>, \
+    (const void *)conv_halo<MT, 4, halves> }
+static const void *const kernels[2][2][4] = { { KERNELS(2, false), KERNELS(4, false) }, { KERNELS(2, true), KERNELS(4, true) } };
 
 /* Lays out the tile for warps of `sixteens` times 16 pixels, and estimates its time; 0: it does not fit. */
 static double lay(simt *p, const cuda_conv_problem *c, const qn_device *device, int sixteens, bool one_image, int64_t *shared)
@@ -160,7 +165,8 @@ static double lay(simt *p, const cuda_conv_problem *c, const qn_device *device, 
   /* instructions of a warp: copies, rounding, products, stores */
   const double vectors = (double)qn_ceil_div((int64_t)p->x_h * (p->pitch / p->vector), 32) * (p->x_stride[3] != 1 && p->in[1] > 1 ? 4 : 1);
   const double copy = planes * p->together / SIMT_WARPS * (60 + 11 * vectors) + nt * 2 * terms / 32 * 16,
-               round = (planes * p->plane + nt * EIGHT * terms) / 512 * 18, product = terms / EIGHT * (10 + 4 * nt + mine * (12 + 2 * nt)),
+               round = p->dtype != QN_F32 ? 0 : (planes * p->plane + nt * EIGHT * terms) / 512 * 18,
+               product = terms / EIGHT * (10 + 4 * nt + mine * (12 + 2 * nt)),
                store = (double)sixteens * nt * (4 + 4 * 16);
   const double steps = 1500 + copy + round + product + store, work = steps * SIMT_WARPS / 2.4;
   /* cycles of the SM with the most blocks; each also waits for its copies, chunk by chunk */
@@ -170,9 +176,10 @@ static double lay(simt *p, const cuda_conv_problem *c, const qn_device *device, 
   const double left = at_once - (rounds - 1) * most, end = left * work > alone ? left * work : alone;
   /* as measured: chunks wait for each other; windows of small images are mostly edges; a single tap leaves a copy unused; lanes whose
    * pixels lie apart meet bank conflicts */
-  const double slow = (1 + 0.14 * (chunks - 1)) * (p->together > 1 ? 1.6 : 1) * (taps == 1 ? 2 : 1) * (p->pace[1] > 1 ? 1.3 : 1);
+  const double widened = p->dtype != QN_F32 ? 1.1 : 1;      /* assumed: their copies are waited for plane by plane */
+  const double slow = widened * (1 + 0.14 * (chunks - 1)) * (p->together > 1 ? 1.6 : 1) * (taps == 1 ? 2 : 1) * (p->pace[1] > 1 ? 1.3 : 1);
   const double ns = slow * ((rounds - 1) * busy + end) / 1.7;
-  const double memory = 4 * ((double)qn_elements(c->x) + (double)qn_elements(c->y)) / 3000;
+  const double memory = simt_bytes(p, c) / 3000;
   return 3000 + (ns > memory ? ns + 0.2 * memory : memory + 0.2 * ns);
 }
 
@@ -183,7 +190,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_chain chain;
   qn_status status = simt_read(&p, &c, &chain, r, out);
   if (status) return status;
-  if (r->demands->math < QN_MATH_TF32) return qn_refuse(out, "math of tf32", "", "tf32", "%s", "more exact");
+  const bool halves = p.dtype != QN_F32;
+  if (!halves && r->demands->math < QN_MATH_TF32) return qn_refuse(out, "math of tf32", "", "tf32", "%s", "more exact");
   const bool one_order = r->demands->determinism >= QN_DET_BATCH;           /* what a tile sees at once orders its sums */
   int64_t shared = 0, room = 0;
   double least = 0;
@@ -202,15 +210,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (tiles > INT32_MAX || blocks_k > 65535 || classes > 65535)
     return qn_refuse(out, "a grid of blocks", "y", "fewer groups", "%s", "more");
   const bool data = c.mode == CUDA_CONV_DATA;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, kernels[found / 4][(p.block_k + EIGHT - 1) / EIGHT - 1], &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, kernels[halves][found / 4][(p.block_k + EIGHT - 1) / EIGHT - 1], &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)tiles, k->grid[1] = (uint32_t)blocks_k, k->grid[2] = (uint32_t)classes;
   k->threads = SIMT_THREADS, k->shared = (uint32_t)shared;
   cuda_conv_kernel_pointer(k, data ? c.y_at : c.x_at, offsetof(simt, x));
   cuda_conv_kernel_pointer(k, c.w_at, offsetof(simt, w));
   cuda_conv_kernel_steps(k, out, &chain, offsetof(simt, steps), offsetof(simt, y));
-  out->math = QN_MATH_TF32;
-  out->numerics.accumulator = QN_ACC_TF32;
+  out->math = halves ? QN_MATH_STRICT : QN_MATH_TF32;
+  out->numerics.accumulator = halves ? QN_ACC_F32_TC : QN_ACC_TF32;
   if (one_order) out->traits |= QN_TRAIT_BATCH_INVARIANT;
   out->estimate = least;
   return QN_OK;

@@ -151,16 +151,17 @@ static inline qn_status cuda_conv_problem_chain(const cuda_conv_problem *p, cons
   return QN_OK;
 }
 
-/* The same for engines whose epilogue takes only a bias, the fold and relu, in f32: the chain, its operands (-1: none) and relu. */
+/* The same for engines whose epilogue takes only a bias, the fold and relu, into one dtype: the chain, its operands (-1: none) and relu. */
 static inline qn_status cuda_conv_problem_bias_relu(const cuda_conv_problem *p, const qn_request *r, cuda_chain *chain, int32_t *bias,
                                                     int32_t *factor, int32_t *relu, qn_prepared *out)
 {
   cuda_out_dims dims = { { 3, 1, 0, 2 }, CUDA_BY_DIMS };
+  const int32_t written = p->mode == CUDA_CONV_FORWARD ? p->y_at : p->x_at;
   for (qn_request some = *r; ; some.n_ops = chain->n_ops - 1) {
-    qn_status status = cuda_chain_begin_conv(chain, r, p->mode == CUDA_CONV_FORWARD ? p->y_at : p->x_at, p->bias_at, out);
+    qn_status status = cuda_chain_begin_conv(chain, r, written, p->bias_at, out);
     if (status) return status;
     cuda_chain_follow(chain, &some, &dims);
-    if (cuda_chain_column_relu(chain, bias, factor, relu) && r->value[chain->out].dtype == QN_F32) return QN_OK;
+    if (cuda_chain_column_relu(chain, bias, factor, relu) && r->value[chain->out].dtype == r->value[written].dtype) return QN_OK;
     if (chain->n_ops > 1) continue;
     *bias = p->bias_at >= 0 ? 0 : -1;                       /* alone it may have any stride */
     return QN_OK;

@@ -1,5 +1,5 @@
-/* conv_simt.cu -- f32 convolution and its gradient by x on FP32 cores, for what Tensor Cores gain nothing from: groups of few channels,
- * short sums. Any layout, one to three spatial dims, bias, fold and relu fused in two.
+/* conv_simt.cu -- convolution and its gradient by x on FP32 cores, of f32, f16 and bf16, for what Tensor Cores gain nothing from: groups of
+ * few channels, short sums. Any layout, one to three spatial dims, bias, fold and relu fused in two.
  *
  *   y[n, k, p] = sum over channels c of k's group and taps r of x[n, c, p stride + r dilation - pad] w[k, c, r]
  *
@@ -32,7 +32,8 @@ struct simt_filter {
   }
 };
 
-template <int PX, int KB> __global__ void __launch_bounds__(SIMT_THREADS, PX * KB > 32 ? 4 : 5) conv_simt(const __grid_constant__ simt p)
+template <int PX, int KB, bool halves>
+__global__ void __launch_bounds__(SIMT_THREADS, PX * KB > 32 ? 4 : 5) conv_simt(const __grid_constant__ simt p)
 {
   extern __shared__ float4 shared[];
   const simt_block b(p);
@@ -71,18 +72,17 @@ template <int PX, int KB> __global__ void __launch_bounds__(SIMT_THREADS, PX * K
   for (int first = 0; first < planes && taps; first += p.chunk) {
     const int here = min(p.chunk, planes - first);
     __syncthreads();
-    b.copy_windows(shared_address(windows), offsets, first, here);
+    b.take_windows<halves>(windows, 1, offsets, first, here);
     for (int i = 0; i < here; i++) {
       int plane = first + i, c = plane / deep.taps, d = plane - c * deep.taps;
-      const float *from = p.w + b.group * p.w_group + (p.joined ? 0 : b.k0) * p.w_stride[0] + c * p.w_stride[1] +
-                          (deep.tap + d * deep.tap_step) * p.w_stride[4];
-      uint32_t to = shared_address(filters + i * taps * padded_k);
+      const int64_t from = b.group * p.w_group + (p.joined ? 0 : b.k0) * p.w_stride[0] + c * p.w_stride[1] +
+                           (deep.tap + d * deep.tap_step) * p.w_stride[4];
       if (i == 0 && first == 0) __syncthreads();            /* tap_at */
       for (int e = threadIdx.x; e < taps * padded_k; e += SIMT_THREADS) {
         uint32_t k, tap = cuda_quotient(e, p.by_k, &k);
         const int64_t at = p.joined ? tap_at[e] : k * p.w_stride[0] + tap_at[tap];
         const bool real = p.joined ? at != SIMT_NONE : (int)k < b.block_k;
-        copy_async<4>(to + e * 4, real ? from + at : p.w, real ? 4 : 0);
+        b.take_filter<halves>(filters + i * taps * padded_k + e, 1, from + at, real);
       }
     }
     copy_async_commit();
@@ -129,7 +129,9 @@ template <int PX, int KB> __global__ void __launch_bounds__(SIMT_THREADS, PX * K
       again |= !isfinite(sum[i][j]);
       float v = folded(sum[i][j] + bias, fold);
       if (p.relu) v = v < 0 ? 0 : v;                        /* keeps NaN */
-      if (to[i] >= 0 && f.exists(row[i], column[i])) p.y[to[i] + f.at] = v;
+      if (to[i] < 0 || !f.exists(row[i], column[i])) continue;
+      if constexpr (halves) element_store(p.y, to[i] + f.at, dtype3(p.out_dtype), v);
+      else ((float *)p.y)[to[i] + f.at] = v;
     }
   }
   if (!p.joined || !again) return;
@@ -141,12 +143,17 @@ template <int PX, int KB> __global__ void __launch_bounds__(SIMT_THREADS, PX * K
     const int64_t at = k < b.block_k && mine_k < by_k ? b.place(q, &row, &column) : -1;
     if (at < 0) continue;
     const simt_filter f(p, b, k);
-    if (!f.exists(row, column) || isfinite(p.y[at + f.at])) continue;
-    p.y[at + f.at] = simt_sum_again(p, b, p.spans[0][f.h], p.spans[1][f.w], q, f.of);
+    if (!f.exists(row, column) || isfinite(element_load<float>(p.y, at + f.at, dtype3(p.out_dtype)))) continue;
+    element_store(p.y, at + f.at, dtype3(p.out_dtype), simt_sum_again(p, b, p.spans[0][f.h], p.spans[1][f.w], q, f.of));
   }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
+
+#define KERNELS(halves) \
+  { (const void *)conv_simt<4, 8, halves>, (const void *)conv_simt<8, 4, halves>, (const void *)conv_simt<4, TWELVE, halves>, \
+    (const void *)conv_simt<2, TWELVE, halves> }
+static const void *const kernels[2][4] = { KERNELS(false), KERNELS(true) };
 
 /* Joins the classes of H and W, if there are some and their taps lie side by side: few filters more. */
 static void join(simt *p, const cuda_conv_problem *c)
@@ -193,9 +200,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t tiles = qn_ceil_div(p.planes, p.together) * p.tiles_h * p.tiles_w, blocks_k = c.groups * p.blocks_k;
   if (tiles > INT32_MAX || blocks_k > 65535 || classes > 65535)
     return qn_refuse(out, "a grid of blocks", "y", "fewer groups", "%s", "more");
-  const void *const function = narrow ? (const void *)conv_simt<8, 4> : !twelve ? (const void *)conv_simt<4, 8>
-                               : mine == 4 ? (const void *)conv_simt<4, TWELVE> : (const void *)conv_simt<2, TWELVE>;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, &p, sizeof p);
+  const int form = narrow ? 1 : !twelve ? 0 : mine == 4 ? 2 : 3;
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, kernels[p.dtype != QN_F32][form], &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)tiles, k->grid[1] = (uint32_t)blocks_k, k->grid[2] = (uint32_t)classes;
   k->threads = SIMT_THREADS, k->shared = SHARED;
@@ -205,7 +211,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int deep = simt_taps(&p, 2), taps = simt_taps(&p, 0) * simt_taps(&p, 1);
   const double terms = (double)channels * (p.joined ? taps * (double)c.size[2] : (double)(c.size[0] * c.size[1] * c.size[2])) / (double)classes;
   const double products = (double)(tiles * blocks_k * classes) * pixels * padded_k * terms;
-  const double bytes = 4 * ((double)qn_elements(c.x) + (double)qn_elements(c.y));
+  const double bytes = simt_bytes(&p, &c);
   /* a stride's classes copy the windows that they share, each for itself; windows of small images are mostly edges */
   const double rate = classes > 1 ? 0.18 : p.together > 1 ? 0.3 : 0.4;
   const double all = products / (r->device->units * 128 * 1.7 * rate) + bytes / 3000;
@@ -216,7 +222,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   /* as measured: words that lie apart are fetched and stored a sector each; a single tap leaves a window's copy unused */
   const bool apart = (p.x_stride[3] != 1 && p.in[1] > 1) || (p.y_stride[3] > 4 && p.spans[1][0].out > 1);
   const double slow = apart ? (p.joined && p.last ? 1.5 : 3) : taps == 1 && classes == 1 ? 2.2 : 1;
-  out->estimate = 4000 + slow * (all > in_turn ? all : in_turn);
+  const double widened = p.dtype != QN_F32 ? 1.2 : 1;       /* assumed */
+  out->estimate = 4000 + slow * widened * (all > in_turn ? all : in_turn);
   return QN_OK;
 }
 

@@ -1,5 +1,5 @@
-/* conv_simt.cuh -- shared by the f32 engines that have windows as planes in shared memory (conv_simt.cu on FP32 cores, conv_halo.cu on
- * Tensor Cores): the problem, what a block has of it, the copy of windows, the choice of a tile.
+/* conv_simt.cuh -- shared by the engines that have windows as planes in shared memory, in f32 (conv_simt.cu on FP32 cores, conv_halo.cu on
+ * Tensor Cores): the problem, what a block has of it, the copy of windows, the choice of a tile. f16 and bf16 become f32 as they are copied.
  *
  * A block has some filters of a group and a tile of pixels, which may span small images. The inputs that the tile sees are copied once,
  * each plane with its halo. An image here is a plane of H by W: taps along D count as channels. In backward data with a stride the
@@ -14,8 +14,9 @@
 enum { SIMT_THREADS = 128, SIMT_WARPS = SIMT_THREADS / 32, SIMT_TERMS = 4096, SIMT_FILTERS = 32, SIMT_NONE = INT32_MIN };
 
 struct simt {
-  const float *x, *w;
-  float   *y;
+  const void *x, *w;
+  void    *y;
+  uint32_t dtype, out_dtype;              /* of x and w; of y */
   int32_t  channels, filters;             /* summed over and written, of a group */
   int32_t  block_k, blocks_k;             /* filters of a block; blocks of a group */
   int32_t  in[3];                         /* of x: H, W, D */
@@ -96,17 +97,52 @@ struct simt_block {
   {
     const int all = vectors();
     each_image(windows, first, here, [&](int64_t from, uint32_t to, bool there) {
-      const float *x = p.x + from;
+      const float *x = (const float *)p.x + from;
 #pragma unroll 2
       for (int e = threadIdx.x % 32; e < all; e += 32) {
         const int at = offsets[e];
         const bool real = there && at != SIMT_NONE;
-        copy_async<4 * vector>(to + e * 4 * vector, real ? x + at : p.x, real ? 4 * vector : 0);
+        copy_async<4 * vector>(to + e * 4 * vector, real ? x + at : (const float *)p.x, real ? 4 * vector : 0);
       }
     });
   }
-  /* The same where channels are contiguous: eight neighbouring threads have eight channels of a place, a sector. */
-  __device__ __forceinline__ void copy_channels(uint32_t windows, const int *offsets, int first, int here) const
+  /* Widens windows of 16 bits, every `step`th from `lane` on, times `scale`; eight loads are under way before the first is stored. */
+  template <int vector>
+  __device__ __forceinline__ void widen(float *to, float scale, const uint16_t *x, const int *offsets, bool there, int lane, int step) const
+  {
+    constexpr int BATCH = 8;
+    struct alignas(2 * vector) narrow { uint16_t element[vector]; };
+    struct alignas(4 * vector) wide { float element[vector]; };
+    const int all = vectors();
+    for (int e0 = lane; e0 < all; e0 += step * BATCH) {
+      narrow v[BATCH];
+#pragma unroll
+      for (int i = 0; i < BATCH; i++) {
+        const int e = e0 + step * i, at = e < all ? offsets[e] : SIMT_NONE;
+        v[i] = there && at != SIMT_NONE ? *(const narrow *)(x + at) : narrow();
+      }
+#pragma unroll
+      for (int i = 0; i < BATCH; i++) {
+        wide u;
+#pragma unroll
+        for (int j = 0; j < vector; j++)
+          u.element[j] = (p.dtype == QN_F16 ? f16_to_float(v[i].element[j]) : bf16_to_float(v[i].element[j])) * scale;
+        if (e0 + step * i < all) ((wide *)to)[e0 + step * i] = u;
+      }
+    }
+  }
+  template <bool halves, int vector>
+  __device__ __forceinline__ void take_windows(float *windows, float scale, const int *offsets, int first, int here) const
+  {
+    if constexpr (halves)
+      each_image(0, first, here, [&](int64_t from, uint32_t to, bool there) {
+        widen<vector>(windows + to / 4, scale, (const uint16_t *)p.x + from, offsets, there, threadIdx.x % 32, 32);
+      });
+    else copy_windows<vector>(shared_address(windows), offsets, first, here);
+  }
+  /* The same where channels are contiguous: eight neighbouring threads have eight channels of a place, of f32 a sector. */
+  template <bool halves>
+  __device__ __forceinline__ void take_channels(float *windows, float scale, const int *offsets, int first, int here) const
   {
     const int64_t corner = (h0 * p.pace[0] - down().before) * p.x_stride[2] + (w0 * p.pace[1] - across().before - lead) * p.x_stride[3];
     const int all = vectors(), mine = threadIdx.x % 8;
@@ -116,22 +152,35 @@ struct simt_block {
       if (deep().out > 1) n /= deep().out, d = image0 + image - n * deep().out;
       const int depth = d * p.pace[2] - deep().before;
       there = there && (unsigned)depth < (unsigned)p.in[2];
-      const float *x = p.x + n * p.x_stride[0] + group * p.channels + first + depth * p.x_stride[4] + corner;
-      const uint32_t to = windows + image * p.x_h * p.pitch * 4;
-      for (int e = threadIdx.x / 8; e < all; e += SIMT_THREADS / 8) {
-        const int at = offsets[e];
-        const bool real = there && at != SIMT_NONE;
+      const int64_t from = n * p.x_stride[0] + group * p.channels + first + depth * p.x_stride[4] + corner;
+      float *to = windows + image * p.x_h * p.pitch;
+      if constexpr (halves)
+        for (int i = mine; i < here; i += 8)
+          widen<1>(to + i * p.plane, scale, (const uint16_t *)p.x + from + i, offsets, there, threadIdx.x / 8, SIMT_THREADS / 8);
+      else
+        for (int e = threadIdx.x / 8; e < all; e += SIMT_THREADS / 8) {
+          const int at = offsets[e];
+          const bool real = there && at != SIMT_NONE;
 #pragma unroll 2
-        for (int i = mine; i < here; i += 8) copy_async<4>(to + (i * p.plane + e) * 4, real ? x + at + i : p.x, real ? 4 : 0);
-      }
+          for (int i = mine; i < here; i += 8)
+            copy_async<4>(shared_address(to) + (i * p.plane + e) * 4, (const float *)p.x + (real ? from + at + i : 0), real ? 4 : 0);
+        }
     }
   }
-  __device__ __forceinline__ void copy_windows(uint32_t windows, const int *offsets, int first, int here) const
+  /* halves: done, times `scale`; otherwise begun. */
+  template <bool halves>
+  __device__ __forceinline__ void take_windows(float *windows, float scale, const int *offsets, int first, int here) const
   {
-    if (p.last) copy_channels(windows, offsets, first, here);
-    else if (p.vector == 4) copy_windows<4>(windows, offsets, first, here);
-    else if (p.vector == 2) copy_windows<2>(windows, offsets, first, here);
-    else copy_windows<1>(windows, offsets, first, here);
+    if (p.last) take_channels<halves>(windows, scale, offsets, first, here);
+    else if (p.vector == 4) take_windows<halves, 4>(windows, scale, offsets, first, here);
+    else if (p.vector == 2) take_windows<halves, 2>(windows, scale, offsets, first, here);
+    else take_windows<halves, 1>(windows, scale, offsets, first, here);
+  }
+  /* A filter's element likewise; !real: 0. */
+  template <bool halves> __device__ __forceinline__ void take_filter(float *to, float scale, int64_t at, bool real) const
+  {
+    if constexpr (halves) *to = real ? element_load<float>(p.w, at, p.dtype == QN_F16 ? QN_F16 : QN_BF16) * scale : 0;
+    else copy_async<4>(shared_address(to), (const float *)p.w + (real ? at : 0), real ? 4 : 0);
   }
 
   /* Where pixel q of the tile lies in y, but for its channel; -1: it does not exist. row, column: its place in y's plane. */
@@ -172,12 +221,19 @@ static __device__ __forceinline__ float simt_sum_again(const simt &p, const simt
                         tap = b.group * p.w_group + k * p.w_stride[0] + c * p.w_stride[1] +
                               (down.tap + r * down.tap_step) * p.w_stride[2] + (across.tap + s * across.tap_step) * p.w_stride[3] +
                               (deep.tap + a * deep.tap_step) * p.w_stride[4];
-          sum = fmaf(p.x[x], p.w[tap], sum);
+          sum = fmaf(element_load<float>(p.x, x, dtype3(p.dtype)), element_load<float>(p.w, tap, dtype3(p.dtype)), sum);
         }
   return sum;
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
+
+/* Bytes read and written. */
+static inline double simt_bytes(const simt *p, const cuda_conv_problem *c)
+{
+  const qn_value *x = c->mode == CUDA_CONV_DATA ? c->y : c->x, *y = x == c->x ? c->y : c->x;
+  return (double)qn_elements(x) * (double)qn_kit_bytes(p->dtype) + (double)qn_elements(y) * (double)qn_kit_bytes(p->out_dtype);
+}
 
 /* Taps of the class with the most, along dim d. */
 static inline int simt_taps(const simt *p, int d)
@@ -225,7 +281,7 @@ static inline int64_t simt_tile(simt *p, int pixels, int64_t most, int64_t room,
 static inline qn_status simt_read(simt *p, cuda_conv_problem *c, cuda_chain *chain, const qn_request *r, qn_prepared *out)
 {
   qn_status status = cuda_conv_problem_read_volume(c, r, out);
-  if (status || (status = cuda_conv_wants_ampere(r, out)) || (status = cuda_conv_wants_f32(c, out))) return status;
+  if (status || (status = cuda_conv_wants_ampere(r, out))) return status;
   const bool data = c->mode == CUDA_CONV_DATA;
   const int64_t channels = (data ? c->filters : c->channels) / c->groups, filters = (data ? c->channels : c->filters) / c->groups;
   for (int d = 0; d < 3; d++) {
@@ -243,7 +299,8 @@ static inline qn_status simt_read(simt *p, cuda_conv_problem *c, cuda_chain *cha
   if (c->x->rank != 4) alone.n_ops = 1;                     /* followers are addressed in two spatial dims */
   if ((status = cuda_conv_problem_bias_relu(c, &alone, chain, &p->column, &p->factor, &p->relu, out))) return status;
   const qn_value *x = data ? c->y : c->x, *y = &r->value[chain->out];
-  if (y->dtype != QN_F32) return qn_refuse(out, "dtypes", "y", "f32", "%s", qn_kit_name(y->dtype));
+  p->dtype = x->dtype, p->out_dtype = y->dtype;
+  if (x->dtype == QN_F32 && y->dtype != QN_F32) return qn_refuse(out, "dtypes", "y", "f32", "%s", qn_kit_name(y->dtype));
   p->channels = (int32_t)channels, p->filters = (int32_t)filters;
   p->blocks_k = (int32_t)qn_ceil_div(filters, SIMT_FILTERS);
   p->block_k = (int32_t)qn_ceil_div(filters, p->blocks_k);
@@ -270,7 +327,7 @@ static inline qn_status simt_read(simt *p, cuda_conv_problem *c, cuda_chain *cha
   p->steps = chain->steps;
   p->vector = 1;
   while (p->vector < 4 && p->x_stride[3] == 1 && p->in[1] % (2 * p->vector) == 0 &&
-         x->align >= 8 * (uint32_t)p->vector) {
+         x->align >= 2 * (uint32_t)p->vector * (uint32_t)qn_kit_bytes(x->dtype)) {
     bool whole = true;
     for (int d = 0; d < x->rank - 1; d++) whole = whole && (x->dim[d] == 1 || x->stride[d] % (2 * p->vector) == 0);
     if (!whole) break;
