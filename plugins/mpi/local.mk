@@ -10,7 +10,7 @@ plugins_mpi_quern_mpi_la_SOURCES = \
 plugins_mpi_quern_mpi_la_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 plugins_mpi_quern_mpi_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
 plugins_mpi_quern_mpi_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_mpi_quern_mpi_la_LIBADD = $(MPI_LIBS)
+plugins_mpi_quern_mpi_la_LIBADD = $(MPI_LIBS) $(LIBM)
 QUERN_TEST_PLUGINS += $(abs_top_builddir)/plugins/mpi/.libs
 TESTS += plugins/mpi/mpi.tap
 endif

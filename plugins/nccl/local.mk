@@ -8,6 +8,6 @@ plugins_nccl_quern_nccl_la_SOURCES = \
   plugins/nccl/nccl.c
 plugins_nccl_quern_nccl_la_CFLAGS = $(AM_CFLAGS) $(HIDDEN_CFLAGS)
 plugins_nccl_quern_nccl_la_LDFLAGS = $(PLUGIN_LDFLAGS)
-plugins_nccl_quern_nccl_la_LIBADD =
+plugins_nccl_quern_nccl_la_LIBADD = $(LIBM)
 QUERN_TEST_PLUGINS += $(abs_top_builddir)/plugins/nccl/.libs
 endif
