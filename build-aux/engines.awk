@@ -1,6 +1,7 @@
 # engines.awk -- what the build makes of a backend's engines.def, which describes its lines.
 #
-#   -v emit=make      engines.mk, for automake (by ./bootstrap): the files of each way to compile, as BACKEND_WAY
+#   -v emit=make      engines.mk, for automake (by ./bootstrap): the files of each way to compile, as BACKEND_WAY; and for together.awk
+#                     how these, CUDA files of one way, eight in each, are put together
 #   -v emit=table     engines.c: the backend's table of lists
 #   -v emit=sources   the files, one a line
 #   -v emulated=1     without those that are not emulated
@@ -24,6 +25,11 @@ NF < 2 { fail($1 ": how is it compiled?") }
     if (!($2 in files)) ways[++n_ways] = $2
     if (condition) conditional[$2] = conditional[$2] "if " condition "\n" "BACKEND_" $2 " += DIR/" file "\nendif\n"
     else files[$2] = files[$2] " \\\n  DIR/" file
+    if (file ~ /\.cu$/) {
+      unit = $2 "_" int((n_cu[$2]++) / 8)
+      if (!(unit in held)) units[++n_units] = unit
+      held[unit] = held[unit] " " file
+    }
   }
   if (emit == "table" && !part) {
     name = file
@@ -55,5 +61,13 @@ END {
       gsub(/DIR/, dir, text)
       printf "%s", text
     }
+    for (i = 1; i <= n_units; i++) {
+      unit = units[i]
+      together = together " \\\n  " dir "/together/" unit ".cu"
+      print backend "_together_" unit " =" held[unit]
+      gsub(/ /, " " dir "/", held[unit])
+      print dir "/together/" unit ".cu:" held[unit]
+    }
+    if (together) print backend "_together =" together
   }
 }
