@@ -185,8 +185,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const double blocks = (double)qn_ceil_div(mean_keys, kernel->bn), seen = (half ? 0.5 : 1) * (double)mean_keys,
                products = (double)busy * kernel->rows * (half ? 0.5 * blocks + 0.5 : blocks) * kernel->bn * 2 * (kernel->d + kernel->dv),
                bytes = (double)batch * (double)k->dim[1] * seen * (double)(st.v == st.k ? d : d + dv) * (f32 ? 4 : 2);
-  const double multiplied = products / (plain ? f32 ? 40e3 : 110e3 : f32 ? 30e3 : 60e3), read = bytes / (kernel->rows == 16 ? 3900 : 2500);
-  out->estimate = 5000 + (kernel->rows == 16 ? (multiplied > read ? multiplied : read) : multiplied + read) + (a->splits > 1 ? 3000 : 0);
+  const double multiplied = products / (plain ? f32 ? 40e3 : 110e3 : f32 ? 30e3 : 60e3), fill = (double)busy * a->splits / (double)room,
+               idle = fill < 1 ? 1 : ceil(fill) / fill * 0.5 + 0.5,         /* blocks of the last round have more of the memory */
+               read = bytes / (kernel->rows == 16 ? 3900 / idle : 2500);
+  out->estimate = 5000 + (kernel->rows == 16 ? (multiplied > read ? multiplied : read) : multiplied + read) + (a->splits > 1 ? 5000 : 0);
   return cuda_keep(out, &st, sizeof st);
 }
 

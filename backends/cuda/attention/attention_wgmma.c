@@ -64,7 +64,8 @@ static void strides_of(int64_t to[3], const qn_value *v)
 }
 
 /* Of two tiles for the same elements the one of more keys has fewer steps, but begins later and does more in vain where masks end: it is
- * for many keys, and a diagonal asks for more of them. The one of fewer queries is for queries that it leaves less of idle. */
+ * for many keys, and a diagonal asks for more of them. The one of fewer queries, which costs 0.83 as much, is for those that leave less of
+ * it idle, or less of the last round (197 queries 62 to 57 us, 448 72 to 62). */
 static const char *const tiles_offered[] = { "192x128", "128x128", "128x176", "128x80", "128x64", NULL };
 static const cuda_attention_kernel *choose(const qn_request *r, const qn_attention *attr, const qn_value *q, int64_t dv, int64_t queries,
                                            int64_t keys, bool changed)
@@ -72,10 +73,13 @@ static const cuda_attention_kernel *choose(const qn_request *r, const qn_attenti
   const cuda_attention_kernel *kernel = q->dtype == QN_BF16 ? changed ? cuda_attention_changed_bf16 : cuda_attention_bf16
                                                             : changed ? cuda_attention_changed_f16 : cuda_attention_f16;
   while (kernel->d && (kernel->d < q->dim[3] || kernel->dv < dv || (r->variant && strcmp(kernel->tile, r->variant)))) kernel++;
-  if (r->variant || !kernel->d || kernel[1].d != kernel->d || kernel[1].dv != kernel->dv) return kernel;
-  const bool next = kernel[1].bm < kernel->bm ? qn_round_up(queries, kernel[1].bm) * 1.1 < qn_round_up(queries, kernel->bm)
-                                              : attr->left < 0 && queries > kernel->bm && keys >= (attr->right < 0 ? 4096 : 8192);
-  return kernel + next;
+  const cuda_attention_kernel *next = kernel + 1;
+  if (r->variant || !kernel->d || next->d != kernel->d || next->dv != kernel->dv) return kernel;
+  if (next->bm == kernel->bm)
+    return attr->left < 0 && queries > kernel->bm && keys >= (attr->right < 0 ? 4096 : 8192) ? next : kernel;
+  const int64_t heads = q->dim[0] * q->dim[1], rounds[2] = { qn_ceil_div(heads * qn_ceil_div(queries, kernel->bm), r->device->units),
+                                                             qn_ceil_div(heads * qn_ceil_div(queries, next->bm), r->device->units) };
+  return queries <= 64 || (queries > next->bm && (double)rounds[1] * 0.83 * 1.05 < (double)rounds[0]) ? next : kernel;
 }
 
 /* One query of each head, and no mask to tell by the query's place: a group's heads, which share keys, are queries of one head. */
@@ -185,18 +189,19 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   out->counters = 8;
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };        /* weights, for the second product */
-  /* A multiprocessor does about 3700 operations in a nanosecond with 64 elements, else 5200; each tile has an end; half of the products
-   * are not made under a causal mask. Keys are read once. */
+  /* A multiprocessor does about 3700 operations in a nanosecond with 64 elements, else 5200, but a block of keys takes 1.5 us of 64 queries;
+   * each tile has an end; half of the products are not made under a causal mask. Keys are read once. */
   const double seen = a->right < 0 ? (double)keys_each : 0.5 * (double)keys_each + kernel->bn,
                keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm),
                rows = (double)qn_min_i64(kernel->bm, qn_round_up(starts[0] ? queries_each : a->queries, 64)),
                more = (st.bias < 0 ? 1 : a->change.bias_pieces ? 1.6 : 3) * (st.mask < 0 ? 1 : a->change.mask_pieces ? 1.2 : 2)
                     * (attr->softcap > 0 ? 1.5 : 1),
-               of_tile = 2200 + keys * 2 * rows * (kernel->d + kernel->dv) * more / (d > 64 ? 5200 : 3700),
+               of_block = kernel->bn * 2 * rows * (kernel->d + kernel->dv) * more / (d > 64 ? 5200 : 3700),
+               of_tile = 2200 + keys / kernel->bn * (rows > 64 || of_block > 1500 ? of_block : 1500),
                products = (double)qn_ceil_div(busy, r->device->units) * of_tile,
                bytes = (double)(starts[1] ? sequences : k->dim[0]) * (double)k->dim[1] * keys * (double)(d + dv) * 2,
-               share = (double)qn_min_i64(busy, r->device->units) / r->device->units;
-  out->estimate = 4000 + (products > bytes / 2800 / share ? products : bytes / 2800 / share);
+               rate = (double)qn_min_i64(3900, 42 * busy);
+  out->estimate = 4000 + (products > bytes / rate ? products : bytes / rate);
   out->variant = kernel->tile;
   return cuda_keep(out, &st, sizeof st);
 }

@@ -108,23 +108,21 @@ __device__ __forceinline__ float rnn_sigmoid(float x)
   return fn_ratio(x < 0 ? e : 1.f, 1 + e);
 }
 /* Below 0.6 x + x^3 p(x^2), p by least squares at Chebyshev's points, within 1.3 units of rounding; else (1 - e) / (1 + e), e = e^-2|x|. */
-__device__ __forceinline__ float rnn_tanh_of(float x, float ratio)
-{
-  const float y = x * x;
-  float p = fmaf(-0.005819871090352535f, y, 0.02073395811021328f);
-  p = fmaf(fmaf(fmaf(p, y, -0.05376627668738365f), y, 0.13331729173660278f), y, -0.33333292603492737f);
-  return fabsf(x) < 0.6f ? fmaf(x * y, p, x) : copysignf(ratio, x);
-}
 __device__ __forceinline__ float rnn_tanh(float x)
 {
-  const float e = rnn_exp_negative(2 * fabsf(x));
-  return rnn_tanh_of(x, fn_ratio(1 - e, 1 + e));
+  const float y = x * x, e = rnn_exp_negative(2 * fabsf(x)), far = copysignf(fn_ratio(1 - e, 1 + e), x);
+  float p = fmaf(-0.005819871090352535f, y, 0.02073395811021328f);
+  p = fmaf(fmaf(fmaf(p, y, -0.05376627668738365f), y, 0.13331729173660278f), y, -0.33333292603492737f);
+  return fabsf(x) < 0.6f ? fmaf(x * y, p, x) : far;
 }
 /* Either, where lanes of a warp differ in which. */
 __device__ __forceinline__ float rnn_sigmoid_or_tanh(float x, bool is_tanh)
 {
   const float a = fabsf(x), e = rnn_exp_negative(is_tanh ? 2 * a : a), ratio = fn_ratio(is_tanh ? 1 - e : x < 0 ? e : 1.f, 1 + e);
-  return is_tanh ? rnn_tanh_of(x, ratio) : ratio;
+  const float y = x * x;
+  float p = fmaf(-0.005819871090352535f, y, 0.02073395811021328f);
+  p = fmaf(fmaf(fmaf(p, y, -0.05376627668738365f), y, 0.13331729173660278f), y, -0.33333292603492737f);
+  return !is_tanh ? ratio : a < 0.6f ? fmaf(x * y, p, x) : copysignf(ratio, x);
 }
 __device__ __forceinline__ double rnn_sigmoid(double x) { return fn_sigmoid(x); }
 __device__ __forceinline__ double rnn_tanh(double x) { return tanh(x); }

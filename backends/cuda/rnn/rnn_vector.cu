@@ -128,7 +128,8 @@ qn_status cuda_rnn_vector_plan(const qn_request *r, qn_prepared *out, const cuda
   out->traits &= ~(uint64_t)QN_TRAIT_BATCH_INVARIANT;        /* a larger batch is refused */
   const double numbers = (double)(p->directions * q.rows * q.hidden), bytes = numbers * (double)qn_kit_bytes(q.dtype);
   const double batch = (double)qn_round_up(q.batch, at_once(q.batch));
-  const double step = 2200 + fmax(bytes / (bytes < 38e6 ? 5000 : 3800), numbers * batch / 7000);
+  const bool cached = bytes < 38e6;
+  const double step = (q.dtype == QN_F32 ? 2200 : 4500) + fmax(bytes / (cached ? 5000 : 3800), numbers * batch / (cached || batch < 8 ? 7000 : 3000));
   out->estimate += (double)p->layers * (5000 + (double)q.steps * step);
   return QN_OK;
 }
