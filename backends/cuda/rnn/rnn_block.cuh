@@ -1,4 +1,4 @@
-/* rnn_block.cuh -- what both kernels that take a layer's sequences through all steps within one block share: the recurrent weights, which
+/* rnn_block.cuh -- what both kernels that take a sequence through all steps of a layer within one block share: the recurrent weights, which
  * stay in registers (of an lstm of more than 64 units a quarter in shared memory), and their product by what a step leaves.
  *
  * A warp has 32 / PARTS units, a unit PARTS lanes, each with EACH of its gates. Of the product a lane has LINES lines, of which LANES lanes
@@ -34,12 +34,13 @@ template <int LINES, int LANES, int CHUNKS> struct block_weights {
       }
     }
   }
+  /* Loads of 4 chunks are under way at once. */
   __device__ __forceinline__ void multiply(const float *from, float (&sum)[4]) const
   {
     float chain[LINES][CHAINS] = {};
 #pragma unroll
     for (int i = 0; i < CHUNKS; i++) {
-      if (i * LANES * 4 >= depth) break;
+      if (i && i % 4 == 0 && i * LANES * 4 >= depth) break;
       const float4 x = *(const float4 *)(from + place(i));
 #pragma unroll
       for (int l = 0; l < LINES; l++) {
@@ -53,7 +54,7 @@ template <int LINES, int LANES, int CHUNKS> struct block_weights {
       sum[l] = 0;
       if (l >= LINES) continue;
       sum[l] = chain[l % LINES][0] + chain[l % LINES][1];
-      if (CHAINS == 4) sum[l] += chain[l % LINES][2] + chain[l % LINES][CHAINS - 1];
+      if (CHAINS == 4) sum[l] += chain[l % LINES][2 % CHAINS] + chain[l % LINES][CHAINS - 1];
     }
   }
 };
@@ -87,41 +88,46 @@ __device__ __forceinline__ float4 block_four(const cuda_rnn_block &p, int direct
   return make_float4(v[0], v[1], v[2], v[3]);
 }
 
-/* Elements of tensors that have 31 bits of places. */
-__device__ __forceinline__ int block_at(const cuda_rnn_tensor &t, int i, int j, int k)
-{
-  return i * (int)t.stride[0] + j * (int)t.stride[1] + k * (int)t.stride[2];
-}
-__device__ __forceinline__ void block_put(void *p, uint32_t dtype, int at, float v)
-{
-  if (dtype == QN_F32) ((float *)p)[at] = v;
-  else ((uint16_t *)p)[at] = dtype == QN_F16 ? float_to_f16(v) : float_to_bf16(v);
-}
-/* As it lies; opened when it has come. */
-__device__ __forceinline__ uint32_t block_get(const cuda_rnn_tensor &t, int at)
-{
-  return t.dtype == QN_F32 ? ((const uint32_t *)t.p)[at] : ((const uint16_t *)t.p)[at];
-}
-__device__ __forceinline__ float block_open(uint32_t raw, uint32_t dtype)
-{
-  if (dtype == QN_F32) return __uint_as_float(raw);
-  return dtype == QN_F16 ? f16_to_float((uint16_t)raw) : bf16_to_float((uint16_t)raw);
-}
+/* A number of a tensor, from step to step: 31 bits of bytes. */
+struct block_cursor {
+  char *at;
+  int step;
+  uint32_t dtype;                         /* of nothing: none of the three */
 
-/* Shared memory: the net, lengths, what a step reads and what it writes, this thread's own of each sequence, in the forward sums of x of
- * the steps to come; weights. */
+  __device__ __forceinline__ block_cursor(void *p, uint32_t of, int64_t place, int64_t to_next)
+    : at((char *)p + (of == QN_F32 ? 4 : 2) * place), step((of == QN_F32 ? 4 : 2) * (int)to_next), dtype(p ? of : ~0u) {}
+  __device__ __forceinline__ block_cursor(const cuda_rnn_tensor &t, int64_t i, int64_t j, int64_t k, int forth)
+    : block_cursor(t.p, t.dtype, rnn_at(t, i, j, k), forth * t.stride[0]) {}
+
+  __device__ __forceinline__ explicit operator bool() const { return dtype != ~0u; }
+  __device__ __forceinline__ void go() { at += step; }
+  __device__ __forceinline__ void put(float v, int beyond = 0) const        /* beyond: elements */
+  {
+    if (dtype == QN_F32) __stcg((float *)at + beyond, v);
+    else if (dtype == QN_F16) __stcg((uint16_t *)at + beyond, float_to_f16(v));
+    else if (dtype == QN_BF16) __stcg((uint16_t *)at + beyond, float_to_bf16(v));
+  }
+  /* As it lies; opened when it has come. */
+  __device__ __forceinline__ uint32_t get(int beyond = 0) const
+  {
+    return dtype == QN_F32 ? __ldg((const uint32_t *)at + beyond) : __ldg((const uint16_t *)at + beyond);
+  }
+  __device__ __forceinline__ float open(uint32_t raw) const
+  {
+    return dtype == QN_F32 ? __uint_as_float(raw) : dtype == QN_F16 ? f16_to_float((uint16_t)raw) : bf16_to_float((uint16_t)raw);
+  }
+};
+
+/* Shared memory: the net; what a step reads and what it writes; in the forward sums of x of the steps to come; weights. */
 struct block_room {
   cuda_rnn *net;
-  int *length;
-  float *states, *own, *ring;
+  float *states, *ring;
   float4 *rest;
-  __device__ __forceinline__ block_room(void *room, int share, int pitch, int each)
+  __device__ __forceinline__ block_room(void *room, int pitch, int each)
   {
     net = (cuda_rnn *)room;
-    length = (int *)((char *)room + (sizeof(cuda_rnn) + 15) / 16 * 16);
-    states = (float *)length + (share + 3) / 4 * 4;
-    own = states + 2 * share * pitch;
-    ring = own + share * blockDim.x;
-    rest = (float4 *)(ring + AHEAD * share * each * blockDim.x);
+    states = (float *)((char *)room + (sizeof(cuda_rnn) + 15) / 16 * 16);
+    ring = states + 2 * pitch;
+    rest = (float4 *)(ring + AHEAD * each * blockDim.x);
   }
 };

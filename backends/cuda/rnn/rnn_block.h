@@ -6,23 +6,22 @@
 extern "C" {
 #endif
 
-/* Blocks: [direction][share of the batch]. */
+/* Blocks: [direction][sequence]. */
 typedef struct cuda_rnn_block {
   cuda_rnn net[2];                        /* of each direction */
   const void *weights[2];                 /* r; from row to row, from number to number: */
   int64_t  weights_row[2], weights_step[2];
-  int32_t  share, shares;                 /* sequences of a block */
   int32_t  whole;                         /* rows of weights begin aligned, in pieces of 4 numbers side by side */
 } cuda_rnn_block;
 
 /* What prepare decides. */
 typedef struct cuda_rnn_alone {
   const void *kernel;
-  int32_t share, shares, threads, shared;
+  int32_t threads, shared;
 } cuda_rnn_alone;
 
 /* Parts of the depth of a unit, each a lane's: 4 of up to 64 units, 2 of up to 128. */
-enum { CUDA_RNN_BLOCK_FEW = 64, CUDA_RNN_BLOCK_MOST = 128, CUDA_RNN_BLOCK_AHEAD = 4, CUDA_RNN_BLOCK_KEPT = 48 };
+enum { CUDA_RNN_BLOCK_FEW = 64, CUDA_RNN_BLOCK_MOST = 128, CUDA_RNN_BLOCK_AHEAD = 4, CUDA_RNN_BLOCK_KEPT = 40 };
 extern const void *const cuda_rnn_block_backward[2][3];      /* [few or more units][tanh, relu; gru; lstm] */
 
 /* Chooses a kernel, or refuses; adds numerics and the estimate of all layers to out's. */

@@ -4,59 +4,28 @@
  *   sums [unit] = r' slopes       a lane has 4 units and a part of the depth, gates times units; in the end a unit's lanes all have its sum
  *
  * All lanes of a unit make all its slopes; each gives its own gates' on. What forward left of a step is on its way to registers while the
- * one before it is made (of several sequences: the next), and comes into the L2 cache some steps earlier. Of the two buffers of slopes a
- * step reads one and writes the other; the barrier at its end orders both. */
+ * one after it is made, and comes into the L2 cache some steps earlier. Of the two buffers of slopes a step reads one and writes the other;
+ * the barrier at its end orders both. */
 #include "rnn_block.cuh"
 #include "kit/sm80.cuh"
-
-/* What forward left of a step, as it lies. */
-template <int GATES> struct block_left {
-  uint32_t gate[GATES == 1 ? 1 : 4], cell, old, dy;
-
-  /* inside: the step is one of the sequence's. */
-  __device__ __forceinline__ void fetch(const cuda_rnn &net, int s, int t, int before, int b, int u, bool inside)
-  {
-#pragma unroll
-    for (int g = 0; g < (GATES == 1 ? 1 : 4); g++) gate[g] = 0;
-    cell = old = dy = 0;
-    if (!inside) return;
-    const int H = (int)net.hidden, first = (int)net.first + u;
-    if (GATES > 1) {
-      const int at = block_at(net.gates_at, t, b, u), step = H * (int)net.gates_at.stride[2];
-#pragma unroll
-      for (int g = 0; g < 4; g++) gate[g] = block_get(net.gates_at, at + g * step);
-    }
-    if (GATES == 4) {
-      cell = block_get(net.cells_at, block_at(net.cells_at, t, b, u));
-      if (s) old = block_get(net.cells_at, block_at(net.cells_at, before, b, u));
-    } else if (GATES == 3) {
-      if (s) old = block_get(net.out, block_at(net.out, before, b, first));
-    } else
-      cell = block_get(net.out, block_at(net.out, t, b, first));
-    dy = block_get(net.dout, block_at(net.dout, t, b, first));
-  }
-};
-
-__device__ __forceinline__ void block_bring(const cuda_rnn_tensor &t, int at)
-{
-  prefetch_L2((const char *)t.p + (int64_t)at * (t.dtype == QN_F32 ? 4 : 2));
-}
 
 template <int PARTS, int GATES>
 __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_block_gradient(const __grid_constant__ cuda_rnn_block p)
 {
   constexpr int EACH = 4 / PARTS, UNITS = 32 / PARTS, GROUPS = UNITS / 4, LANES = 32 / GROUPS;
-  constexpr int CHUNKS = (PARTS == 4 ? CUDA_RNN_BLOCK_FEW : CUDA_RNN_BLOCK_MOST) * GATES / (4 * LANES);
+  constexpr int CHUNKS = (PARTS == 4 ? CUDA_RNN_BLOCK_FEW : CUDA_RNN_BLOCK_MOST) * GATES / (4 * LANES), LEFT = GATES == 1 ? 1 : 4;
   typedef block_weights<4, LANES, CHUNKS> W;
   constexpr int PITCH = W::PITCH;
   extern __shared__ __align__(16) char room[];
-  const int direction = blockIdx.x / p.shares, b0 = blockIdx.x % p.shares * p.share, threads = blockDim.x, share = p.share;
-  const block_room k(room, share, PITCH, 0);
+  const int batch = (int)p.net[0].batch, direction = blockIdx.x / batch, b = blockIdx.x % batch, threads = blockDim.x;
+  const block_room k(room, PITCH, 0);
   const cuda_rnn &net = rnn_near(p.net[direction], k.net);
   const int lane = threadIdx.x % 32, part = lane / UNITS, first = threadIdx.x / 32 * UNITS + lane % GROUPS * 4;
-  const int u = first + lane / GROUPS % 4;
+  const int u = first + lane / GROUPS % 4, gate0 = part * EACH;
+  for (int i = threadIdx.x; i < 2 * PITCH; i += threads) k.states[i] = 0;
   __syncthreads();
-  const int H = (int)net.hidden, steps = (int)net.steps, batch = (int)net.batch, rows = (int)net.rows, n_batch = min(share, batch - b0);
+  const int H = (int)net.hidden, steps = (int)net.steps, rows = (int)net.rows;
+  const int length = (int)rnn_length(net, b), forth = net.reversed ? 1 : -1, t0 = net.reversed ? 0 : length - 1;
   const block_limits limits = { net.cell, (float)net.clip };
   const bool there = u < H;
 
@@ -70,32 +39,36 @@ __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_
     v[0] = make_float4(row[0].x, row[1].x, row[2].x, row[3].x), v[1] = make_float4(row[0].y, row[1].y, row[2].y, row[3].y);
     v[2] = make_float4(row[0].z, row[1].z, row[2].z, row[3].z), v[3] = make_float4(row[0].w, row[1].w, row[2].w, row[3].w);
   });
-  for (int n = threadIdx.x; n < share; n += threads) k.length[n] = n < n_batch ? (int)rnn_length(net, b0 + n) : 0;
-  for (int i = threadIdx.x; i < 2 * share * PITCH; i += threads) k.states[i] = 0;
-  for (int n = 0; n < n_batch; n++)       /* dc; of a gru what reaches h beside r */
-    k.own[n * threads + threadIdx.x] = GATES == 4 && there ? rnn_get<float>(net.ct, b0 + n, u) : 0;
-  __syncthreads();
+  /* own: dc; of a gru what reaches h beside r. before: the cell before the first step, of a gru h. */
+  const float last = there ? rnn_get<float>(net.ht, b, u) : 0;
+  const float before = !there || GATES == 1 ? 0 : rnn_get<float>(GATES == 4 ? net.c0 : net.h0, b, u);
+  float own = GATES == 4 && there ? rnn_get<float>(net.ct, b, u) : 0;
 
-  auto time = [&](int length, int s) { return s < length && net.reversed ? length - 1 - s : s; };
-  block_left<GATES> left;
-  auto fetch = [&](int n, int s) {
-    const int length = k.length[n];
-    left.fetch(net, s, time(length, s), time(length, s - 1), b0 + n, u, there && s < length);
-  };
-  auto bring = [&](int n, int s) {        /* a unit's first lane */
-    const int length = k.length[n];
-    if (part || !there || s < 0 || s >= length) return;
-    const int t = time(length, s), b = b0 + n;
-    if (GATES > 1) {
-      const int at = block_at(net.gates_at, t, b, u), step = H * (int)net.gates_at.stride[2];
+  const int64_t place = (int64_t)rows * batch, slope0 = t0 * place + (int64_t)b * rows + (int64_t)gate0 * H + u;
+  block_cursor gates(net.gates_at, t0, b, u, forth), dy(net.dout, t0, b, net.first + u, forth),
+    state = GATES == 4 ? block_cursor(net.cells_at, t0, b, u, forth) : block_cursor(net.out, t0, b, net.first + u, forth),
+    slope_x(net.slope_x, net.dtype, slope0, forth * place), slope_h(net.slope_h, net.dtype, slope0, forth * place);
+  const int beyond = H * (int)net.gates_at.stride[2];
+  /* Of a step: gates, dy, and the state before it (tanh, relu: after it); an lstm's after it was that before the step after. */
+  uint32_t gate_raw[LEFT] = {}, old_raw = 0, cell_raw = 0, dy_raw = 0;
+  auto fetch = [&](int s) {               /* the cursors stand at step s, state's at s - 1 */
+    if (!there) return;
+    if (GATES > 1)
 #pragma unroll
-      for (int g = 0; g < 4; g++) block_bring(net.gates_at, at + g * step);
-    }
-    if (GATES == 4 && s) block_bring(net.cells_at, block_at(net.cells_at, time(length, s - 1), b, u));
-    if (GATES != 4) block_bring(net.out, block_at(net.out, t, b, (int)net.first + u));
-    block_bring(net.dout, block_at(net.dout, t, b, (int)net.first + u));
+      for (int g = 0; g < LEFT; g++) gate_raw[g] = gates.get(g * beyond);
+    dy_raw = dy.get();
+    cell_raw = old_raw;
+    if (s || GATES == 1) old_raw = state.get();
   };
-  /* What reaches h of sequence n from a step's slopes. */
+  auto bring = [&](int s, int ahead) {    /* step s, `ahead` before that of the cursors: lanes of a unit share its tensors out */
+    if (!there || s < 1) return;
+    if (GATES > 1)
+#pragma unroll
+      for (int e = 0; e < EACH; e++) prefetch_L2(gates.at + gates.step * ahead + (gates.dtype == QN_F32 ? 4 : 2) * (gate0 + e) * beyond);
+    const char *at = part ? dy.at + dy.step * ahead : state.at + state.step * ahead;
+    if (part < 2) prefetch_L2(at);
+  };
+  /* What reaches h from a step's slopes. */
   auto reaching = [&](const float *slopes) {
     float sum[4];
     w.multiply(slopes, sum);
@@ -105,69 +78,68 @@ __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_
     for (int bit = UNITS; bit < 32; bit *= 2) sum[0] += __shfl_xor_sync(~0u, sum[0], bit);
     return sum[0];
   };
-  for (int i = 1; i < AHEAD; i++)
-    for (int n = 0; n < n_batch; n++) bring(n, steps - 1 - i);
-  fetch(0, steps - 1);
+  if (length) {
+    if (GATES == 4 && there) old_raw = state.get();
+    if (GATES > 1) state.go();
+    for (int i = 1; i < AHEAD; i++) bring(length - 1 - i, i);
+    fetch(length - 1);
+  }
+  __syncthreads();
 
 #pragma unroll 1
-  for (int s = steps - 1; s >= 0; s--) {
-    const float *slopes = k.states + (~s & 1) * share * PITCH;
-    float *next = k.states + (s & 1) * share * PITCH;
-#pragma unroll 1
-    for (int n = 0; n < n_batch; n++) {
-      const int length = k.length[n], b = b0 + n;
-      const bool inside = there && s < length;
-      float gate[4] = {}, of_h = 0, cell = 0, old = 0, own = k.own[n * threads + threadIdx.x];
-      if (GATES > 1)
+  for (int s = length - 1; s >= 0; s--) {
+    float gate[4] = {}, of_h = 0;
+    if (GATES > 1)
 #pragma unroll
-        for (int g = 0; g < 4; g++) gate[g] = block_open(left.gate[GATES == 1 ? 0 : g], net.gates_at.dtype);
-      if (GATES == 4) {
-        cell = block_open(left.cell, net.cells_at.dtype);
-        old = s ? rnn_bounded(limits, block_open(left.old, net.cells_at.dtype)) : inside ? rnn_get<float>(net.c0, b, u) : 0;
-      } else if (GATES == 3)
-        old = s ? block_open(left.old, net.out.dtype) : inside ? rnn_get<float>(net.h0, b, u) : 0;
-      else
-        cell = block_open(left.cell, net.out.dtype);
-      const float dy = block_open(left.dy, net.dout.dtype);
-      if (n + 1 < n_batch) fetch(n + 1, s);
-      else if (s) fetch(0, s - 1);
-      float dh = reaching(slopes + n * PITCH);
+      for (int g = 0; g < LEFT; g++) gate[g] = gates.open(gate_raw[g]);
+    const float cell = GATES == 4 ? state.open(cell_raw) : GATES == 1 ? state.open(old_raw) : 0, by_y = dy.open(dy_raw);
+    float old = before;
+    if (s && GATES > 1) old = GATES == 4 ? rnn_bounded(limits, state.open(old_raw)) : state.open(old_raw);
+    gates.go(), dy.go(), state.go();
+    if (s) fetch(s - 1);
+    bring(s - 1 - AHEAD, AHEAD);
+    float dh = last;
+    if (s < length - 1) {
+      dh = reaching(k.states + (~s & 1) * PITCH);
       if (GATES == 3) dh += own;
-      if (s == length - 1) dh = there ? rnn_get<float>(net.ht, b, u) : 0;
-      dh += dy;
-      if (GATES == 4) rnn_lstm_slopes(limits, gate, cell, old, dh, own);
-      else if (GATES == 3) {
-        rnn_gru_slopes(gate, old, dh, of_h);
-        own = dh;
-      } else
-        gate[0] = rnn_plain_slope(limits, cell, dh);
-      if (inside) k.own[n * threads + threadIdx.x] = own;
-      if (!there) continue;
-      const int row = (time(length, s) * batch + b) * rows + u;
+    }
+    dh += by_y;
+    if (GATES == 4) rnn_lstm_slopes(limits, gate, cell, old, dh, own);
+    else if (GATES == 3) {
+      rnn_gru_slopes(gate, old, dh, of_h);
+      own = dh;
+    } else
+      gate[0] = rnn_plain_slope(limits, cell, dh);
+    float of_x[EACH], given[EACH];
 #pragma unroll
-      for (int e = 0; e < EACH; e++) {
-        const int g = part * EACH + e;
-        if (g >= GATES) continue;
-        float v = gate[e];
+    for (int e = 0; e < EACH; e++) {
+      of_x[e] = gate[e];
 #pragma unroll
-        for (int i = 1; i < PARTS; i++) v = part == i ? gate[i * EACH + e] : v;
-        const float h = !inside ? 0 : GATES == 3 && g == 2 ? of_h : v;
-        next[n * PITCH + g * H + u] = h;
-        block_put(net.slope_x, net.dtype, row + g * H, inside ? v : 0);
-        if (GATES == 3) block_put(net.slope_h, net.dtype, row + g * H, h);
-      }
-      bring(n, s - AHEAD);
+      for (int i = 1; i < PARTS; i++) of_x[e] = part == i ? gate[i * EACH + e] : of_x[e];
+      given[e] = GATES == 3 && gate0 + e == 2 ? of_h : of_x[e];
+      if (there && gate0 + e < GATES) k.states[(s & 1) * PITCH + (gate0 + e) * H + u] = given[e];
     }
     __syncthreads();
-  }
-  for (int n = 0; n < n_batch; n++) {
-    const int length = k.length[n], b = b0 + n;
-    if (net.dh0.p) {
-      float dh = reaching(k.states + n * PITCH);
-      if (GATES == 3) dh += k.own[n * threads + threadIdx.x];
-      if (part == 0 && there) rnn_put(net.dh0, b, u, 0, length ? dh : rnn_get<float>(net.ht, b, u));
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+      if (!there || gate0 + e >= GATES) continue;
+      slope_x.put(of_x[e], e * H);
+      if (GATES == 3) slope_h.put(given[e], e * H);
     }
-    if (GATES == 4 && part == 1 && there) rnn_put(net.dc0, b, u, 0, k.own[n * threads + threadIdx.x]);
+    slope_x.go(), slope_h.go();
+  }
+  if (net.dh0.p) {
+    const float dh = length ? reaching(k.states) + (GATES == 3 ? own : 0) : last;
+    if (part == 0 && there) rnn_put(net.dh0, b, u, 0, dh);
+  }
+  if (!there) return;
+  if (GATES == 4 && part == 1) rnn_put(net.dc0, b, u, 0, own);
+  for (int64_t t = length; t < steps; t++) {         /* beyond the sequence's end */
+    const int64_t at = t * place + (int64_t)b * rows + u;
+    for (int g = gate0; g < gate0 + EACH && g < GATES; g++) {
+      element_store(net.slope_x, at + g * H, net.dtype, 0.f);
+      if (net.slope_h) element_store(net.slope_h, at + g * H, net.dtype, 0.f);
+    }
   }
 }
 
