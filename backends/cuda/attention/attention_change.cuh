@@ -31,20 +31,37 @@ __device__ __forceinline__ void attention_bias_ask(const cuda_attention_change &
       pairs[i + 4 * h] = x.x, pairs[i + 4 * h + 1] = x.y, pairs[i + 4 * h + 2] = x.z, pairs[i + 4 * h + 3] = x.w;
     }
 }
+/* Four pairs of a row's scores from i on, h: row g or g + 8, with bias: a thread's piece, which becomes its pairs. */
+template <int N> __device__ __forceinline__ void attention_bias_add(float (&s)[N], int i, int h, uint32_t (&pairs)[4], bool bf16)
+{
+  quad_transpose(pairs);
+#pragma unroll
+  for (int j = 0; j < 4; j++) {
+    s[i + 4 * j + 2 * h] += attention_bias_value((uint16_t)pairs[j], bf16);
+    s[i + 4 * j + 2 * h + 1] += attention_bias_value((uint16_t)(pairs[j] >> 16), bf16);
+  }
+}
 /* The scores' bias added, that of attention_bias_ask; s is scaled. */
 template <int N> __device__ __forceinline__ void attention_bias_pairs(float (&s)[N], uint32_t (&pairs)[N / 2], bool bf16)
 {
 #pragma unroll
   for (int i = 0; i + 8 <= N / 2; i += 8)
 #pragma unroll
-    for (int h = 0; h < 2; h++) {
-      quad_transpose(*(uint32_t (*)[4])(pairs + i + 4 * h));
+    for (int h = 0; h < 2; h++) attention_bias_add(s, 2 * i, h, *(uint32_t (*)[4])(pairs + i + 4 * h), bf16);
+}
+/* The same, asked for only now: takes few registers. */
+template <int N>
+__device__ __forceinline__ void attention_bias_now(const cuda_attention_change &c, const int64_t (&row)[2], int block, int keys, float (&s)[N])
+{
 #pragma unroll
-      for (int j = 0; j < 4; j++) {
-        const uint32_t x = pairs[i + 4 * h + j];
-        s[2 * i + 4 * j + 2 * h] += attention_bias_value((uint16_t)x, bf16);
-        s[2 * i + 4 * j + 2 * h + 1] += attention_bias_value((uint16_t)(x >> 16), bf16);
-      }
+  for (int i = 0; i + 16 <= N; i += 16)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int key = block + threadIdx.x % 4 * 8 + 2 * i;
+      uint4 x = {};
+      if (key < keys) x = __ldg((const uint4 *)((const uint16_t *)c.bias.p + row[h] + key));
+      uint32_t pairs[4] = { x.x, x.y, x.z, x.w };
+      attention_bias_add(s, i, h, pairs, c.bias.dtype == QN_BF16);
     }
 }
 /* One by one: keys that there are. key: this thread's first. */
@@ -104,8 +121,8 @@ struct attention_change_rows {
     }
   }
 };
-/* PRECISE: of f32. Scores of keys from `block` on, with `pairs` if bias comes in pieces. at: keys at which these rows' distance is 0. */
-template <bool PRECISE, int N>
+/* PRECISE: of f32. ASKED: `pairs` hold a bias that comes in pieces. Scores of keys from `block` on, at: keys at which these rows' distance is 0. */
+template <bool PRECISE, bool ASKED, int N>
 __device__ __forceinline__ void attention_changed(const cuda_attention_change &c, const attention_change_rows &rows, const int (&at)[2], int block,
                                                   int keys, uint32_t (&pairs)[N / 2], float (&s)[N])
 {
@@ -117,7 +134,10 @@ __device__ __forceinline__ void attention_changed(const cuda_attention_change &c
 #pragma unroll
       for (int i = 0; i < N; i++) s[i] = attention_capped<PRECISE>(s[i], c.softcap);
     }
-    if (N % 16 == 0 && c.bias_pieces) attention_bias_pairs(s, pairs, c.bias.dtype == QN_BF16);
+    if (N % 16 == 0 && c.bias_pieces) {
+      if constexpr (ASKED) attention_bias_pairs(s, pairs, c.bias.dtype == QN_BF16);
+      else attention_bias_now(c, rows.bias, block, keys, s);
+    }
     else if (c.bias.p) {
       if (c.bias.dtype == QN_F32) attention_bias_each<QN_F32>(c, rows.bias, key, keys, s);
       else if (c.bias.dtype == QN_BF16) attention_bias_each<QN_BF16>(c, rows.bias, key, keys, s);

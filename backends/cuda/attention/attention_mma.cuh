@@ -19,7 +19,7 @@
 
 template <int kind_, int D_, int BN_, int ROWS_, bool PLAIN_> struct attention_many_shape {
   static constexpr int kind = kind_, D = D_, BN = BN_, ROWS = ROWS_, CHUNK = attention_operand<kind>::CHUNK;
-  static constexpr bool PLAIN = PLAIN_, FEW = ROWS == 16, DROPS = !PLAIN && (kind != MMA_3XTF32 || D <= 128);     /* else it would spill */
+  static constexpr bool PLAIN = PLAIN_, FEW = ROWS == 16, DROPS = !PLAIN && (kind != MMA_3XTF32 || D <= 128), TOGETHER = DROPS;     /* else it would spill */
   typedef typename attention_operand<kind>::element element;
   static constexpr float UNIT = kind == MMA_3XTF32 ? 0x1p24f : 1;       /* of values: so that the digits of subnormals are not cut off */
   static constexpr int N = FEW ? BN / 4 : BN;               /* keys of a warp */
@@ -457,7 +457,7 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
 #pragma unroll
   for (int i = 0; i < D / 2; i++) sum[i] = 0;
 
-  const bool scored = !T::PLAIN && attention_scored(a), together = scored && !a.blocks.p && !a.pages;
+  const bool scored = !T::PLAIN && attention_scored(a), together = T::TOGETHER && scored && !a.blocks.p && !a.pages;
   for (int n = first, stage = 0; n <= last; n++, stage ^= 1) {
     if (n < last) load_keys(n + 1, stage ^ 1);
     copy_async_commit();
@@ -487,8 +487,7 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
                 zero[2] = { line[0].i + s.shift, line[1].i + s.shift }, block = n * BN + first_key;
       const attention_change_rows changes(a.change, s.b, h, i, s.k0);
       uint32_t pairs[N / 4];
-      attention_bias_ask<N / 2>(a.change, changes.bias, block, s.keys, pairs);
-      attention_changed<T::kind == MMA_3XTF32>(a.change, changes, zero, block, s.keys, pairs, x);
+      attention_changed<T::kind == MMA_3XTF32, false>(a.change, changes, zero, block, s.keys, pairs, x);
     } else if (scored || a.pages) {
 #pragma unroll
       for (int i = 0; i < N / 2; i++) {

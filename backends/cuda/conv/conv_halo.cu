@@ -176,7 +176,7 @@ static double lay(simt *p, const cuda_conv_problem *c, const qn_device *device, 
   const double left = at_once - (rounds - 1) * most, end = left * work > alone ? left * work : alone;
   /* as measured: chunks wait for each other; windows of small images are mostly edges; a single tap leaves a copy unused; lanes whose
    * pixels lie apart meet bank conflicts */
-  const double widened = p->dtype != QN_F32 ? 1.1 : 1;      /* assumed: their copies are waited for plane by plane */
+  const double widened = p->dtype != QN_F32 ? 2 : 1;        /* as measured; their copies are waited for plane by plane */
   const double slow = widened * (1 + 0.14 * (chunks - 1)) * (p->together > 1 ? 1.6 : 1) * (taps == 1 ? 2 : 1) * (p->pace[1] > 1 ? 1.3 : 1);
   const double ns = slow * ((rounds - 1) * busy + end) / 1.7;
   const double memory = simt_bytes(p, c) / 3000;

@@ -182,7 +182,7 @@ qn_status cuda_rnn_block_plan(const qn_request *r, qn_prepared *out, const cuda_
   const double waves = (double)qn_ceil_div(blocks, r->device->units * beside);
   const double near = (double)qn_min_i64(qn_ceil_div(blocks, r->device->units), beside);
   const double product = (double)(q->rows * qn_round_up(q->hidden, 4 * parts)) / 200 * (rest ? 1.5 : 1.1);
-  const double step = 1.7 * (product * near + 100 * (near + 1) + (q->gradient ? 50 : 0));
+  const double step = 2.3 * (product * near + 100 * (near + 1) + (q->gradient ? 50 : 0));
   out->estimate += (double)p->layers * (5000 + waves * ((double)(q->rows * q->hidden) / 14 + (double)q->steps * step));
   return QN_OK;
 }
