@@ -66,6 +66,8 @@ rnn_forward x=f32/3x2x4 w=[f32/12x4] r=[f32/12x4] ht=? gates=? cell=gru ; fill=s
 rnn_forward x=f32/2x4x3 w=[f32/8x3] r=[f32/8x2] ht=? ct=? ; fill=special r0.fill=signed w0.fill=signed
 rnn_forward x=f32/2x4x3 w=[f32/6x3] r=[f32/6x2] ht=? cell=gru ; fill=special r0.fill=signed w0.fill=signed
 rnn_forward x=bf16/3x2x5 w=[bf16/28x5] r=[bf16/28x7] bw=[f32/28] br=[f32/28] c0=f32/1x2x7 ct=f32/1x2x7 cells=f32/1x3x2x7 ; r0.fill=signed:0.4
+rnn_forward x=f32/1x2x8 w=[f32/32x8] r=[f32/32x8] ; r0.is=nan y.is=nan
+rnn_forward x=f32/2x3x16 w=[f32/48x16] r=[f32/48x16] cell=gru ; r0.is=nan y.is=nan
 
 # gradients
 rnn_backward dy=f32/1x1x1 x=f32/1x1x1 y=f32/1x1x1 w=[f32/4x1] r=[f32/4x1] gates=f32/1x1x1x4 cells=f32/1x1x1x1 dw=? dr=? dbw=? dbr=? ; gates.fill=pos as=f64,f16,bf16

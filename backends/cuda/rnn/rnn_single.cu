@@ -18,7 +18,8 @@ struct single {
   int64_t x_row, w_row, r_row;            /* elements */
 };
 
-/* sum[g n + b] += rows g hidden + u of weights by n numbers of each sequence; the last gate goes to `last`. */
+/* sum[g n + b] += rows g hidden + u of weights by n numbers of each sequence, NULL: zeros (whose product by NaN is NaN); the last gate goes
+ * to `last`. */
 template <int dtype, int GATES, int N, int last, int SUMS>
 __device__ __forceinline__ void add_product(float (&sum)[SUMS], const cuda_rnn &net, const void *weights, int64_t row_step, int64_t u,
                                             const void *of, int64_t of_step, int b0, int n)
@@ -33,7 +34,7 @@ __device__ __forceinline__ void add_product(float (&sum)[SUMS], const cuda_rnn &
       row[g] = N == 1 ? __ldcs(from) : __ldg(from);
     }
 #pragma unroll
-    for (int b = 0; b < N; b++) x[b] = __ldg(vector_place<dtype>(of, min(b0 + b, (int)net.batch - 1) * of_step + k));
+    for (int b = 0; b < N; b++) x[b] = of ? __ldg(vector_place<dtype>(of, min(b0 + b, (int)net.batch - 1) * of_step + k)) : uint4{};
     float v[GATES][V];
 #pragma unroll
     for (int g = 0; g < GATES; g++) vector_open<dtype>(v[g], 0, row[g]);
@@ -68,7 +69,7 @@ __global__ static void __launch_bounds__(32 * MOST_WARPS) rnn_single(const __gri
   float h = mine ? rnn_get<float>(net.h0, b, u) : 0, c = mine ? rnn_get<float>(net.c0, b, u) : 0, raw = 0;
   float sum[SUMS] = {};
   add_product<dtype, GATES, N, GATES - 1>(sum, net, p.w, p.w_row, u, p.x, p.x_row, b0, (int)net.inputs);
-  if (net.h0.p) add_product<dtype, GATES, N, GATES == 3 ? 3 : GATES - 1>(sum, net, p.r, p.r_row, u, net.h0.p, net.h0.stride[0], b0, (int)H);
+  add_product<dtype, GATES, N, GATES == 3 ? 3 : GATES - 1>(sum, net, p.r, p.r_row, u, net.h0.p, net.h0.stride[0], b0, (int)H);
   rnn_fold<SUMS / 2>(sum, lane);          /* sum lane % SUMS */
 #pragma unroll
   for (int half = SUMS; half < 32; half *= 2) sum[0] += __shfl_xor_sync(~0u, sum[0], half);
