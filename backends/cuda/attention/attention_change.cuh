@@ -19,7 +19,7 @@ template <int N>
 __device__ __forceinline__ void attention_bias_ask(const cuda_attention_change &c, const int64_t (&row)[2], int block, int keys,
                                                    uint32_t (&pairs)[N / 2])
 {
-  if (N % 16 || !c.bias_pieces) return;   /* whole pieces */
+  static_assert(N % 16 == 0, "whole pieces");
   const int piece = block + threadIdx.x % 4 * 8;
 #pragma unroll
   for (int i = 0; i + 8 <= N / 2; i += 8)
@@ -121,10 +121,11 @@ struct attention_change_rows {
     }
   }
 };
-/* PRECISE: of f32. ASKED: `pairs` hold a bias that comes in pieces. Scores of keys from `block` on, at: keys at which these rows' distance is 0. */
-template <bool PRECISE, bool ASKED, int N>
+/* PRECISE: of f32. Scores of keys from `block` on. pairs: a bias that comes in pieces, if it was asked for (M > 1). at: keys at which these
+ * rows' distance is 0. */
+template <bool PRECISE, int N, int M>
 __device__ __forceinline__ void attention_changed(const cuda_attention_change &c, const attention_change_rows &rows, const int (&at)[2], int block,
-                                                  int keys, uint32_t (&pairs)[N / 2], float (&s)[N])
+                                                  int keys, uint32_t (&pairs)[M], float (&s)[N])
 {
   const int key = block + threadIdx.x % 4 * 2;
   if (c.valued) {
@@ -135,7 +136,7 @@ __device__ __forceinline__ void attention_changed(const cuda_attention_change &c
       for (int i = 0; i < N; i++) s[i] = attention_capped<PRECISE>(s[i], c.softcap);
     }
     if (N % 16 == 0 && c.bias_pieces) {
-      if constexpr (ASKED) attention_bias_pairs(s, pairs, c.bias.dtype == QN_BF16);
+      if constexpr (M > 1) attention_bias_pairs(s, pairs, c.bias.dtype == QN_BF16);
       else attention_bias_now(c, rows.bias, block, keys, s);
     }
     else if (c.bias.p) {

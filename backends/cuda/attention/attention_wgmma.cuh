@@ -233,6 +233,7 @@ __device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const
 template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wgmma(const __grid_constant__ cuda_attention a)
 {
   constexpr int D = T::D, DV = T::DV, BN = T::BN, BM = T::BM, WGS = T::WGS, STAGES = T::STAGES, QS = T::QS;
+  constexpr bool ASKED = T::CHANGED && D <= 64;
   extern __shared__ __align__(1024) unsigned char shared[];
   const uint32_t base = shared_address(shared), q0 = base + 1024, k0 = q0 + QS * T::q_bytes, v0 = k0 + STAGES * T::k_bytes, q_full = base,
                  q_empty = base + 32, k_full = base + 64, k_empty = base + 96, v_full = base + 128, v_empty = base + 160,
@@ -315,7 +316,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     const uint64_t upper = mma_descriptor(0, 0, 1024, 128);
     int stage = 0, phase = 0, turn = 0, n = 0, block = 0;   /* of the block of scores in s, or to come there; block: of all tiles' */
     float sum[DV / 2], s[BN / 2], by[2];
-    uint32_t p[BN / 4], bias[T::CHANGED ? BN / 4 : 1];        /* asked for early where registers allow */
+    uint32_t p[BN / 4], bias[ASKED ? BN / 4 : 1];     /* asked for early where registers allow */
     attention_softmax st;
     bool grown;
     auto scores = [&] {                   /* s = q k' */
@@ -379,7 +380,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       return attention_change_rows(a.change, slot.t.b, h, i);
     };
     auto ask = [&] {
-      if constexpr (T::CHANGED && D <= 64) {
+      if constexpr (ASKED) {
         const slot_of &slot = slots[turn % ATTENTION_SLOTS];
         if (a.change.bias_pieces) attention_bias_ask<BN / 2>(a.change, changes(slot).bias, n * BN, a.keys, bias);
       }
@@ -389,7 +390,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       const int row = slot.t.row0 + warp_row + lane / 4, column = lane % 4 * 2 + n * BN;
       if constexpr (T::CHANGED) {
         const int at[2] = { row + slot.t.shift, row + 8 + slot.t.shift };
-        attention_changed<false, D <= 64>(a.change, changes(slot), at, n * BN, a.keys, bias, s);
+        attention_changed<false>(a.change, changes(slot), at, n * BN, a.keys, bias, s);
       }
       if ((n + 1) * BN - 1 > slot.whole_high[w]) attention_mask_above(s, slot.t.high(a, row) - column, slot.t.high(a, row + 8) - column);
       if (n * BN < slot.whole_low[w]) attention_mask_below(s, slot.t.low(a, row) - column, slot.t.low(a, row + 8) - column);
