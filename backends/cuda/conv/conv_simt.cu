@@ -15,24 +15,24 @@
 enum { SHARED = 40 << 10, MOST_JOINED = 4, TWELVE = 12 };       /* channels of joined classes; filters of theirs a thread may have */
 
 /* Filter k of the block: joined, it is a channel of a class. */
-struct simt_filter {
+template <bool JOINED> struct simt_filter {
   int of, channel, h, w;                  /* of its class's filters; of y; its class */
   int64_t at;                             /* in y, from the pixel of the first class */
   const simt &p;
 
   __device__ __forceinline__ simt_filter(const simt &p, const simt_block &b, int k) : of(b.k0 + k), h(0), w(0), p(p)
   {
-    if (p.joined) h = of / p.joined, of -= h * p.joined, w = h % p.apart[1], h /= p.apart[1];
-    channel = b.group * (p.joined ? p.joined : p.filters) + of;
-    at = h * p.y_stride[2] + w * p.y_stride[3] + channel * p.y_stride[1];
+    if (JOINED) h = of / p.joined, of -= h * p.joined, w = h % p.apart[1], h /= p.apart[1];
+    channel = b.group * (JOINED ? p.joined : p.filters) + of;
+    at = channel * p.y_stride[1] + (JOINED ? h * p.y_stride[2] + w * p.y_stride[3] : 0);
   }
   __device__ __forceinline__ bool exists(int row, int column) const
   {
-    return !p.joined || (row + h < p.extent[0] && column + w < p.extent[1]);
+    return !JOINED || (row + h < p.extent[0] && column + w < p.extent[1]);
   }
 };
 
-template <int PX, int KB, bool halves>
+template <int PX, int KB, bool halves, bool JOINED>
 __global__ void __launch_bounds__(SIMT_THREADS, PX * KB > 32 ? 4 : 1) conv_simt(const __grid_constant__ simt p)
 {
   extern __shared__ float4 shared[];
@@ -51,9 +51,9 @@ __global__ void __launch_bounds__(SIMT_THREADS, PX * KB > 32 ? 4 : 1) conv_simt(
     bool there = (int)image < p.together && mine_k < by_k;
     base[i] = there ? (image * p.x_h + h * p.pace[0]) * p.pitch + w * p.pace[1] + b.lead : 0;
   }
-  const int placed = p.joined ? taps * padded_k : taps;
+  const int placed = JOINED ? taps * padded_k : taps;
   int *tap_at = (int *)(windows + p.chunk * p.plane), *offsets = tap_at + placed;         /* of a tap in w; of windows in x */
-  for (int e = threadIdx.x; p.joined && e < placed; e += SIMT_THREADS) {                  /* of each filter's tap, if its class sees it */
+  for (int e = threadIdx.x; JOINED && e < placed; e += SIMT_THREADS) {                  /* of each filter's tap, if its class sees it */
     uint32_t k, tap = cuda_quotient(e, p.by_k, &k);
     const int of = b.k0 + k, residue = of / p.joined, channel = of - residue * p.joined, h = residue / p.apart[1];
     const cuda_conv_span &rows = p.spans[0][min(h, p.apart[0] - 1)], &columns = p.spans[1][residue - h * p.apart[1]];
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(SIMT_THREADS, PX * KB > 32 ? 4 : 1) conv_simt(
     tap_at[e] = !sees ? SIMT_NONE : (int)(channel * p.w_stride[0] + (rows.tap + r * rows.tap_step) * p.w_stride[2] +
                                           (columns.tap + s * columns.tap_step) * p.w_stride[3]);
   }
-  for (int tap = threadIdx.x; !p.joined && tap < taps; tap += SIMT_THREADS) {
+  for (int tap = threadIdx.x; !JOINED && tap < taps; tap += SIMT_THREADS) {
     int r = tap / across.taps, s = tap - r * across.taps;
     tap_at[tap] = (int)((down.tap + r * down.tap_step) * p.w_stride[2] + (across.tap + s * across.tap_step) * p.w_stride[3]);
   }
@@ -75,13 +75,13 @@ __global__ void __launch_bounds__(SIMT_THREADS, PX * KB > 32 ? 4 : 1) conv_simt(
     b.take_windows<halves>(windows, 1, offsets, first, here);
     for (int i = 0; i < here; i++) {
       int plane = first + i, c = plane / deep.taps, d = plane - c * deep.taps;
-      const int64_t from = b.group * p.w_group + (p.joined ? 0 : b.k0) * p.w_stride[0] + c * p.w_stride[1] +
+      const int64_t from = b.group * p.w_group + (JOINED ? 0 : b.k0) * p.w_stride[0] + c * p.w_stride[1] +
                            (deep.tap + d * deep.tap_step) * p.w_stride[4];
       if (i == 0 && first == 0) __syncthreads();            /* tap_at */
       for (int e = threadIdx.x; e < taps * padded_k; e += SIMT_THREADS) {
         uint32_t k, tap = cuda_quotient(e, p.by_k, &k);
-        const int64_t at = p.joined ? tap_at[e] : k * p.w_stride[0] + tap_at[tap];
-        const bool real = p.joined ? at != SIMT_NONE : (int)k < b.block_k;
+        const int64_t at = JOINED ? tap_at[e] : k * p.w_stride[0] + tap_at[tap];
+        const bool real = JOINED ? at != SIMT_NONE : (int)k < b.block_k;
         b.take_filter<halves>(filters + i * taps * padded_k + e, 1, from + at, real);
       }
     }
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(SIMT_THREADS, PX * KB > 32 ? 4 : 1) conv_simt(
   for (int j = 0; j < KB; j++) {
     const int k = mine_k * KB + j;
     if (k >= b.block_k) break;
-    const simt_filter f(p, b, k);
+    const simt_filter<JOINED> f(p, b, k);
     column_fold fold = fold_of(p.steps, p.factor, f.channel);
     float bias = 0;
     if (p.column >= 0) {
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(SIMT_THREADS, PX * KB > 32 ? 4 : 1) conv_simt(
     }
 #pragma unroll
     for (int i = 0; i < PX; i++) {
-      again |= !isfinite(sum[i][j]);
+      if (JOINED) again |= !isfinite(sum[i][j]);
       float v = folded(sum[i][j] + bias, fold);
       if (p.relu) v = v < 0 ? 0 : v;                        /* keeps NaN */
       if (to[i] < 0 || !f.exists(row[i], column[i])) continue;
@@ -134,33 +134,35 @@ __global__ void __launch_bounds__(SIMT_THREADS, PX * KB > 32 ? 4 : 1) conv_simt(
       else ((float *)p.y)[to[i] + f.at] = v;
     }
   }
-  if (!p.joined || !again) return;
   /* products by zero, of taps that other classes see, were added too. (Gradients have no followers: y is the sum.) */
+  if constexpr (JOINED) {
 #pragma unroll 1
-  for (int e = 0; e < PX * KB; e++) {
-    const int q = lane + e / KB * by_pixel, k = mine_k * KB + e % KB;
-    int row, column;
-    const int64_t at = k < b.block_k && mine_k < by_k ? b.place(q, &row, &column) : -1;
-    if (at < 0) continue;
-    const simt_filter f(p, b, k);
-    if (!f.exists(row, column) || isfinite(element_load<float>(p.y, at + f.at, dtype3(p.out_dtype)))) continue;
-    element_store(p.y, at + f.at, dtype3(p.out_dtype), simt_sum_again(p, b, p.spans[0][f.h], p.spans[1][f.w], q, f.of));
+    for (int e = 0; e < PX * KB && again; e++) {
+      const int q = lane + e / KB * by_pixel, k = mine_k * KB + e % KB;
+      int row, column;
+      const int64_t at = k < b.block_k && mine_k < by_k ? b.place(q, &row, &column) : -1;
+      if (at < 0) continue;
+      const simt_filter<true> f(p, b, k);
+      if (!f.exists(row, column) || isfinite(element_load<float>(p.y, at + f.at, dtype3(p.out_dtype)))) continue;
+      element_store(p.y, at + f.at, dtype3(p.out_dtype), simt_sum_again(p, b, p.spans[0][f.h], p.spans[1][f.w], q, f.of));
+    }
   }
 }
 
 /* ---- host ------------------------------------------------------------------------------------------------- */
 
-#define KERNELS(halves) \
-  { (const void *)conv_simt<4, 8, halves>, (const void *)conv_simt<8, 4, halves>, (const void *)conv_simt<4, TWELVE, halves>, \
-    (const void *)conv_simt<2, TWELVE, halves> }
-static const void *const kernels[2][4] = { KERNELS(false), KERNELS(true) };
+#define KERNELS(halves, joined) (const void *)conv_simt<4, 8, halves, joined>, (const void *)conv_simt<8, 4, halves, joined>
+#define JOINED_KERNELS(halves) \
+  { KERNELS(halves, true), (const void *)conv_simt<4, TWELVE, halves, true>, (const void *)conv_simt<2, TWELVE, halves, true> }
+static const void *const kernels[2][2][4] = {     /* [of 16 bits][joined] */
+  { { KERNELS(false, false) }, JOINED_KERNELS(false) }, { { KERNELS(true, false) }, JOINED_KERNELS(true) } };
 
 /* Joins the classes of H and W, if there are some and their taps lie side by side: few filters more. */
 static void join(simt *p, const cuda_conv_problem *c)
 {
   if (p->filters > MOST_JOINED || p->apart[0] * p->apart[1] == 1 || p->step[0] != 1 || p->step[1] != 1) return;
   for (int d = 0; d < 2; d++) {
-    cuda_conv_span *j = &p->joint[d];
+    cuda_conv_span *j = &p->spans[d][CUDA_CONV_APART];
     int32_t low = INT32_MAX, high = INT32_MIN;
     for (int i = 0; i < p->apart[d]; i++) {
       const cuda_conv_span *s = &p->spans[d][i];
@@ -201,7 +203,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (tiles > INT32_MAX || blocks_k > 65535 || classes > 65535)
     return qn_refuse(out, "a grid of blocks", "y", "fewer groups", "%s", "more");
   const int form = narrow ? 1 : !twelve ? 0 : mine == 4 ? 2 : 3;
-  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, kernels[p.dtype != QN_F32][form], &p, sizeof p);
+  cuda_conv_kernel *k = cuda_conv_kernel_begin(out, kernels[p.dtype != QN_F32][p.joined > 0][form], &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)tiles, k->grid[1] = (uint32_t)blocks_k, k->grid[2] = (uint32_t)classes;
   k->threads = SIMT_THREADS, k->shared = SHARED;
@@ -222,7 +224,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   /* as measured: words that lie apart are fetched and stored a sector each; a single tap leaves a window's copy unused */
   const bool apart = (p.x_stride[3] != 1 && p.in[1] > 1) || (p.y_stride[3] > 4 && p.spans[1][0].out > 1);
   const double slow = apart ? (p.joined && p.last ? 1.5 : 3) : taps == 1 && classes == 1 ? 2.2 : 1;
-  const double widened = p.dtype != QN_F32 ? 3.2 : 1;       /* as measured of first layers of 16 bits */
+  const double widened = p.dtype == QN_F32 ? 1 : p.joined ? 1.2 : 4.2;        /* as measured of first layers of 16 bits */
   out->estimate = 4000 + slow * widened * (all > in_turn ? all : in_turn);
   return QN_OK;
 }

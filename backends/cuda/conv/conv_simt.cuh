@@ -21,7 +21,7 @@ struct simt {
   int32_t  block_k, blocks_k;             /* filters of a block; blocks of a group */
   int32_t  in[3];                         /* of x: H, W, D */
   int32_t  apart[3], pace[3], step[3];    /* of y's pixels of a class; of windows in x; of taps */
-  cuda_conv_span spans[3][CUDA_CONV_APART], joint[2];       /* joint: of all classes, where they are joined */
+  cuda_conv_span spans[3][CUDA_CONV_APART + 1];             /* the last: of all classes, where they are joined */
   int32_t  joined, extent[2];             /* channels of a class, 0: not joined; y's H and W */
   int32_t  images, planes;                /* N; planes of y of the largest class */
   int32_t  together, tile_h, tile_w, tiles_h, tiles_w;      /* a tile: images, rows, columns */
@@ -58,8 +58,8 @@ struct simt_block {
     image0 = blockIdx.x / tiles * p.together, h0 = tile / p.tiles_w * p.tile_h, w0 = tile % p.tiles_w * p.tile_w;
     lead = (w0 * p.pace[1] - across().before) & (p.vector - 1);
   }
-  __device__ __forceinline__ const cuda_conv_span &down() const { return p.joined ? p.joint[0] : p.spans[0][residue[0]]; }
-  __device__ __forceinline__ const cuda_conv_span &across() const { return p.joined ? p.joint[1] : p.spans[1][residue[1]]; }
+  __device__ __forceinline__ const cuda_conv_span &down() const { return p.spans[0][p.joined ? CUDA_CONV_APART : residue[0]]; }
+  __device__ __forceinline__ const cuda_conv_span &across() const { return p.spans[1][p.joined ? CUDA_CONV_APART : residue[1]]; }
   __device__ __forceinline__ const cuda_conv_span &deep() const { return p.spans[2][residue[2]]; }
 
   /* Vectors of an image's windows. */
@@ -239,7 +239,7 @@ static inline double simt_bytes(const simt *p, const cuda_conv_problem *c)
 static inline int simt_taps(const simt *p, int d)
 {
   int most = 0;
-  if (p->joined && d < 2) return p->joint[d].taps;
+  if (p->joined && d < 2) return p->spans[d][CUDA_CONV_APART].taps;
   for (int i = 0; i < p->apart[d]; i++) most = p->spans[d][i].taps > most ? p->spans[d][i].taps : most;
   return most;
 }
