@@ -119,18 +119,19 @@ template <int N> __device__ __forceinline__ void attention_mask(float (&s)[N], c
 {
   attention_mask_above(s, high[0], high[1]), attention_mask_below(s, low[0], low[1]);
 }
-/* New maxima; by: the factor of what was added up under the old ones. */
+/* New maxima; by: the factor of what was added up under the old ones. Four chains side by side: one alone waits for each of its steps. */
 template <int N> __device__ __forceinline__ void attention_maximum(const float (&s)[N], attention_softmax &st, float scale, float (&by)[2])
 {
+  float m[4] = { st.m[0], st.m[0], st.m[1], st.m[1] };
 #pragma unroll
-  for (int h = 0; h < 2; h++) {
-    float m = st.m[h];
+  for (int i = 0; i < N; i++) m[i % 4 / 2 * 2 + i / 4 % 2] = fmaxf(m[i % 4 / 2 * 2 + i / 4 % 2], s[i]);
+  m[0] = fmaxf(m[0], m[1]), m[1] = fmaxf(m[2], m[3]);
 #pragma unroll
-    for (int j = 0; j < N / 4; j++) m = fmaxf(m, fmaxf(s[4 * j + 2 * h], s[4 * j + 2 * h + 1]));
-    m = fmaxf(m, __shfl_xor_sync(~0u, m, 1));
-    m = fmaxf(m, __shfl_xor_sync(~0u, m, 2));
-    by[h] = fn_exp2((st.m[h] - m) * scale), st.m[h] = m;
-  }
+  for (int i = 1; i < 4; i *= 2)
+#pragma unroll
+    for (int h = 0; h < 2; h++) m[h] = fmaxf(m[h], __shfl_xor_sync(~0u, m[h], i));
+#pragma unroll
+  for (int h = 0; h < 2; h++) by[h] = fn_exp2((st.m[h] - m[h]) * scale), st.m[h] = m[h];
 }
 /* The same, but maxima stay as they are while none of the warp's has grown by more than 2^limit: false then, and by is 1. */
 template <int N> __device__ __forceinline__ bool attention_maximum_grown(const float (&s)[N], attention_softmax &st, float scale,

@@ -102,10 +102,12 @@ template <class TILE> __device__ __forceinline__ int64_t attention_at(const TILE
 }
 
 /* What warp 1 tells the others: a tile, and for each warpgroup the blocks that its queries see; b < 0: there are no more. */
+struct __align__(16) attention_blocks {
+  int first, last, whole_first, whole_last;                 /* whole: all of its queries see all of the block, which needs no mask */
+};
 template <bool RAGGED> struct attention_slot {
   attention_tile<RAGGED> t;
-  int first[3], last[3];
-  int whole_low[3], whole_high[3];        /* keys that all of them see: blocks within need no mask */
+  attention_blocks of[3];
 };
 enum { ATTENTION_SLOTS = 8 };
 static_assert(256 + ATTENTION_SLOTS * sizeof(attention_slot<true>) <= 1024, "room before q");
@@ -116,8 +118,8 @@ __device__ __forceinline__ void attention_fill(attention_slot<T::RAGGED> &s, con
 #pragma unroll 1
   for (int w = 0; w < T::WGS; w++) {
     const int row = t.row0 + w * 64, end = min(row + 64, t.queries) - 1, high = end < row ? -1 : t.high(a, end), low = t.low(a, row);
-    s.first[w] = low / T::BN, s.last[w] = high < low ? low / T::BN - 1 : high / T::BN;
-    s.whole_low[w] = t.low(a, row + 63), s.whole_high[w] = t.high(a, row + 63) < 0 ? -1 : t.high(a, row);
+    s.of[w] = { low / T::BN, high < low ? low / T::BN - 1 : high / T::BN, (t.low(a, row + 63) + T::BN - 1) / T::BN,
+                t.high(a, row + 63) < 0 ? -1 : (t.high(a, row) + 1) / T::BN - 1 };
   }
 }
 
@@ -362,16 +364,19 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       __syncwarp();
       if (lane == 0) barrier_arrive(q_empty + turn % QS * 8);
     };
+    /* Read before a block's scores are waited for: what a branch asks must not be loaded when it is asked. */
+    attention_blocks seen;
+    auto see = [&] { seen = slots[turn % ATTENTION_SLOTS].of[w]; };
     auto s_done = [&] {
       if (lead) barrier_arrive(k_empty + stage * 8), has_scores[w] = block;
-      if (n == slots[turn % ATTENTION_SLOTS].first[w]) q_done();
+      if (n == seen.first) q_done();
     };
     const int warp_row = w * 64 + threadIdx.x % 128 / 32 * 16;
     auto begin = [&](const slot_of &slot) {
       const float sink = a.sink ? a.sink[slot.t.h * a.sink_stride] : -INFINITY;
       st.m[0] = st.m[1] = sink == -INFINITY ? -1e30f : sink / a.scale;
       st.l[0] = st.l[1] = sink == -INFINITY || lane % 4 ? 0 : 1;
-      n = slot.last[w];
+      n = slot.of[w].last;
     };
     /* Where rows of bias and mask are is computed for each block, which takes no registers in between. */
     auto changes = [&](const slot_of &slot) {
@@ -387,13 +392,15 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     };
     auto softmax = [&] {
       const slot_of &slot = slots[turn % ATTENTION_SLOTS];
-      const int row = slot.t.row0 + warp_row + lane / 4, column = lane % 4 * 2 + n * BN;
       if constexpr (T::CHANGED) {
-        const int at[2] = { row + slot.t.shift, row + 8 + slot.t.shift };
+        const int row = slot.t.row0 + warp_row + lane / 4, at[2] = { row + slot.t.shift, row + 8 + slot.t.shift };
         attention_changed<false>(a.change, changes(slot), at, n * BN, a.keys, bias, s);
       }
-      if ((n + 1) * BN - 1 > slot.whole_high[w]) attention_mask_above(s, slot.t.high(a, row) - column, slot.t.high(a, row + 8) - column);
-      if (n * BN < slot.whole_low[w]) attention_mask_below(s, slot.t.low(a, row) - column, slot.t.low(a, row + 8) - column);
+      if (n > seen.whole_last || n < seen.whole_first) {
+        const int row = slot.t.row0 + warp_row + lane / 4, column = lane % 4 * 2 + n * BN;
+        if (n > seen.whole_last) attention_mask_above(s, slot.t.high(a, row) - column, slot.t.high(a, row + 8) - column);
+        if (n < seen.whole_first) attention_mask_below(s, slot.t.low(a, row) - column, slot.t.low(a, row + 8) - column);
+      }
       grown = attention_maximum_grown(s, st, a.scale_log2, a.max ? 0 : 8, by);
       attention_exponentials(s, st, a.scale_log2, by);
     };
@@ -401,7 +408,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       barrier_wait(q_full + turn % QS * 8, turn / QS & 1);
       const slot_of &slot = slots[turn % ATTENTION_SLOTS];
       if (slot.t.b < 0) break;
-      if (slot.last[w] < slot.first[w]) {
+      if (slot.of[w].last < slot.of[w].first) {
         q_done();
 #pragma unroll 1
         for (int row = slot.t.row0 + warp_row + lane / 4, i = 0; i < 2; i++, row += 8)
@@ -412,17 +419,17 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       begin(slot), pass(slot.t.last - n), nothing();
       barrier_wait(k_full + stage * 8, phase);
       after_the_last();
-      scores(), ask(), wgmma_wait<0>();
+      scores(), see(), ask(), wgmma_wait<0>();
       s_done(), softmax(), attention_pack<T::kind>(s, p);
       /* Here p is a block's weights, of which the product is to come; the next block's scores go before it. */
-      while (n > slot.first[w]) {
+      while (n > seen.first) {
         const int of = stage, of_phase = phase;
         n--, advance();
         barrier_wait(k_full + stage * 8, phase);
         after_the_last();
         scores();
         barrier_wait(v_full + of * 8, of_phase);
-        add(of), ask();
+        add(of), see(), ask();
         wgmma_wait<1>();
         s_done(), softmax();
         stop_if((st.l[0] < 0) | (st.l[1] < 0));              /* the products end under the softmax, not before it */
