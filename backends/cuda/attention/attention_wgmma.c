@@ -165,10 +165,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a->scale_log2 = (float)(a->scale * 1.44269504088896340736);
   a->tiles_m = (int32_t)tiles_m, a->tiles = (uint32_t)tiles;
   /* Of what a tile begins with 164 KB at 256 elements, fetched ahead, stood before the copies of the tile before it (57% more time at 512
-   * keys); at 128 elements that costs 6% at 512 keys, 1 to 2% at 2048. One after the other, warpgroups gain 3% at 64 elements and 512 keys
-   * without a mask, lose 1 to 2% with one or with 2048 keys; at 128 elements they gain up to 1%. */
+   * keys); at 128 elements that costs 6% at 512 keys, 1 to 2% at 2048. */
   a->ahead = kernel->d <= 64 || (kernel->d <= 128 && keys_each > 2048);
-  a->skew = kernel->d <= 64 ? a->right < 0 && keys_each <= 1024 : kernel->d <= 128 && !a->ahead;
   /* Sections of equal length: 16 heads leave the multiprocessors no more idle than all would, and tiles that share keys stay close to
    * each other; fewer, where the keys of 16 would crowd the L2 cache. */
   const int64_t heads = qs.dim[0] * qs.dim[1], kept = (16 << 20) / (qn_max_i64(1, keys_each) * (d + dv) * 2) * a->group,

@@ -242,14 +242,14 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
                  taken = base + 192, ahead = base + 200;
   typedef attention_slot<T::RAGGED> slot_of;
   slot_of *slots = (slot_of *)(shared + 256);          /* of eight tiles, since one is read until its tile has ended */
-  volatile int *has_scores = (volatile int *)(shared + 208);         /* of each warpgroup: the last block of which it had its scores */
+  volatile int *had = (volatile int *)(shared + 208);                /* of each warpgroup: the last block that it had its turn with */
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
   if (threadIdx.x == 0) {
     for (int i = 0; i < QS; i++) barrier_init(q_full + i * 8, 1), barrier_init(q_empty + i * 8, 4 * WGS);
     for (int i = 0; i < STAGES * 8; i += 8)
       barrier_init(k_full + i, 1), barrier_init(v_full + i, 1), barrier_init(k_empty + i, WGS), barrier_init(v_empty + i, WGS);
     barrier_init(taken, 1), barrier_init(ahead, 1);
-    for (int i = 0; i < WGS; i++) has_scores[i] = -1;
+    for (int i = 0; i < WGS; i++) had[i] = -1;
     barrier_init_fence();
     tma_prefetch_map(&a.q), tma_prefetch_map(&a.k), tma_prefetch_map(&a.v);
   }
@@ -340,14 +340,15 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
 #pragma unroll
       for (int i = 0; i < DV / 2; i++) sum[i] = 0;
     };
-    /* Warpgroups in step wait for their scores, and then the Tensor Cores for all of them. With `skew` each lets the one before it have a
-     * block's scores first. A hint: it waits a short while, for the other may pass blocks, or have ended. */
+    /* Warpgroups in step wait for their scores, and then the Tensor Cores for all of them. So they take turns: of two the second lets the
+     * first have a block's scores before it, three issue a block's products one after the other, all round. A hint: none waits long. */
     auto after_the_last = [&] {
-      if (w && a.skew)
+      if (WGS > 2 || w)
 #pragma unroll 1
-        for (int i = 0; i < 24 && has_scores[w - 1] < block; i++) {}
+        for (int i = 0; i < 64 && had[(w + WGS - 1) % WGS] < block - (w == 0); i++) {}
       __syncwarp();
     };
+    auto had_turn = [&] { if (lead) had[w] = block; };
     auto advance = [&] { block++; if (++stage == STAGES) stage = 0, phase ^= 1; };
     /* Blocks that none of these queries sees. No product keeps the four warps together here: one that is two rounds of the ring behind
      * would take a barrier's parity for that of a round not yet complete. */
@@ -357,7 +358,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         barrier_wait(k_full + stage * 8, phase), barrier_wait(v_full + stage * 8, phase);
         group_sync(group, 128);
         if (lead) barrier_arrive(k_empty + stage * 8), barrier_arrive(v_empty + stage * 8);
-        advance();
+        had_turn(), advance();
       }
     };
     auto q_done = [&] {
@@ -368,7 +369,8 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     attention_blocks seen;
     auto see = [&] { seen = slots[turn % ATTENTION_SLOTS].of[w]; };
     auto s_done = [&] {
-      if (lead) barrier_arrive(k_empty + stage * 8), has_scores[w] = block;
+      if (lead) barrier_arrive(k_empty + stage * 8);
+      if (WGS == 2) had_turn();
       if (n == seen.first) q_done();
     };
     const int warp_row = w * 64 + threadIdx.x % 128 / 32 * 16;
@@ -419,7 +421,9 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       begin(slot), pass(slot.t.last - n), nothing();
       barrier_wait(k_full + stage * 8, phase);
       after_the_last();
-      scores(), see(), ask(), wgmma_wait<0>();
+      scores();
+      if (WGS > 2) had_turn();
+      see(), ask(), wgmma_wait<0>();
       s_done(), softmax(), attention_pack<T::kind>(s, p);
       /* Here p is a block's weights, of which the product is to come; the next block's scores go before it. */
       while (n > seen.first) {
@@ -429,7 +433,9 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         after_the_last();
         scores();
         barrier_wait(v_full + of * 8, of_phase);
-        add(of), see(), ask();
+        add(of);
+        if (WGS > 2) had_turn();
+        see(), ask();
         wgmma_wait<1>();
         s_done(), softmax();
         stop_if((st.l[0] < 0) | (st.l[1] < 0));              /* the products end under the softmax, not before it */

@@ -18,7 +18,7 @@ typedef struct cuda_attention {
   int32_t    queries, keys, d, dv;
   int32_t    left, right;                 /* -1: no bound */
   int32_t    top_left, y_f32, q_lengths_i64, kv_lengths_i64;
-  int32_t    ahead, skew;                 /* fetch into L2 what the next tile begins with; warpgroups one after the other */
+  int32_t    ahead;                       /* fetch into L2 what the next tile begins with */
   int32_t    tiles_m, section;            /* section: heads whose tiles are taken together, so that their keys stay in L2 */
   uint32_t   tiles;
   float      scale, scale_log2;           /* of scores, 1 where they are changed by more than a mask; times log2 e */
