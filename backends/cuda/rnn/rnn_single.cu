@@ -3,14 +3,15 @@
  *
  *   sums of each gate = rows of w by x + rows of r by h0      a lane takes 16 bytes of every 512 of a row; then the gates (rnn_cells.cuh)
  *
- * The work is reading the weights. Warps side by side make one unit of different sequences: the first of them brings its rows, the others
- * find them in the first-level cache. Nothing branches between loads, so that many are under way at once. Lstm, gru with the reset after,
- * tanh, relu; no projection; rows of x, h0 and weights in aligned pieces of 16 bytes. */
+ * The work is reading the weights: what a warp needs of w and r, of x and h0, is asked for at once, of one sequence 2 KB of every row, and
+ * pieces beyond a row's end are left out without a branch. A block is the warps of one unit and different sequences: the first of them
+ * brings its rows, the others find them in the first-level cache. Lstm, gru with the reset after, tanh, relu; no projection; rows of x, h0
+ * and weights in aligned pieces of 16 bytes. */
 #include "engines.h"
 #include "rnn_cells.cuh"
 #include "kit/vector.cuh"
 
-enum { MOST_WARPS = 8, MOST_BATCH = 64 };
+enum { MOST_WARPS = 4, MOST_BATCH = 64 };
 
 struct single {
   cuda_rnn net;
@@ -18,58 +19,92 @@ struct single {
   int64_t x_row, w_row, r_row;            /* elements */
 };
 
-/* sum[g n + b] += rows g hidden + u of weights by n numbers of each sequence, NULL: zeros (whose product by NaN is NaN); the last gate goes
- * to `last`. */
-template <int dtype, int GATES, int N, int last, int SUMS>
-__device__ __forceinline__ void add_product(float (&sum)[SUMS], const cuda_rnn &net, const void *weights, int64_t row_step, int64_t u,
-                                            const void *of, int64_t of_step, int b0, int n)
+/* Pieces k + 32 i of n of each of `ROWS` rows, `step` elements apart but none beyond the last of `rows`; those that are missing: 0. */
+template <int dtype, bool once, int AT_ONCE, int ROWS>
+__device__ __forceinline__ void load(uint4 (&to)[AT_ONCE][ROWS], const void *base, int64_t step, int rows, int k, int n)
+{
+#pragma unroll
+  for (int l = 0; l < ROWS; l++) {
+    const uint4 *row = vector_place<dtype>(base, min(l, rows - 1) * step) + k;
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; i++)
+      to[i][l] = k + i * 32 >= n ? make_uint4(0, 0, 0, 0) : once ? __ldcs(row + i * 32) : __ldg(row + i * 32);
+  }
+}
+
+/* sum[g n + b] += a piece of a row of each gate by one of each sequence; the last gate goes to `last`. */
+template <int dtype, int last, int GATES, int N, int SUMS>
+__device__ __forceinline__ void multiply(float (&sum)[SUMS], const uint4 (&row)[GATES], const uint4 (&x)[N], bool given)
 {
   constexpr int V = vector_per_16<dtype>;
-#pragma unroll (N == 1 ? 4 : 2)
-  for (int k = threadIdx.x % 32 * V; k < n; k += 32 * V) {
-    uint4 row[GATES], x[N];
+  float v[GATES][V];
+#pragma unroll
+  for (int g = 0; g < GATES; g++) vector_open<dtype>(v[g], 0, row[g]);
+  if (!given) {                           /* zeros, by which NaN and infinity give NaN */
 #pragma unroll
     for (int g = 0; g < GATES; g++) {
-      const uint4 *from = vector_place<dtype>(weights, (g * net.hidden + u) * row_step + k);
-      row[g] = N == 1 ? __ldcs(from) : __ldg(from);
+      float none = 0;
+#pragma unroll
+      for (int i = 0; i < V; i++) none = fmaf(v[g][i], 0.f, none);
+#pragma unroll
+      for (int b = 0; b < N; b++) sum[(g == GATES - 1 ? last : g) * N + b] += none;
     }
+    return;
+  }
 #pragma unroll
-    for (int b = 0; b < N; b++) x[b] = of ? __ldg(vector_place<dtype>(of, min(b0 + b, (int)net.batch - 1) * of_step + k)) : uint4{};
-    float v[GATES][V];
+  for (int b = 0; b < N; b++) {
+    float of_x[V];
+    vector_open<dtype>(of_x, 0, x[b]);
 #pragma unroll
-    for (int g = 0; g < GATES; g++) vector_open<dtype>(v[g], 0, row[g]);
+    for (int g = 0; g < GATES; g++) {
+      float &to = sum[(g == GATES - 1 ? last : g) * N + b];
 #pragma unroll
-    for (int b = 0; b < N; b++) {
-      float of_x[V];
-      vector_open<dtype>(of_x, 0, x[b]);
-#pragma unroll
-      for (int g = 0; g < GATES; g++) {
-        float &to = sum[(g == GATES - 1 ? last : g) * N + b];
-#pragma unroll
-        for (int i = 0; i < V; i++) to = fmaf(v[g][i], of_x[i], to);
-      }
+      for (int i = 0; i < V; i++) to = fmaf(v[g][i], of_x[i], to);
     }
   }
 }
 
 /* GATES: 4 lstm, 3 gru, 1 tanh and relu. */
 template <int dtype, int GATES, int N>
-__global__ static void __launch_bounds__(32 * MOST_WARPS) rnn_single(const __grid_constant__ single p)
+__global__ static void __launch_bounds__(32 * MOST_WARPS, N == 8 ? 3 : 2) rnn_single(const __grid_constant__ single p)
 {
-  constexpr int EACH = GATES == 1 ? 1 : 4, SUMS = EACH * N;
+  constexpr int V = vector_per_16<dtype>, EACH = GATES == 1 ? 1 : 4, SUMS = EACH * N, AT_ONCE = N == 1 ? 4 : N == 4 ? 2 : 1;
   const cuda_rnn &net = p.net;
   const int lane = threadIdx.x % 32, groups = ((int)net.batch + N - 1) / N;
   const int warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
   const int64_t u = warp / groups, H = net.hidden;
   const int b0 = warp % groups * N, b = b0 + lane % N;
   if (u >= H) return;
+  const void *w = vector_place<dtype>(p.w, u * p.w_row), *r = vector_place<dtype>(p.r, u * p.r_row);
+  const void *x0 = vector_place<dtype>(p.x, b0 * p.x_row);
+  const bool given = net.h0.p;
+  const void *of_h = given ? vector_place<dtype>(net.h0.p, b0 * net.h0.stride[0]) : nullptr;
+  const int of_w = (int)net.inputs / V, of_r = (int)H / V, there = (int)net.batch - b0;
+  uint4 ws[AT_ONCE][GATES], rs[AT_ONCE][GATES], xs[AT_ONCE][N], hs[AT_ONCE][N];
+  const auto load_h = [&](int k) { load<dtype, false>(hs, of_h, net.h0.stride[0], there, k, given ? of_r : 0); };
+  const auto load_all = [&](int k) {
+    load<dtype, N == 1>(ws, w, H * p.w_row, GATES, k, of_w);
+    load<dtype, N == 1>(rs, r, H * p.r_row, GATES, k, of_r);
+    load<dtype, false>(xs, x0, p.x_row, there, k, of_w);
+    if (N < 8) load_h(k);                 /* of 8 sequences later, into the registers that x leaves */
+  };
+  load_all(lane);
   float bias = 0;                         /* lane 2 g: of w, 2 g + 1: of r */
   if (lane < 2 * GATES) bias = lane & 1 ? rnn_get<float>(net.br, lane / 2 * H + u) : rnn_get<float>(net.bw, lane / 2 * H + u);
   const bool mine = lane < N && b < net.batch, inside = mine && rnn_length(net, b) > 0;
   float h = mine ? rnn_get<float>(net.h0, b, u) : 0, c = mine ? rnn_get<float>(net.c0, b, u) : 0, raw = 0;
   float sum[SUMS] = {};
-  add_product<dtype, GATES, N, GATES - 1>(sum, net, p.w, p.w_row, u, p.x, p.x_row, b0, (int)net.inputs);
-  add_product<dtype, GATES, N, GATES == 3 ? 3 : GATES - 1>(sum, net, p.r, p.r_row, u, net.h0.p, net.h0.stride[0], b0, (int)H);
+#pragma unroll 1
+  for (int k = 0; k < max(of_w, of_r); k += AT_ONCE * 32) {
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; i++)
+      if (k + i * 32 < of_w) multiply<dtype, GATES - 1>(sum, ws[i], xs[i], true);
+    if (N == 8) load_h(k + lane);
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; i++)
+      if (k + i * 32 < of_r) multiply<dtype, GATES == 3 ? 3 : GATES - 1>(sum, rs[i], hs[i], given);
+    load_all(k + AT_ONCE * 32 + lane);
+  }
   rnn_fold<SUMS / 2>(sum, lane);          /* sum lane % SUMS */
 #pragma unroll
   for (int half = SUMS; half < 32; half *= 2) sum[0] += __shfl_xor_sync(~0u, sum[0], half);
@@ -145,21 +180,18 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < 2; i++) st->next[i] = cuda_rnn_take(out, st->p.layers > 1 ? q.batch * q.width : 0, q.dtype);
   out->traits = QN_TRAIT_DETERMINISTIC;
   for (int64_t k = 0; k < st->p.n; k++) {
-    const double inputs = (double)(k < st->p.directions ? st->p.inputs : q.width) + (st->p.one[RNN_H0].value >= 0 ? (double)q.hidden : 0);
-    const double weights = (double)q.rows * inputs;
-    const double speed = q.dtype == QN_F32 ? 4800 : 6500;
-    out->estimate += 4000 + fmax(weights * (double)qn_kit_bytes(q.dtype) / 2700, weights * (double)q.batch / speed);
+    const double weights = (double)q.rows * (double)((k < st->p.directions ? st->p.inputs : q.width) + q.hidden);
+    out->estimate += 4000 + fmax(weights * (double)qn_kit_bytes(q.dtype) / 3500, weights * (double)q.batch / 9000);
   }
   return QN_OK;
 }
 
 template <int dtype, int GATES> static void launch_cell(const single &p, void *stream)
 {
-  const int64_t n = p.net.batch == 1 ? 1 : p.net.batch <= 4 ? 4 : 8, all = p.net.hidden * qn_ceil_div(p.net.batch, n);
-  int64_t warps = MOST_WARPS;             /* of a block: few where there are few, so that all multiprocessors have some */
-  while (warps > 2 && all / warps < 128) warps /= 2;
+  const int64_t n = p.net.batch == 1 ? 1 : p.net.batch <= 4 ? 4 : 8, groups = qn_ceil_div(p.net.batch, n);
+  const int64_t warps = qn_min_i64(qn_max_i64(groups, 2), MOST_WARPS);
   void (*kernel)(single) = n == 1 ? rnn_single<dtype, GATES, 1> : n == 4 ? rnn_single<dtype, GATES, 4> : rnn_single<dtype, GATES, 8>;
-  kernel<<<(unsigned)qn_ceil_div(all, warps), (unsigned)(32 * warps), 0, (cudaStream_t)stream>>>(p);
+  kernel<<<(unsigned)qn_ceil_div(p.net.hidden * groups, warps), (unsigned)(32 * warps), 0, (cudaStream_t)stream>>>(p);
 }
 template <int dtype> static void launch_for(const single &p, void *stream)
 {
