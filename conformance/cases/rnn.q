@@ -288,3 +288,14 @@ rnn_backward dy=f32/3x2x127 dht=f32/1x2x127 x=f32/3x2x3 y=f32/3x2x127 w=[f32/127
 rnn_backward dy=f32/2x70x50 x=f32/2x70x1 y=f32/2x70x50 w=[f32/150x1] r=[f32/150x50] gates=f32/1x2x70x200 dr=? dbw=? cell=gru ; gates.fill=pos r0.fill=signed:0.05
 rnn_backward dy=f32/3x5x33 x=f32/3x5x2 y=f32/3x5x33 w=[f32/132x2,f32/132x33] r=[f32/132x33,f32/132x33] gates=f32/2x3x5x132 cells=f32/2x3x5x33 inner=f32/1x3x5x33 dr=? dbw=? layers=2 clip=0.25 ; gates.fill=pos r0.fill=signed:0.05 r1.fill=signed:0.05
 rnn_backward dy=f32/1x3x100 x=f32/1x3x3 y=f32/1x3x100 w=[f32/400x3] r=[f32/400x100] gates=f32/1x1x3x400 cells=f32/1x1x3x100 dr=? dbw=? ; gates.fill=pos r0.fill=signed:0.03
+
+# few sequences of many units, a launch a step: rows in pieces of 16 bytes, sequences beyond those of a warp, lengths, directions, layers, no state
+rnn_backward dy=f32/9x1x264 dht=f32/1x1x264 dct=f32/1x1x264 x=f32/9x1x3 y=f32/9x1x264 w=[f32/1056x3] r=[f32/1056x264] h0=f32/1x1x264 c0=f32/1x1x264 gates=f32/1x9x1x1056 cells=f32/1x9x1x264 dr=? dbw=? dh0=? dc0=? ; gates.fill=pos r0.fill=signed:0.01 as=f16
+rnn_backward dy=f32/4x11x48 dht=f32/2x11x24 x=f32/4x11x3 y=f32/4x11x48 w=[f32/72x3,f32/72x3] r=[f32/72x24,f32/72x24] h0=f32/2x11x24 lengths=i32/11 gates=f32/2x4x11x96 dr=? dbw=? dh0=? cell=gru direction=both ; lengths.is=4,0,2,1,3,4,4,0,1,2,9 gates.fill=pos r0.fill=signed:0.1 r1.fill=signed:0.1 as=bf16
+rnn_backward dy=f32/3x4x136 x=f32/3x4x3 y=f32/3x4x136 w=[f32/136x3,f32/136x136] r=[f32/136x136,f32/136x136/t] inner=f32/1x3x4x136 dr=? dbw=? layers=2 cell=tanh ; r0.fill=signed:0.05 r1.fill=signed:0.05 w1.fill=signed:0.05
+rnn_forward x=f32/9x1x3 w=[f32/1056x3] r=[f32/1056x264] bw=[f32/1056] br=[f32/1056] ht=? ct=? cells=? ; r0.fill=signed:0.05 as=f16
+rnn_forward x=f32/4x11x3 w=[f32/72x3,f32/72x3] r=[f32/72x24,f32/72x24] bw=[f32/72,f32/72] h0=f32/2x11x24 lengths=i32/11 ht=? gates=? cell=gru direction=both ; lengths.is=4,0,2,1,3,4,4,0,1,2,9 r0.fill=signed:0.2 r1.fill=signed:0.2 as=bf16
+rnn_forward x=f32/3x4x3 w=[f32/136x3,f32/136x136] r=[f32/136x136,f32/136x136] inner=? layers=2 cell=tanh ; r0.fill=signed:0.05 r1.fill=signed:0.05 w1.fill=signed:0.05
+# rows of recurrent weights that do not begin aligned, laid out anew
+rnn_forward x=f16/8x2x3 w=[f16/1032x3] r=[f16/1032x258] bw=[f16/1032] br=[f16/1032] ht=? ct=? ; r0.fill=signed:0.05 as=bf16
+rnn_forward x=f16/8x2x3 w=[f16/1038x3,f16/1038x3] r=[f16/1038x346,f16/1038x346] h0=f16/2x2x346 lengths=i32/2 ht=? gates=? cell=gru direction=both ; lengths.is=8,5 r0.fill=signed:0.05 r1.fill=signed:0.05

@@ -42,13 +42,17 @@ __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_
   float by_x[EACH] = {}, by_h[EACH] = {};            /* biases; of a gru's n beside r h */
 #pragma unroll
   for (int e = 0; e < EACH; e++)
-    if (there && gate0 + e < GATES) by_x[e] = rnn_get<float>(net.bw, (gate0 + e) * H + u), by_h[e] = rnn_get<float>(net.br, (gate0 + e) * H + u);
+    if (there && gate0 + e < GATES) {
+      const int row = (gate0 + e) * H + u;
+      by_x[e] = rnn_get<float>(net.bw, row), by_h[e] = rnn_get<float>(net.br, row);
+    }
   float h = there ? rnn_get<float>(net.h0, b, u) : 0, c = there ? rnn_get<float>(net.c0, b, u) : 0;
   if (mine) k.states[u] = h;
 
   const int64_t row = net.width, places = net.batch * row;
   block_cursor y(net.out, t0, b, net.first + u, forth), cells(net.cells_at, t0, b, u, forth),
-    gates(net.gates_at, t0, b, (int64_t)gate0 * H + u, forth), next(net.next, net.dtype, t0 * places + b * row + net.first + u, forth * places);
+    gates(net.gates_at, t0, b, (int64_t)gate0 * H + u, forth),
+    next(net.next, net.dtype, t0 * places + b * row + net.first + u, forth * places);
   const int beyond = H * (int)net.gates_at.stride[2], x_step = forth * batch * (int)net.rows;
   const float *x_from = (const float *)net.sums + ((int64_t)t0 * batch + b) * net.rows + gate0 * H + u;
   float *ring = k.ring + threadIdx.x;
@@ -175,7 +179,8 @@ qn_status cuda_rnn_block_plan(const qn_request *r, qn_prepared *out, const cuda_
   to->threads = (int32_t)qn_round_up(q->hidden * parts, 32);
   const int64_t rest = qn_max_i64(chunks - CUDA_RNN_BLOCK_KEPT / lines, 0) * lines, ring = q->gradient ? 0 : CUDA_RNN_BLOCK_AHEAD * each;
   to->shared = (int32_t)(qn_round_up(sizeof(cuda_rnn), 16) + 4 * (2 * depth + ring * to->threads) + 16 * rest * to->threads);
-  if (to->shared > cuda_room(r)) return qn_refuse(out, "weights and states in shared memory", "r", "fewer units", "%lld", (long long)q->hidden);
+  if (to->shared > cuda_room(r))
+    return qn_refuse(out, "weights and states in shared memory", "r", "fewer units", "%lld", (long long)q->hidden);
   out->traits &= ~(uint64_t)(QN_TRAIT_PORTABLE | QN_TRAIT_BATCH_INVARIANT);         /* places, shared memory: a limit */
   /* Registers let so many blocks in, which share what a multiprocessor does in a cycle, but not what they wait for. */
   const int64_t beside = large ? 1 : qn_min_i64(512 / to->threads, 8), blocks = q->batch * p->directions;

@@ -53,7 +53,7 @@ qn_status cuda_rnn_read(const qn_request *r, qn_prepared *out, size_t state_byte
   q->steps = x->dim[0], q->batch = x->dim[1];
   q->gates = a->cell == QN_RNN_LSTM ? 4 : a->cell == QN_RNN_GRU ? 3 : 1;
   q->kept = q->gates == 3 && !q->before ? 4 : q->gates == 1 ? 0 : q->gates;
-  q->rows = w->dim[0], q->hidden = q->rows / q->gates, q->state = w->dim[1], q->width = directions * q->state;
+  q->rows = w->dim[0], q->hidden = q->rows / q->gates, q->state = q->h_row = w->dim[1], q->width = directions * q->state;
   for (int i = 0; i < RNN_SINGLES; i++) p->one[i] = operand_of(r, qn_role_at(op, single_role[gradient][i]));
   for (int i = 0; i < RNN_LISTS; i++) {
     const int role = list_role[gradient][i];

@@ -19,6 +19,7 @@ typedef struct cuda_rnn {
   int32_t  early;                         /* kernels of a step wait for what they read: they may be launched while it is made */
   int64_t  steps, batch, inputs, hidden, state, gates, rows, kept, width;   /* inputs: of this layer; rows: gates times hidden */
   int64_t  layer, first;                  /* first: of this direction's states in a row of `width` */
+  int64_t  h_row;                         /* of h: from one sequence's state to the next's */
   double   clip, dropout;
   cuda_rnn_key    seed, offset;
   cuda_rnn_tensor lengths, h0, c0;        /* [batch], [batch, i] */
@@ -33,7 +34,7 @@ typedef struct cuda_rnn {
   void *c;                                /* [b][hidden]; of the gradient dc */
   void *direct;                           /* [b][state]: what reaches h beside r (gru) */
   /* workspace of x's dtype */
-  void *h, *full, *reset;                 /* [b][state], [b][hidden]: before projection, r h */
+  void *h, *full, *reset;                 /* [b][h_row], [b][hidden]: before projection, r h */
   void *next;                             /* [place][width]: what the next layer takes; NULL: none */
   void *slope_x, *slope_h, *slope_state;  /* [place][row], likewise, [place][state]; slope_h NULL: slope_x's */
   void *step;                             /* [b][row] slopes of a step, [b][state] */

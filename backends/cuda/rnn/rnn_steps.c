@@ -19,7 +19,7 @@
 #include "rnn_wavefront.h"
 #include "kit/shared_memory.h"
 
-enum { IN, RECURRENT, RESET, PROJECT, PARTS };
+enum { IN, LAY, RECURRENT, RESET, PROJECT, PARTS };
 enum way { STEPS, VECTOR, GRID, CLUSTER, BLOCK, WAVEFRONT };
 
 typedef struct state {
@@ -29,10 +29,22 @@ typedef struct state {
   cuda_rnn_gathering gathering;
   cuda_rnn_alone alone;
   cuda_rnn_front_plan front;
-  uint64_t sums[2], product, inner, c[2], h[2], full, reset, next[2];       /* places in workspace */
+  uint64_t sums[2], product, inner, c[2], h[2], full, reset, next[2], laid;       /* places in workspace */
 } state;
 
 /* ---- prepare ------------------------------------------------------------------------------------------- */
+
+/* Are recurrent weights laid out once in rows that begin aligned, as the best products by h want them at every step? */
+static bool lays(const cuda_rnn_problem *p)
+{
+  const cuda_rnn *q = &p->net;
+  bool aligned = true;
+  for (int64_t k = 0; k < p->n; k++) {
+    const cuda_rnn_operand *o = &p->list[RNN_R][k];
+    aligned = aligned && o->align >= 16 && (o->stride[1] != 1 || o->stride[0] % 8 == 0);
+  }
+  return !aligned && qn_kit_bytes(q->dtype) == 2 && !q->before && q->steps >= 8 && q->rows * q->state >= 1 << 18;
+}
 
 static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st, int64_t layer, int64_t direction)
 {
@@ -47,9 +59,13 @@ static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st,
                                  cuda_rnn_matrix(p->sum, 16, places, q->rows, q->rows, 1), 1);
   if (st->way != STEPS) return s;
   qn_value by = cuda_rnn_weight(rec, true);
+  if (!s && q->h_row != q->state) {
+    by = cuda_rnn_matrix(q->dtype, 16, q->state, 1, q->rows, q->h_row);
+    s = cuda_rnn_copy(r, out, p, &part[LAY], cuda_rnn_weight(rec, false), cuda_rnn_matrix(q->dtype, 16, q->rows, q->h_row, q->state, 1));
+  }
   if (q->before) by.dim[1] = 2 * H;
   if (!s)
-    s = cuda_rnn_product(r, out, p, &part[RECURRENT], cuda_rnn_matrix(q->dtype, 16, q->batch, q->state, q->state, 1), by,
+    s = cuda_rnn_product(r, out, p, &part[RECURRENT], cuda_rnn_matrix(q->dtype, 16, q->batch, q->h_row, q->state, 1), by,
                          cuda_rnn_matrix(p->sum, 16, q->batch, q->rows, by.dim[1], 1), times);
   if (!s && q->before) {
     by.dim[1] = H;
@@ -71,6 +87,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   cuda_rnn_problem *p = &st->p;
   const cuda_rnn *q = &p->net;
   st->way = way;
+  if (way == STEPS && lays(p)) p->net.h_row = qn_round_up(q->state, 8);
   if (way == VECTOR) s = cuda_rnn_vector_plan(r, out, p);
   if (way == GRID) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
   if (way == CLUSTER) s = cuda_rnn_cluster_plan(r, out, p, &st->gathering);
@@ -92,7 +109,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   if (way == STEPS) {
     st->product = cuda_rnn_take(out, q->batch * q->rows, p->sum);
     st->inner = cuda_rnn_take(out, units, p->sum), st->c[0] = cuda_rnn_take(out, units, p->sum);
-    st->h[0] = cuda_rnn_take(out, q->batch * q->state, q->dtype);
+    st->h[0] = cuda_rnn_take(out, q->batch * q->h_row, q->dtype);
+    st->laid = cuda_rnn_take(out, q->h_row != q->state ? q->rows * q->h_row : 0, q->dtype);
     st->full = cuda_rnn_take(out, units, q->dtype), st->reset = cuda_rnn_take(out, units, q->dtype);
     out->estimate += (double)p->n * (3000 + (double)q->steps * (2500 + (double)units * 5 / 1000) * (1 + q->before + q->projects));
   }
@@ -118,6 +136,10 @@ static qn_status walk(const state *st, const qn_launch *launch, cuda_rnn *q, int
   q->product = base + st->product, q->inner = base + st->inner, q->c = base + st->c[0];
   q->h = base + st->h[0], q->full = base + st->full, q->reset = base + st->reset;
   qn_status s = cuda_rnn_begin(q, stream);
+  if (!s && q->h_row != q->state) {
+    s = cuda_rnn_multiply(p, launch, k, LAY, r, base + st->laid, NULL);
+    r = base + st->laid;
+  }
   for (int64_t i = 0; i < q->steps && !s; i++) {
     s = cuda_rnn_multiply(p, launch, k, RECURRENT, q->h, r, q->product);
     if (!s && q->before) s = cuda_rnn_reset(q, i, stream);
@@ -136,7 +158,8 @@ static qn_status walk_vector(const state *st, const qn_launch *launch, const cud
 {
   const int64_t directions = st->p.directions, steps = net[0].steps;
   const size_t other = (size_t)(steps & 1) * (size_t)(net[0].batch * net[0].hidden) * qn_kit_bytes(net[0].dtype);
-  cuda_rnn_vector v = { .net = { net[0], net[1] }, .weights = { weights[0], weights[1] }, .weights_row = { weights_row[0], weights_row[1] } };
+  cuda_rnn_vector v = { .net = { net[0], net[1] }, .weights = { weights[0], weights[1] },
+                        .weights_row = { weights_row[0], weights_row[1] } };
   qn_status s = QN_OK;
   for (int64_t d = 0; d < directions && !s; d++) {
     v.net[d].h = (char *)launch->workspace + st->h[d], v.net[d].c = (char *)launch->workspace + st->c[d];

@@ -20,7 +20,7 @@ template <class T> __device__ __forceinline__ void pack(const cuda_rnn &p, void 
 
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_begin(const __grid_constant__ cuda_rnn p)
 {
-  FOR_ALL(b, j, p.batch, p.state) pack(p, p.h, b * p.state + j, rnn_get<T>(p.h0, b, j));
+  FOR_ALL(b, j, p.batch, p.state) pack(p, p.h, b * p.h_row + j, rnn_get<T>(p.h0, b, j));
   if (p.cell == QN_RNN_LSTM) FOR_ALL(b, j, p.batch, p.hidden) number<T>(p.c, b * p.hidden + j) = rnn_get<T>(p.c0, b, j);
 }
 
@@ -37,7 +37,7 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_reset(c
       product = gate[g] = fn_sigmoid(number<T>(p.sums, place * p.rows + g * H + j) + rnn_get<T>(p.bw, g * H + j)
                                      + (product + rnn_get<T>(p.br, g * H + j)));
     }
-    pack(p, p.reset, e, gate[0] * packed<T>(p, p.h, e));
+    pack(p, p.reset, e, gate[0] * packed<T>(p, p.h, b * p.h_row + j));
   }
 }
 
@@ -63,7 +63,7 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_cell(co
         if (!p.before || g == 2) r[g] += rnn_get<T>(p.br, g * H + j);
       }
     if (lstm) c = number<T>(p.c, e);
-    if (gru) old = packed<T>(p, p.h, e);
+    if (gru) old = packed<T>(p, p.h, b * p.h_row + j);
 #pragma unroll
     for (int g = 0; g < 4; g++) {
       if (p.before && g < 2) gate[g] = r[g];
@@ -85,7 +85,7 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_cell(co
         if (g < p.kept) rnn_put(p.gates_at, t, b, g * H + j, gate[g]);
     if (p.projects) pack(p, p.full, e, h);
     else {
-      pack(p, p.h, e, h);
+      pack(p, p.h, b * p.h_row + j, h);
       rnn_give(p, t, b, j, h);
     }
   }
@@ -97,14 +97,14 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_project
   FOR_ALL(b, j, p.batch, p.state) {
     const int64_t e = b * p.state + j, length = rnn_length(p, b);
     const T h = s < length ? number<T>(p.inner, e) : T(0);
-    if (s < length) pack(p, p.h, e, h);
+    if (s < length) pack(p, p.h, b * p.h_row + j, h);
     rnn_give(p, rnn_time(p, length, s), b, j, h);
   }
 }
 
 template <class T> __global__ static void __launch_bounds__(THREADS) rnn_end(const __grid_constant__ cuda_rnn p)
 {
-  if (p.ht.p) FOR_ALL(b, j, p.batch, p.state) rnn_put(p.ht, b, j, 0, packed<T>(p, p.h, b * p.state + j));
+  if (p.ht.p) FOR_ALL(b, j, p.batch, p.state) rnn_put(p.ht, b, j, 0, packed<T>(p, p.h, b * p.h_row + j));
   if (p.ct.p) FOR_ALL(b, j, p.batch, p.hidden) rnn_put(p.ct, b, j, 0, number<T>(p.c, b * p.hidden + j));
 }
 

@@ -5,6 +5,7 @@
  *   product [b][state] = slopes r                   what reaches h of the step before (gru: dh z beside it)
  * by
  *   steps   any network: the products are the matmul engines', the rest is rnn_steps.cu's
+ *   vector  the same for few sequences, product and slopes of a step in one launch (rnn_vector_backward.cu)
  *   block   all steps of both directions in one kernel, each sequence in a block alone (rnn_block_backward.cu)
  *   grid    the same over all blocks (rnn_grid.cuh), where they hold the weights
  *   wavefront   all steps of several layers in one kernel (rnn_wavefront_backward.cu), which passes dx of a layer to the one below itself
@@ -15,11 +16,12 @@
 #include "engines.h"
 #include "rnn_block.h"
 #include "rnn_grid.h"
+#include "rnn_vector.h"
 #include "rnn_wavefront.h"
 #include "kit/shared_memory.h"
 
 enum { FULL, RESET, CARRY, TURN, DW, DR, DR_RESET, DPROJECTION, DBW, DBR, DX, PARTS };
-enum way { STEPS, BLOCK, GRID, WAVEFRONT };
+enum way { STEPS, VECTOR, BLOCK, GRID, WAVEFRONT };
 
 typedef struct state {
   cuda_rnn_problem p;
@@ -28,7 +30,7 @@ typedef struct state {
   cuda_rnn_alone alone;
   cuda_rnn_front_plan front;
   uint64_t slope_x[CUDA_RNN_FRONT_LAYERS], slope_h[CUDA_RNN_FRONT_LAYERS];          /* by direction; by layer of a launch */
-  uint64_t slope_state, step, product, inner, c, straight, turned[2], in, before, before_reset, full, ones, by[2],
+  uint64_t slope_state, step[2], product, inner, c[2], straight[2], turned[2], in, before, before_reset, full, ones, by[2],
            dout[2];
 } state;
 
@@ -152,7 +154,7 @@ static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st,
                          cuda_rnn_matrix(p->sum, 16, q->batch, H, H, 1), times);
     by.dim[0] = 2 * H;
   }
-  if (st->way == GRID)
+  if (st->way == GRID || st->way == VECTOR)
     s = cuda_rnn_copy(r, out, p, &part[TURN], cuda_rnn_weight(&p->list[RNN_R][k], true), cuda_rnn_matrix(d, 16, P, q->rows, q->rows, 1));
   else if (!s && st->way == STEPS)
     s = cuda_rnn_product(r, out, p, &part[CARRY], cuda_rnn_matrix(d, 16, q->batch, q->rows, by.dim[0], 1), by,
@@ -175,6 +177,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   const cuda_rnn *q = &p->net;
   const bool wavefront = way == WAVEFRONT;
   st->way = way;
+  if (way == VECTOR) s = cuda_rnn_vector_plan(r, out, p);
   if (way == BLOCK) s = cuda_rnn_block_plan(r, out, p, &st->alone);
   if (way == GRID) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
   if (wavefront) s = cuda_rnn_front_prepare(r, out, p, &st->front);
@@ -197,13 +200,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
     st->slope_h[i] = cuda_rnn_take(out, used && apart(q) ? places * q->rows : 0, q->dtype);
   }
   for (int i = 0; i < 2; i++) {
-    st->turned[i] = cuda_rnn_take(out, i < p->directions && way == GRID ? q->rows * q->state : 0, q->dtype);
+    const bool used = i < p->directions;
+    st->turned[i] = cuda_rnn_take(out, used && (way == GRID || way == VECTOR) ? q->rows * q->state : 0, q->dtype);
+    /* What goes from step to step; others than these keep it themselves, steps makes one direction after the other. */
+    const int64_t walked = (way == STEPS && !i) || (way == VECTOR && used) ? q->batch : 0;
+    st->step[i] = cuda_rnn_take(out, (way == VECTOR ? 2 : 1) * walked * q->rows, q->dtype);
+    st->c[i] = cuda_rnn_take(out, walked * q->hidden, p->sum), st->straight[i] = cuda_rnn_take(out, walked * q->hidden, p->sum);
   }
   st->slope_state = cuda_rnn_take(out, q->projects ? places * q->state : 0, q->dtype);
-  const int64_t walked = way == STEPS ? q->batch : 0;    /* the others keep what goes from step to step themselves */
-  st->step = cuda_rnn_take(out, walked * q->rows, q->dtype);
-  st->product = cuda_rnn_take(out, walked * q->state, p->sum), st->inner = cuda_rnn_take(out, walked * q->hidden, p->sum);
-  st->c = cuda_rnn_take(out, walked * q->hidden, p->sum), st->straight = cuda_rnn_take(out, walked * q->hidden, p->sum);
+  st->product = cuda_rnn_take(out, way == STEPS ? q->batch * q->state : 0, p->sum);
+  st->inner = cuda_rnn_take(out, way == STEPS ? units : 0, p->sum);
   st->in = cuda_rnn_take(out, lay ? places * widest : 0, q->dtype);
   st->before = cuda_rnn_take(out, before ? places * q->state : 0, q->dtype);
   st->before_reset = cuda_rnn_take(out, q->before ? places * q->state : 0, q->dtype);
@@ -219,6 +225,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   return QN_OK;
 }
 static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, STEPS); }
+static qn_status prepare_vector(const qn_request *r, qn_prepared *out) { return prepare(r, out, VECTOR); }
 static qn_status prepare_block(const qn_request *r, qn_prepared *out) { return prepare(r, out, BLOCK); }
 static qn_status prepare_grid(const qn_request *r, qn_prepared *out) { return prepare(r, out, GRID); }
 static qn_status prepare_wavefront(const qn_request *r, qn_prepared *out) { return prepare(r, out, WAVEFRONT); }
@@ -247,6 +254,16 @@ static qn_status walk(const state *st, const qn_launch *launch, const cuda_rnn *
     if (!s) s = cuda_rnn_multiply(p, launch, k, CARRY, q->step, r, q->product);
   }
   return s ? s : cuda_rnn_slopes_end(q, stream);
+}
+
+/* Both directions at once. */
+static qn_status walk_vector(const cuda_rnn net[2], int64_t directions, const void *const weights[2], const qn_launch *launch)
+{
+  cuda_rnn_vector v = { .net = { net[0], net[1] }, .weights = { weights[0], weights[1] }, .weights_row = { net[0].rows, net[0].rows } };
+  const int64_t end = net[0].dh0.p || net[0].dc0.p ? -1 : 0;
+  qn_status s = QN_OK;
+  for (int64_t i = net[0].steps - 1; i >= end && !s; i--) s = cuda_rnn_vector_back(&v, directions, i, launch->stream);
+  return s;
 }
 
 /* The weights' gradients, and that by what the layer took. */
@@ -294,7 +311,8 @@ static qn_status products(const state *st, const qn_launch *launch, const cuda_r
   if (!s && one_bias(p, k))
     s = cuda_rnn_multiply(p, launch, k, DBR, launch->ptr[p->list[RNN_DBW][k].value], launch->ptr[p->list[RNN_DBR][k].value], NULL);
   else if (!s && wanted(p, RNN_DBR, k)) s = cuda_rnn_multiply(p, launch, k, DBR, ones, slope_h, launch->ptr[p->list[RNN_DBR][k].value]);
-  return s || (st->way == WAVEFRONT && q->layer) ? s : cuda_rnn_multiply(p, launch, k, DX, q->slope_x, launch->ptr[p->list[RNN_W][k].value], by);
+  if (s || (st->way == WAVEFRONT && q->layer)) return s;
+  return cuda_rnn_multiply(p, launch, k, DX, q->slope_x, launch->ptr[p->list[RNN_W][k].value], by);
 }
 
 static qn_status run_layer(const state *st, const qn_launch *launch, int64_t layer)
@@ -314,26 +332,28 @@ static qn_status run_layer(const state *st, const qn_launch *launch, int64_t lay
     memcpy(to.stride, dx->stride, sizeof to.stride);
   }
   for (int64_t d = 0; d < p->directions && !s; d++) {
-    const int64_t k = layer * p->directions + d;
+    const int64_t k = layer * p->directions + d, own = st->way == VECTOR ? d : 0;
     cuda_rnn *q = &net[d];
     *q = cuda_rnn_net(p, launch, layer, d);
     if (!q->dout.p) q->dout = (cuda_rnn_tensor){ base + st->dout[(layer + 1) % 2], { batch * width, width, 1 }, q->dtype };
     q->slope_x = base + st->slope_x[d], q->slope_h = apart(q) ? base + st->slope_h[d] : NULL;
-    q->slope_state = base + st->slope_state, q->step = base + st->step, q->product = base + st->product, q->inner = base + st->inner;
-    q->c = base + st->c, q->direct = base + st->straight;
+    q->slope_state = base + st->slope_state, q->product = base + st->product, q->inner = base + st->inner;
+    q->step = base + st->step[own], q->c = base + st->c[own], q->direct = base + st->straight[own];
     if (st->way == BLOCK) {
       const cuda_rnn_operand *rec = &p->list[RNN_R][k];
       weights[d] = launch->ptr[rec->value], weights_row[d] = rec->stride[0], weights_step[d] = rec->stride[1];
     } else
       weights[d] = base + st->turned[d];
     by[d] = writes_dx(st, layer) ? to.p : base + st->by[d];
-    if (st->way == GRID) s = cuda_rnn_multiply(p, launch, k, TURN, launch->ptr[p->list[RNN_R][k].value], base + st->turned[d], NULL);
+    if (st->way == GRID || st->way == VECTOR)
+      s = cuda_rnn_multiply(p, launch, k, TURN, launch->ptr[p->list[RNN_R][k].value], base + st->turned[d], NULL);
     else if (st->way == STEPS) {
       s = walk(st, launch, q, k);
       if (!s) s = products(st, launch, q, k, by[d]);
     }
   }
   if (!s && st->way == GRID) s = cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch);
+  if (!s && st->way == VECTOR) s = walk_vector(net, p->directions, weights, launch);
   if (!s && st->way == BLOCK) s = cuda_rnn_block_run(&st->alone, net, weights, weights_row, weights_step, launch);
   for (int64_t d = 0; d < p->directions && st->way != STEPS && !s; d++) s = products(st, launch, &net[d], layer * p->directions + d, by[d]);
   return s || writes_dx(st, layer) ? s : cuda_rnn_finish(&net[0], by[0], by[1], &to, launch->stream);
@@ -390,6 +410,8 @@ static const qn_engine row[] = {
     .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
   { .name = "grid", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_grid,
     .build = build_one_kernel, .run = run, .release = cuda_rnn_release },
+  { .name = "vector", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC, .prepare = prepare_vector,
+    .build = cuda_rnn_build, .run = run, .release = cuda_rnn_release },
   { .name = "steps", .op = QN_OP_RNN_BACKWARD, .class_ = QN_CLASS_TUNED, .prepare = prepare_steps,
     .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE, .build = cuda_rnn_build, .run = run,
     .release = cuda_rnn_release },

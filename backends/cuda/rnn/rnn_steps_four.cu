@@ -76,7 +76,7 @@ __global__ static void __launch_bounds__(THREADS) rnn_cell_four(const __grid_con
 #pragma unroll
   for (int g = 0; g < GATES; g++) r[g] = *(const float4 *)(product + g * H);
   if (GATES == 4) c4 = *(const float4 *)((const float *)p.c + at.e);
-  if (GATES == 3) h4 = load_four<dtype>(p.h, at.e);
+  if (GATES == 3) h4 = load_four<dtype>(p.h, b * p.h_row + j);
   float kept[4][8], h[8], raw[8], c[4] = { c4.x, c4.y, c4.z, c4.w };
   open_four<dtype>(h, h4);
 #pragma unroll
@@ -115,7 +115,7 @@ __global__ static void __launch_bounds__(THREADS) rnn_cell_four(const __grid_con
     if (g < p.kept && g < (GATES == 1 ? 1 : 4)) store_four<dtype>(p.gates_at, t, b, g * H + j, kept[g]);
   store_four<dtype>(p.cells_at, t, b, j, raw);
   if (!at.inside) return;
-  store_four<dtype>(p.h, at.e, h);
+  store_four<dtype>(p.h, b * p.h_row + j, h);
   if (GATES == 4) *(float4 *)((float *)p.c + at.e) = make_float4(c[0], c[1], c[2], c[3]);
 }
 

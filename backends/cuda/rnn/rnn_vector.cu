@@ -13,9 +13,9 @@ enum { WARPS = 4, MOST_BATCH = 64 };
 
 /* GATES: 4 lstm, 3 gru, 1 tanh and relu. */
 template <int dtype, int GATES, int N>
-__global__ static void __launch_bounds__(32 * WARPS) rnn_vector(const __grid_constant__ cuda_rnn_vector p, int64_t step)
+__global__ static void __launch_bounds__(32 * WARPS, N > 1 ? 3 : 4) rnn_vector(const __grid_constant__ cuda_rnn_vector p, int64_t step)
 {
-  constexpr int V = vector_per_16<dtype>, EACH = GATES == 1 ? 1 : 4, SUMS = EACH * N, AT_ONCE = GATES == 1 ? 4 : 2;
+  constexpr int V = vector_per_16<dtype>, EACH = GATES == 1 ? 1 : 4, SUMS = EACH * N, AT_ONCE = GATES == 1 ? 4 : N == 8 ? 1 : 2;
   const cuda_rnn &net = p.net[blockIdx.y];
   const int lane = threadIdx.x % 32, warp = blockIdx.x * WARPS + threadIdx.x / 32, u = warp / p.groups, s = (int)step;
   const int H = (int)net.hidden, batch = (int)net.batch, b0 = warp % p.groups * N, b = b0 + lane % N;
@@ -105,9 +105,6 @@ __global__ static void __launch_bounds__(32 * WARPS) rnn_vector(const __grid_con
 
 /* ---- host ------------------------------------------------------------------------------------------ */
 
-/* Sequences that a warp takes at once. */
-static int64_t at_once(int64_t batch) { return batch == 1 ? 1 : batch <= 4 ? 4 : 8; }
-
 qn_status cuda_rnn_vector_plan(const qn_request *r, qn_prepared *out, const cuda_rnn_problem *p)
 {
   (void)r;
@@ -119,17 +116,18 @@ qn_status cuda_rnn_vector_plan(const qn_request *r, qn_prepared *out, const cuda
   if (q.batch > MOST_BATCH) return qn_refuse(out, "few sequences", "x", "64 or fewer", "%lld", (long long)q.batch);
   if (q.hidden > INT32_MAX / 64 || q.steps > INT32_MAX)
     return qn_refuse(out, "sizes of 31 bits", "x", "fewer", "%s", "more");
-  bool whole = q.hidden % unit == 0;
-  for (int64_t k = 0; k < p->n; k++) {
+  bool whole = (q.gradient ? q.rows : q.hidden) % unit == 0;
+  for (int64_t k = 0; k < p->n && !q.gradient; k++) {
     const cuda_rnn_operand &o = p->list[RNN_R][k];
     whole = whole && o.align >= 16 && o.stride[0] % unit == 0 && o.stride[1] == 1;
   }
   if (!whole) return qn_refuse(out, "16-byte loads of weights", "r", "rows of numbers side by side, aligned", "%s", "another layout");
   out->traits &= ~(uint64_t)QN_TRAIT_BATCH_INVARIANT;        /* a larger batch is refused */
   const double numbers = (double)(p->directions * q.rows * q.hidden), bytes = numbers * (double)qn_kit_bytes(q.dtype);
-  const double batch = (double)qn_round_up(q.batch, at_once(q.batch));
+  const double batch = (double)qn_round_up(q.batch, cuda_rnn_vector_at_once(q.batch));
   const bool cached = bytes < 38e6;
-  const double step = (q.dtype == QN_F32 ? 2200 : 4500) + fmax(bytes / (cached ? 5000 : 3800), numbers * batch / (cached || batch < 8 ? 7000 : 3000));
+  const double speed = cached || batch < 8 ? 7000 : 3000;
+  const double step = (q.dtype == QN_F32 ? 2200 : 4500) + fmax(bytes / (cached ? 5000 : 3800), numbers * batch / speed);
   out->estimate += (double)p->layers * (5000 + (double)q.steps * step);
   return QN_OK;
 }
@@ -147,7 +145,7 @@ template <int dtype> static const void *kernel_of(int64_t gates, int64_t n)
 qn_status cuda_rnn_vector_step(cuda_rnn_vector *p, int64_t directions, int64_t s, void *stream)
 {
   const cuda_rnn &q = p->net[0];
-  const int64_t n = at_once(q.batch);
+  const int64_t n = cuda_rnn_vector_at_once(q.batch);
   p->groups = (int32_t)qn_ceil_div(q.batch, n);
   const void *kernel = q.dtype == QN_F32 ? kernel_of<QN_F32>(q.gates, n) : q.dtype == QN_F16 ? kernel_of<QN_F16>(q.gates, n)
                                                                                             : kernel_of<QN_BF16>(q.gates, n);
