@@ -204,6 +204,7 @@ rnn_forward x=f32/1x64x16 w=[f32/96x16] r=[f32/96x24] bw=[f32/96] br=[f32/96] h0
 rnn_forward x=f32/1x33x8 w=[f32/48x8] r=[f32/48x16] br=[f32/48] h0=f32/1x33x16 lengths=i32/33/0 gates=? cell=gru ; lengths.is=1 r0.fill=signed:0.25 as=bf16
 # rows of w longer than those of r and than what is asked for at once, and the other way round; r that is not finite where there is no state
 rnn_forward x=f32/1x1x2056 w=[f32/24x2056] r=[f32/24x8] bw=[f32/24] h0=f32/1x1x8 ht=? cell=gru ; w0.fill=signed:0.02 as=f16
+rnn_forward x=f32/1x5x1608 w=[f32/72x1608] r=[f32/72x24] bw=[f32/72] br=[f32/72] h0=f32/1x5x24 ht=? gates=? cell=gru ; w0.fill=signed:0.02 as=f16,bf16
 rnn_forward x=f32/1x3x8 w=[f32/1056x8] r=[f32/1056x264] br=[f32/1056] h0=f32/1x3x264 c0=f32/1x3x264 ct=? ; r0.fill=signed:0.1 as=bf16
 rnn_forward x=f32/1x19x536 w=[f32/32x536] r=[f32/32x8] h0=f32/1x19x8 lengths=i32/19 gates=? cells=? ; lengths.is=1,0,1,1,1,1,1,1,1,0,1,1,1,1,1,1,1,0,1 w0.fill=signed:0.05 as=f16,bf16
 rnn_forward x=f32/1x17x8 w=[f32/24x8] r=[f32/24x8] cell=gru ; r0.is=inf y.is=nan as=f16

@@ -5,19 +5,13 @@
  *
  * The work is reading the weights: what a warp needs of w and r, of x and h0, is asked for at once, of one sequence 2 KB of every row, and
  * pieces beyond a row's end are left out without a branch. A block is the warps of one unit and different sequences: the first of them
- * brings its rows, the others find them in the first-level cache. Lstm, gru with the reset after, tanh, relu; no projection; rows of x, h0
- * and weights in aligned pieces of 16 bytes. */
+ * brings its rows, the others find them in the first-level cache. Several sequences of 16 bits: Tensor Cores
+ * (rnn_single_mma.cu). Lstm, gru with the reset after, tanh, relu; no projection; rows of x, h0 and weights in aligned 16-byte pieces. */
 #include "engines.h"
-#include "rnn_cells.cuh"
+#include "rnn_single.cuh"
 #include "kit/vector.cuh"
 
 enum { MOST_WARPS = 4, MOST_BATCH = 64 };
-
-struct single {
-  cuda_rnn net;
-  const void *x, *w, *r;                  /* x: as the layer takes it */
-  int64_t x_row, w_row, r_row;            /* elements */
-};
 
 /* Pieces k + 32 i of n of each of `ROWS` rows, `step` elements apart but none beyond the last of `rows`; those that are missing: 0. */
 template <int dtype, bool once, int AT_ONCE, int ROWS>
@@ -66,7 +60,7 @@ __device__ __forceinline__ void multiply(float (&sum)[SUMS], const uint4 (&row)[
 
 /* GATES: 4 lstm, 3 gru, 1 tanh and relu. */
 template <int dtype, int GATES, int N>
-__global__ static void __launch_bounds__(32 * MOST_WARPS, N == 8 ? 3 : 2) rnn_single(const __grid_constant__ single p)
+__global__ static void __launch_bounds__(32 * MOST_WARPS, N == 8 ? 3 : 2) rnn_single(const __grid_constant__ cuda_rnn_single p)
 {
   constexpr int V = vector_per_16<dtype>, EACH = GATES == 1 ? 1 : 4, SUMS = EACH * N, AT_ONCE = N == 1 ? 4 : N == 4 ? 2 : 1;
   const cuda_rnn &net = p.net;
@@ -89,10 +83,11 @@ __global__ static void __launch_bounds__(32 * MOST_WARPS, N == 8 ? 3 : 2) rnn_si
     if (N < 8) load_h(k);                 /* of 8 sequences later, into the registers that x leaves */
   };
   load_all(lane);
-  float bias = 0;                         /* lane 2 g: of w, 2 g + 1: of r */
-  if (lane < 2 * GATES) bias = lane & 1 ? rnn_get<float>(net.br, lane / 2 * H + u) : rnn_get<float>(net.bw, lane / 2 * H + u);
-  const bool mine = lane < N && b < net.batch, inside = mine && rnn_length(net, b) > 0;
-  float h = mine ? rnn_get<float>(net.h0, b, u) : 0, c = mine ? rnn_get<float>(net.c0, b, u) : 0, raw = 0;
+  /* lanes 0-7: h0 of each sequence; 8-15: c0; 16 + 2 g: the bias of w of each gate, 17 + 2 g: of r; all at once */
+  const int part = lane / 8, g2 = lane % 8;
+  const cuda_rnn_tensor &of = part == 0 ? net.h0 : part == 1 ? net.c0 : lane & 1 ? net.br : net.bw;
+  const bool has = part < 2 ? g2 < N && b0 + g2 < net.batch : part == 2 && g2 < 2 * GATES;
+  const float old = has ? rnn_get<float>(of, part < 2 ? b0 + g2 : g2 / 2 * H + u, part < 2 ? u : 0) : 0.f;
   float sum[SUMS] = {};
 #pragma unroll 1
   for (int k = 0; k < max(of_w, of_r); k += AT_ONCE * 32) {
@@ -112,21 +107,11 @@ __global__ static void __launch_bounds__(32 * MOST_WARPS, N == 8 ? 3 : 2) rnn_si
 #pragma unroll
   for (int g = 0; g < EACH; g++) {
     gate[g] = __shfl_sync(~0u, sum[0], g * N + lane % N);
-    const float bw = __shfl_sync(~0u, bias, g * 2), br = __shfl_sync(~0u, bias, (g < GATES ? g : GATES - 1) * 2 + 1);
-    gate[g] += GATES < 3 || g < GATES - 1 || GATES == 4 ? bw + br : g < GATES ? bw : br;
+    const float bw = __shfl_sync(~0u, old, 16 + g * 2), br = __shfl_sync(~0u, old, 17 + (g < GATES ? g : GATES - 1) * 2);
+    gate[g] += rnn_single_bias<GATES>(g, bw, br);
   }
-  if (!mine) return;
-  if (inside) {
-    if (GATES == 4) h = rnn_lstm(net, gate, c, raw);
-    else h = GATES == 3 ? rnn_gru(gate, h) : rnn_plain(net, gate[0]);
-  }
-  rnn_give(net, 0, b, u, inside ? h : 0.f);
-#pragma unroll
-  for (int g = 0; g < 4; g++)
-    if (g < net.kept) rnn_put(net.gates_at, 0, b, g * H + u, inside ? gate[g] : 0.f);
-  rnn_put(net.cells_at, 0, b, u, raw);
-  rnn_put(net.ht, b, u, 0, h);
-  rnn_put(net.ct, b, u, 0, c);
+  const float h = __shfl_sync(~0u, old, lane % N), c = __shfl_sync(~0u, old, 8 + lane % N);
+  if (lane < N && b < net.batch) rnn_single_end<GATES>(net, b, u, gate, h, c);
 }
 
 /* ---- host ------------------------------------------------------------------------------------------ */
@@ -134,6 +119,7 @@ __global__ static void __launch_bounds__(32 * MOST_WARPS, N == 8 ? 3 : 2) rnn_si
 struct state {
   cuda_rnn_problem p;
   uint64_t next[2];                       /* places in workspace: what layers give */
+  bool     by_mma;                        /* by rnn_single_mma.cu */
 };
 
 /* Rows of n elements side by side, in pieces of 16 bytes, `row` elements apart. */
@@ -179,21 +165,28 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   for (int i = 0; i < 2; i++) st->next[i] = cuda_rnn_take(out, st->p.layers > 1 ? q.batch * q.width : 0, q.dtype);
   out->traits = QN_TRAIT_DETERMINISTIC;
+  st->by_mma = q.dtype != QN_F32 && q.batch > 1 && r->device->arch_major >= 8 &&
+               qn_max_i64(st->p.inputs, q.width) + q.hidden <= CUDA_RNN_SINGLE_MMA_TERMS;
+  if (st->by_mma) out->traits |= QN_TRAIT_TENSOR_CORES, out->numerics.accumulator = QN_ACC_F32_TC;
   for (int64_t k = 0; k < st->p.n; k++) {
     const double weights = (double)q.rows * (double)((k < st->p.directions ? st->p.inputs : q.width) + q.hidden);
-    out->estimate += 4000 + fmax(weights * (double)qn_kit_bytes(q.dtype) / 3500, weights * (double)q.batch / 9000);
+    const double bytes = weights * (double)qn_kit_bytes(q.dtype);     /* by_mma: every 16 rows read all sequences */
+    const double rest = st->by_mma ? bytes / (q.gates == 3 ? 15 : 16) * (double)qn_round_up(q.batch, 8) / 5000
+                                   : weights * (double)q.batch / 9000;
+    out->estimate += 4000 + fmax(bytes / 3500, rest);
   }
   return QN_OK;
 }
 
-template <int dtype, int GATES> static void launch_cell(const single &p, void *stream)
+template <int dtype, int GATES> static void launch_cell(const cuda_rnn_single &p, void *stream)
 {
   const int64_t n = p.net.batch == 1 ? 1 : p.net.batch <= 4 ? 4 : 8, groups = qn_ceil_div(p.net.batch, n);
   const int64_t warps = qn_min_i64(qn_max_i64(groups, 2), MOST_WARPS);
-  void (*kernel)(single) = n == 1 ? rnn_single<dtype, GATES, 1> : n == 4 ? rnn_single<dtype, GATES, 4> : rnn_single<dtype, GATES, 8>;
+  void (*kernel)(cuda_rnn_single) = n == 1 ? rnn_single<dtype, GATES, 1> : n == 4 ? rnn_single<dtype, GATES, 4>
+                                                                                   : rnn_single<dtype, GATES, 8>;
   kernel<<<(unsigned)qn_ceil_div(p.net.hidden * groups, warps), (unsigned)(32 * warps), 0, (cudaStream_t)stream>>>(p);
 }
-template <int dtype> static void launch_for(const single &p, void *stream)
+template <int dtype> static void launch_for(const cuda_rnn_single &p, void *stream)
 {
   if (p.net.gates == 4) launch_cell<dtype, 4>(p, stream);
   else if (p.net.gates == 3) launch_cell<dtype, 3>(p, stream);
@@ -207,14 +200,15 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   char *base = (char *)launch->workspace;
   for (int64_t k = 0; k < p->n; k++) {
     const int64_t layer = k / p->directions;
-    single one = {};
+    cuda_rnn_single one = {};
     one.net = cuda_rnn_net(p, launch, layer, k % p->directions);
     if (layer < p->layers - 1) one.net.next = base + st->next[layer % 2];
     one.x = layer ? base + st->next[(layer - 1) % 2] : (char *)launch->ptr[p->one[RNN_X].value];
     one.x_row = layer ? p->net.width : p->one[RNN_X].stride[1];
     one.w = launch->ptr[p->list[RNN_W][k].value], one.w_row = p->list[RNN_W][k].stride[0];
     one.r = launch->ptr[p->list[RNN_R][k].value], one.r_row = p->list[RNN_R][k].stride[0];
-    if (p->net.dtype == QN_F32) launch_for<QN_F32>(one, launch->stream);
+    if (st->by_mma) cuda_rnn_single_mma(&one, launch->stream);
+    else if (p->net.dtype == QN_F32) launch_for<QN_F32>(one, launch->stream);
     else if (p->net.dtype == QN_F16) launch_for<QN_F16>(one, launch->stream);
     else launch_for<QN_BF16>(one, launch->stream);
   }
