@@ -12,7 +12,6 @@
  * more than 2^31 bytes. */
 #include "rnn_block.cuh"
 #include "kit/shared_memory.h"
-#include "kit/sm80.cuh"
 
 template <int PARTS, int GATES>
 __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_block(const __grid_constant__ cuda_rnn_block p)
@@ -29,11 +28,11 @@ __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_
   __syncthreads();
   const int H = (int)net.hidden, steps = (int)net.steps, gate0 = part * EACH;
   const int length = (int)rnn_length(net, b), forth = net.reversed ? -1 : 1, t0 = net.reversed ? length - 1 : 0;
-  const block_limits limits = { net.cell, (float)net.clip };
+  const block_limits limits = { net.cell, block_held((float)net.clip) };
   const bool there = u < H, mine = there && part == 0, drops = net.dropout != 0;
 
   W w;
-  w.depth = H, w.part = part;
+  w.depth = H, w.part = part, w.own = block_held(shared_address(k.states + w.place(0)));
   w.load(k.rest, [&](int at, float4 (&v)[GATES]) {
 #pragma unroll
     for (int g = 0; g < GATES; g++)
@@ -53,6 +52,9 @@ __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_
   block_cursor y(net.out, t0, b, net.first + u, forth), cells(net.cells_at, t0, b, u, forth),
     gates(net.gates_at, t0, b, (int64_t)gate0 * H + u, forth),
     next(net.next, net.dtype, t0 * places + b * row + net.first + u, forth * places);
+  if (!mine) y.dtype = next.dtype = ~0u;             /* what a lane does not store: without a branch at every step */
+  if (!there || part != 1) cells.dtype = ~0u;
+  if (!there) gates.dtype = ~0u;
   const int beyond = H * (int)net.gates_at.stride[2], x_step = forth * batch * (int)net.rows;
   const float *x_from = (const float *)net.sums + ((int64_t)t0 * batch + b) * net.rows + gate0 * H + u;
   float *ring = k.ring + threadIdx.x;
@@ -73,7 +75,7 @@ __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_
     copy_async_wait<AHEAD - 1>();
 #pragma unroll
     for (int e = 0; e < EACH; e++) x[e] = ring[(s % AHEAD * EACH + e) * threads] + by_x[e];
-    w.multiply(k.states + (s & 1) * PITCH, sum);
+    w.multiply((s & 1) * PITCH, sum);
     if (GATES > 1) block_halve<2>(sum, lane, 16);
     else sum[0] += __shfl_xor_sync(~0u, sum[0], 16);
     if (PARTS == 4) {
@@ -101,20 +103,13 @@ __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_
       h = rnn_plain(limits, kept[0]);
     if (mine) k.states[(~s & 1) * PITCH + u] = h;
     __syncthreads();
-    if (there) {
-      if (part == 0) {
-        y.put(h);
-        if (next) {
-          float v = h;
-          if (drops) v = rnn_dropped(net, ((net.layer * net.steps + t0 + forth * s) * net.batch + b) * net.width + net.first + u, h);
-          next.put(v);
-        }
-      }
-      if (GATES == 4 && part == 1) cells.put(raw);
-      if (GATES > 1 && gates)
+    float given = h;
+    if (drops && next)
+      given = rnn_dropped(net, ((net.layer * net.steps + t0 + forth * s) * net.batch + b) * net.width + net.first + u, h);
+    y.put(h), next.put(given);
+    if (GATES == 4) cells.put(raw);
 #pragma unroll
-        for (int e = 0; e < EACH; e++) gates.put(kept[e], e * beyond);
-    }
+    for (int e = 0; e < (GATES > 1 ? EACH : 0); e++) gates.put(kept[e], e * beyond);
     y.go(), next.go(), cells.go(), gates.go();
     fetch(s + AHEAD);
   }

@@ -6,11 +6,16 @@
 #pragma once
 #include "rnn_block.h"
 #include "rnn_cells.cuh"
+#include "kit/sm80.cuh"
 
 enum { AHEAD = CUDA_RNN_BLOCK_AHEAD, BLOCK_THREADS = 256 };
 
 /* What rnn_cells.cuh asks of a net, in registers. */
 struct block_limits { int32_t cell; float clip; };
+
+/* The same, as the compiler does not know: it would compute anew at every step, where that is waited for, what is cheap but slow to come,
+ * as what it converts, the place of shared memory and the number of the thread. */
+template <class T> __device__ __forceinline__ T block_held(T v) { return __shfl_sync(~0u, v, threadIdx.x % 32); }
 
 template <int LINES, int LANES, int CHUNKS> struct block_weights {
   static constexpr int KEPT = CHUNKS * LINES < CUDA_RNN_BLOCK_KEPT ? CHUNKS : CUDA_RNN_BLOCK_KEPT / LINES;
@@ -18,6 +23,7 @@ template <int LINES, int LANES, int CHUNKS> struct block_weights {
   float4 w[LINES][KEPT];
   const float4 *rest;                     /* of this thread: [chunk][line][thread] */
   int depth, part;                        /* part: of the depth, this lane's */
+  uint32_t own;                           /* where in shared memory what is multiplied begins for this lane */
 
   __device__ __forceinline__ int place(int chunk) const { return (chunk * LANES + part) * 4; }
   template <class Load> __device__ __forceinline__ void load(float4 *room, Load of)
@@ -35,18 +41,19 @@ template <int LINES, int LANES, int CHUNKS> struct block_weights {
     }
   }
   /* Loads of 4 chunks are under way at once. */
-  __device__ __forceinline__ void multiply(const float *from, float (&sum)[4]) const
+  __device__ __forceinline__ void multiply(int skipped, float (&sum)[4]) const        /* skipped: numbers */
   {
     float chain[LINES][CHAINS] = {};
 #pragma unroll
     for (int i = 0; i < CHUNKS; i++) {
       if (i && i % 4 == 0 && i * LANES * 4 >= depth) break;
-      const float4 x = *(const float4 *)(from + place(i));
+      float from[4];
+      shared_load(from, own + 4 * (skipped + i * LANES * 4));
 #pragma unroll
       for (int l = 0; l < LINES; l++) {
         const float4 v = i < KEPT ? w[l][i < KEPT ? i : 0] : rest[((i - KEPT) * LINES + l) * blockDim.x];
         float &to = chain[l][i % CHAINS];
-        to = fmaf(v.x, x.x, to), to = fmaf(v.y, x.y, to), to = fmaf(v.z, x.z, to), to = fmaf(v.w, x.w, to);
+        to = fmaf(v.x, from[0], to), to = fmaf(v.y, from[1], to), to = fmaf(v.z, from[2], to), to = fmaf(v.w, from[3], to);
       }
     }
 #pragma unroll
@@ -103,9 +110,9 @@ struct block_cursor {
   __device__ __forceinline__ void go() { at += step; }
   __device__ __forceinline__ void put(float v, int beyond = 0) const        /* beyond: elements */
   {
+    const uint16_t half = dtype == QN_F16 ? float_to_f16(v) : float_to_bf16(v);
     if (dtype == QN_F32) __stcg((float *)at + beyond, v);
-    else if (dtype == QN_F16) __stcg((uint16_t *)at + beyond, float_to_f16(v));
-    else if (dtype == QN_BF16) __stcg((uint16_t *)at + beyond, float_to_bf16(v));
+    if (dtype == QN_F16 || dtype == QN_BF16) __stcg((uint16_t *)at + beyond, half);          /* no table of branches */
   }
   /* As it lies; opened when it has come. */
   __device__ __forceinline__ uint32_t get(int beyond = 0) const

@@ -26,11 +26,11 @@ __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_
   __syncthreads();
   const int H = (int)net.hidden, steps = (int)net.steps, rows = (int)net.rows;
   const int length = (int)rnn_length(net, b), forth = net.reversed ? 1 : -1, t0 = net.reversed ? 0 : length - 1;
-  const block_limits limits = { net.cell, (float)net.clip };
+  const block_limits limits = { net.cell, block_held((float)net.clip) };
   const bool there = u < H;
 
   W w;
-  w.depth = rows, w.part = lane / GROUPS;
+  w.depth = rows, w.part = lane / GROUPS, w.own = block_held(shared_address(k.states + w.place(0)));
   w.load(k.rest, [&](int at, float4 (&v)[4]) {
     float4 row[4];
 #pragma unroll
@@ -69,9 +69,9 @@ __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_
     if (part < 2) prefetch_L2(at);
   };
   /* What reaches h from a step's slopes. */
-  auto reaching = [&](const float *slopes) {
+  auto reaching = [&](int skipped) {
     float sum[4];
-    w.multiply(slopes, sum);
+    w.multiply(skipped, sum);
     block_halve<2>(sum, lane, 2 * GROUPS);
     block_halve<1>(sum, lane, GROUPS);
 #pragma unroll
@@ -100,7 +100,7 @@ __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_
     bring(s - 1 - AHEAD, AHEAD);
     float dh = last;
     if (s < length - 1) {
-      dh = reaching(k.states + (~s & 1) * PITCH);
+      dh = reaching((~s & 1) * PITCH);
       if (GATES == 3) dh += own;
     }
     dh += by_y;
@@ -129,7 +129,7 @@ __global__ static void __launch_bounds__(BLOCK_THREADS, PARTS == 4 ? 2 : 1) rnn_
     slope_x.go(), slope_h.go();
   }
   if (net.dh0.p) {
-    const float dh = length ? reaching(k.states) + (GATES == 3 ? own : 0) : last;
+    const float dh = length ? reaching(0) + (GATES == 3 ? own : 0) : last;
     if (part == 0 && there) rnn_put(net.dh0, b, u, 0, dh);
   }
   if (!there) return;
