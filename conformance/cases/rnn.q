@@ -66,6 +66,8 @@ rnn_forward x=f32/3x2x4 w=[f32/12x4] r=[f32/12x4] ht=? gates=? cell=gru ; fill=s
 rnn_forward x=f32/2x4x3 w=[f32/8x3] r=[f32/8x2] ht=? ct=? ; fill=special r0.fill=signed w0.fill=signed
 rnn_forward x=f32/2x4x3 w=[f32/6x3] r=[f32/6x2] ht=? cell=gru ; fill=special r0.fill=signed w0.fill=signed
 rnn_forward x=bf16/3x2x5 w=[bf16/28x5] r=[bf16/28x7] bw=[f32/28] br=[f32/28] c0=f32/1x2x7 ct=f32/1x2x7 cells=f32/1x3x2x7 ; r0.fill=signed:0.4
+rnn_forward x=bf16/1x2x8 w=[bf16/32x8] r=[bf16/32x8] bw=[f32/32] br=[f32/32] c0=f32/1x2x8 ct=f32/1x2x8 cells=f32/1x1x2x8 ; r0.fill=signed:0.4
+rnn_forward x=f16/4x3x8 w=[f16/32x8] r=[f16/32x8] bw=[f32/32] br=[f32/32] c0=f32/1x3x8 ct=f32/1x3x8 gates=f16/1x4x3x32 cells=f32/1x4x3x8 ; r0.fill=signed:0.4
 rnn_forward x=f32/1x2x8 w=[f32/32x8] r=[f32/32x8] ; r0.is=nan y.is=nan
 rnn_forward x=f32/2x3x16 w=[f32/48x16] r=[f32/48x16] cell=gru ; r0.is=nan y.is=nan
 
@@ -91,6 +93,7 @@ rnn_backward dy=f32/2x17x66 x=f32/2x17x40 y=f32/2x17x66 w=[f32/264x40] r=[f32/26
 rnn_backward dy=f32/2x17x66 x=f32/2x17x40 y=f32/2x17x66 w=[f32/198x40] r=[f32/198x66] gates=f32/1x2x17x264 dw=? dr=? dbw=? dbr=? cell=gru ; r0.fill=signed:0.12 w0.fill=signed:0.3 gates.fill=pos
 rnn_backward dy=f32/4x3x3/3:12:1 x=f32/4x3x5/1:4:12 y=f32/4x3x3/3:12:1 w=[f32/9x5/t] r=[f32/9x3/t] gates=f32/1x4x3x12/1:12:48:1 dw=[f32/9x5/t] dr=[f32/9x3/t] dbw=[f32/9/2] cell=gru ; gates.fill=pos r0.fill=signed:0.5
 rnn_backward dy=bf16/3x2x7 dct=f32/1x2x7 x=bf16/3x2x5 y=bf16/3x2x7 w=[bf16/28x5] r=[bf16/28x7] c0=f32/1x2x7 gates=bf16/1x3x2x28 cells=f32/1x3x2x7 dw=[f32/28x5] dr=[f32/28x7] dbw=[f32/28] dc0=f32/1x2x7 ; gates.fill=pos r0.fill=signed:0.4
+rnn_backward dy=bf16/3x2x8 dct=f32/1x2x8 x=bf16/3x2x5 y=bf16/3x2x8 w=[bf16/32x5] r=[bf16/32x8] c0=f32/1x2x8 gates=bf16/1x3x2x32 cells=f32/1x3x2x8 dw=[f32/32x5] dr=[f32/32x8] dbw=[f32/32] dc0=f32/1x2x8 ; gates.fill=pos r0.fill=signed:0.4
 
 # the forward's own results
 in x f32/3x2x4

@@ -37,11 +37,14 @@ __global__ static void __launch_bounds__(32 * WARPS, N > 1 ? 3 : 4) rnn_vector(c
   const int64_t length = mine ? rnn_length(net, b) : 0, t = rnn_time(net, length, s);
   if (mine && s < length)
 #pragma unroll
-    for (int g = 0; g < GATES; g++) {
-      const float bw = rnn_get<float>(net.bw, g * H + u), br = rnn_get<float>(net.br, g * H + u);
-      gate[g] = __ldcs((const float *)net.sums + (t * batch + b) * net.rows + g * (int64_t)H + u) + bw;
-      bias[GATES == 3 && g == 2 ? EACH - 1 : g] = br;
-    }
+    for (int g = 0; g < GATES; g++) gate[g] = __ldcs((const float *)net.sums + (t * batch + b) * net.rows + g * (int64_t)H + u);
+  /* A number of a dtype known at run time is awaited where it is loaded: a lane loads one, of w or of r. */
+  const float own = there && lane < 2 * GATES ? rnn_get<float>(lane % 2 ? net.br : net.bw, lane / 2 * H + u) : 0.f;
+#pragma unroll
+  for (int g = 0; g < GATES; g++) {
+    gate[g] += __shfl_sync(~0u, own, 2 * g);
+    bias[GATES == 3 && g == 2 ? EACH - 1 : g] = __shfl_sync(~0u, own, 2 * g + 1);
+  }
   rnn_wait_before();
 
   const int64_t buffer = (int64_t)batch * H;

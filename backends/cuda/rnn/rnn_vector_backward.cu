@@ -11,6 +11,37 @@
 
 enum { WARPS = 4, UNITS = 4 };
 
+/* Have all tensors that a step reads the dtype of the weights? */
+template <uint32_t dtype> __device__ __forceinline__ bool uniform(const cuda_rnn &net)
+{
+  return (!net.gates_at.p || net.gates_at.dtype == dtype) && (!net.cells_at.p || net.cells_at.dtype == dtype) &&
+         (!net.c0.p || net.c0.dtype == dtype) && (!net.h0.p || net.h0.dtype == dtype) && net.out.dtype == dtype && net.dout.dtype == dtype;
+}
+/* What forward left of a step, and dy: all loads are under way before the first is opened, if no switch of dtypes lies between. */
+template <uint32_t dtype, int GATES, bool uniform>
+__device__ __forceinline__ void fetch(float (&left)[7], const cuda_rnn &net, int64_t length, int s, int b, int u)
+{
+  const int64_t t = rnn_time(net, length, s), before = s ? rnn_time(net, length, s - 1) : 0;
+  uint32_t raw[7] = {};
+  auto get = [&](int n, const cuda_rnn_tensor &from, int64_t i, int64_t j, int64_t k) {
+    if (!uniform) left[n] = rnn_get<float>(from, i, j, k);
+    else if (from.p && dtype == QN_F32) raw[n] = ((const uint32_t *)from.p)[rnn_at(from, i, j, k)];
+    else if (from.p) raw[n] = ((const uint16_t *)from.p)[rnn_at(from, i, j, k)];
+  };
+#pragma unroll
+  for (int g = 0; g < (GATES == 1 ? 0 : 4); g++) get(g, net.gates_at, t, b, g * net.hidden + u);
+  if (GATES == 1) get(4, net.out, t, b, net.first + u);
+  if (GATES == 4) get(4, net.cells_at, t, b, u);
+  if (GATES == 4 && s) get(5, net.cells_at, before, b, u);
+  if (GATES == 3 && s) get(5, net.out, before, b, net.first + u);
+  if (GATES != 1 && !s) get(5, GATES == 4 ? net.c0 : net.h0, b, u, 0);
+  get(6, net.dout, t, b, net.first + u);
+#pragma unroll
+  for (int n = 0; n < 7 && uniform; n++)
+    left[n] = dtype == QN_F32 ? __uint_as_float(raw[n]) : dtype == QN_F16 ? f16_to_float((uint16_t)raw[n])
+                                                                          : bf16_to_float((uint16_t)raw[n]);
+}
+
 /* Step -1: dh0, dc0. */
 template <int dtype, int GATES, int N>
 __global__ static void __launch_bounds__(32 * WARPS, N > 1 ? 3 : 4)
@@ -39,20 +70,13 @@ __global__ static void __launch_bounds__(32 * WARPS, N > 1 ? 3 : 4)
   load(0);
   const int64_t length = mine ? rnn_length(net, b) : 0, t = rnn_time(net, length, s);
   const bool inside = s >= 0 && s < length, last = s == length - 1;
-  float gate[4] = {}, cell = 0, old = 0, dy = 0, dh = 0, dc = 0, of_h = 0;
+  float left[7] = {}, dh = 0, dc = 0, of_h = 0;      /* of the step: gates, cell or h, that before it, dy */
   if (inside) {
-    const int64_t before = s ? rnn_time(net, length, s - 1) : 0;
-#pragma unroll
-    for (int g = 0; g < (GATES == 1 ? 0 : 4); g++) gate[g] = rnn_get<float>(net.gates_at, t, b, g * (int64_t)H + u);
-    if (GATES == 4) {
-      cell = rnn_get<float>(net.cells_at, t, b, u);
-      old = s ? rnn_bounded(net, rnn_get<float>(net.cells_at, before, b, u)) : rnn_get<float>(net.c0, b, u);
-    } else if (GATES == 3)
-      old = s ? rnn_get<float>(net.out, before, b, net.first + u) : rnn_get<float>(net.h0, b, u);
-    else
-      cell = rnn_get<float>(net.out, t, b, net.first + u);
-    dy = rnn_get<float>(net.dout, t, b, net.first + u);
+    if (uniform<dtype>(net)) fetch<dtype, GATES, true>(left, net, length, s, b, u);
+    else fetch<dtype, GATES, false>(left, net, length, s, b, u);
   }
+  float gate[4] = { left[0], left[1], left[2], left[3] };
+  const float cell = left[4], old = GATES == 4 && s > 0 ? rnn_bounded(net, left[5]) : left[5], dy = left[6];
   if (mine && (last || length == 0)) {
     dh = rnn_get<float>(net.ht, b, u);
     if (GATES == 4) dc = rnn_get<float>(net.ct, b, u);
