@@ -32,27 +32,7 @@ static area area_of(const attention *p, float *base)
 static int64_t parts_most(const attention *p) { return qn_max_i64(1, qn_ceil_div(p->keys, PART)); }
 static int64_t part_floats(const attention *p) { return 2 + p->dv; }
 
-/* ---- vectors of any dtype ---------------------------------------------------------------------------------- */
-
-CPU_INLINE v_f32 load_as(const char *x, int64_t i, uint32_t dtype)
-{
-  if (dtype == QN_F32) return v_load(x + 4 * i);
-#if defined __AVX512F__
-  const __m256i half = _mm256_loadu_si256((const __m256i *)(const void *)(x + 2 * i));
-  return dtype == QN_BF16 ? (v_f32)_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16) : (v_f32)_mm512_cvtph_ps(half);
-#elif defined __AVX2__
-  const __m128i half = _mm_loadu_si128((const __m128i *)(const void *)(x + 2 * i));
-  return dtype == QN_BF16 ? (v_f32)_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16) : (v_f32)_mm256_cvtph_ps(half);
-#else
-  v_f32 v = { 0 };
-  for (int k = 0; k < CPU_LANES; k++) {
-    uint16_t half;
-    memcpy(&half, x + 2 * (i + k), 2);
-    v[k] = dtype == QN_BF16 ? qn_bf16_to_f32(half) : f16_widen(half);
-  }
-  return v;
-#endif
-}
+/* ---- products of rows ---------------------------------------------------------------------------------------- */
 
 /* to[k] = the sum of x[k]'s lanes */
 CPU_INLINE void sums_of_8(const v_f32 *x, float *to)
@@ -91,7 +71,7 @@ CPU_INLINE void dots(const float *q, const char *const *key, int64_t n, int64_t 
     for (int64_t i = 0; i < d; i += CPU_LANES) {
       const v_f32 x = v_load(q + i);
 #pragma GCC unroll 8
-      for (int t = 0; t < 8; t++) sum[t] += x * load_as(k[t], i, dtype);
+      for (int t = 0; t < 8; t++) sum[t] += x * v_load_as(k[t], i, dtype);
     }
     sums_of_8(sum, s + j);
   }
@@ -105,7 +85,7 @@ CPU_INLINE void add_strip(const float *p, const char *const *value, int64_t n, i
   for (int t = 0; t < vectors; t++) sum[t] = v_load(o + i + t * CPU_LANES);
   for (int64_t j = 0; j < n; j++) {
 #pragma GCC unroll 8
-    for (int t = 0; t < vectors; t++) sum[t] += p[j] * load_as(value[j], i + t * CPU_LANES, dtype);
+    for (int t = 0; t < vectors; t++) sum[t] += p[j] * v_load_as(value[j], i + t * CPU_LANES, dtype);
   }
 #pragma GCC unroll 8
   for (int t = 0; t < vectors; t++) V_STORE(o + i + t * CPU_LANES, sum[t]);

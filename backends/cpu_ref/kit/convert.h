@@ -215,9 +215,42 @@ static inline void row_from_real(void *restrict y, const real *restrict x, uint3
   (void)dtype;
   memcpy(y, x, (size_t)n * sizeof *x);
 }
+CPU_INLINE real load_as(const char *x, int64_t i, uint32_t dtype)
+{
+  (void)dtype;
+  return ((const real *)(const void *)x)[i];
+}
+CPU_INLINE v_real v_load_as(const char *x, int64_t i, uint32_t dtype)
+{
+  (void)dtype;
+  return v_load_real((const real *)(const void *)x + i);
+}
 #else
 static inline void row_to_real(real *restrict y, const void *restrict x, uint32_t dtype, int64_t n) { row_to_f32(y, x, dtype, n); }
 static inline void row_from_real(void *restrict y, const real *restrict x, uint32_t dtype, int64_t n) { row_from_f32(y, x, dtype, n); }
+/* Element i of x, f32, f16 or bf16, and a vector from it on. */
+CPU_INLINE float load_as(const char *x, int64_t i, uint32_t dtype)
+{
+  uint16_t half;
+  if (dtype == QN_F32) return ((const float *)(const void *)x)[i];
+  memcpy(&half, x + 2 * i, 2);
+  return dtype == QN_BF16 ? qn_bf16_to_f32(half) : f16_widen(half);
+}
+CPU_INLINE v_f32 v_load_as(const char *x, int64_t i, uint32_t dtype)
+{
+  if (dtype == QN_F32) return v_load(x + 4 * i);
+#if defined __AVX512F__
+  const __m256i half = _mm256_loadu_si256((const __m256i *)(const void *)(x + 2 * i));
+  return dtype == QN_BF16 ? (v_f32)_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16) : (v_f32)_mm512_cvtph_ps(half);
+#elif defined __AVX2__
+  const __m128i half = _mm_loadu_si128((const __m128i *)(const void *)(x + 2 * i));
+  return dtype == QN_BF16 ? (v_f32)_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16) : (v_f32)_mm256_cvtph_ps(half);
+#else
+  v_f32 v = { 0 };
+  for (int k = 0; k < CPU_LANES; k++) v[k] = load_as(x, i + k, dtype);
+  return v;
+#endif
+}
 #endif
 
 /* ---- strided rows ------------------------------------------------------------------------------- */

@@ -55,8 +55,8 @@ CPU_INLINE void add_lanes(const int nv, const v_real *v, real *to)
 }
 
 /* sums[i] += a[i] . w[j] for rows i of a and nv rows j of w, each of n_k numbers side by side; steps in elements */
-CPU_INLINE void dots(const int rows, const int nv, int64_t n_k, const real *a, int64_t a_step, const real *w, int64_t w_step, real *sums,
-                     int64_t row_step, int64_t gate_step)
+CPU_INLINE void dots(const int rows, const int nv, const uint32_t dtype, int64_t n_k, const real *a, int64_t a_step, const char *w,
+                     int64_t w_step, real *sums, int64_t row_step, int64_t gate_step)
 {
   v_real sum[DOT_ROWS][MOST_GATES];
 #pragma GCC unroll 4
@@ -70,7 +70,7 @@ CPU_INLINE void dots(const int rows, const int nv, int64_t n_k, const real *a, i
     for (int i = 0; i < rows; i++) x[i] = v_load_real(a + i * a_step + k);
 #pragma GCC unroll 4
     for (int j = 0; j < nv; j++) {
-      const v_real column = v_load_real(w + j * w_step + k);
+      const v_real column = v_load_as(w, j * w_step + k, dtype);
 #pragma GCC unroll 4
       for (int i = 0; i < rows; i++) sum[i][j] += x[i] * column;
     }
@@ -80,31 +80,38 @@ CPU_INLINE void dots(const int rows, const int nv, int64_t n_k, const real *a, i
     real total[MOST_GATES];
     add_lanes(nv, sum[i], total);
     for (int j = 0; j < nv; j++) {
-      for (int64_t t = k; t < n_k; t++) total[j] += a[i * a_step + t] * w[j * w_step + t];
+      for (int64_t t = k; t < n_k; t++) total[j] += a[i * a_step + t] * load_as(w, j * w_step + t, dtype);
       sums[i * row_step + j * gate_step] += total[j];
     }
   }
 }
-static void dots_of(int64_t gates, int64_t rows, int64_t n_k, const real *a, int64_t a_step, const real *w, int64_t w_step, real *sums,
-                    int64_t row_step, int64_t gate_step)
+CPU_INLINE void dots_in(const uint32_t dtype, int64_t gates, int64_t rows, int64_t n_k, const real *a, int64_t a_step, const char *w,
+                        int64_t w_step, real *sums, int64_t row_step, int64_t gate_step)
 {
   int64_t i = 0;
   for (; i + DOT_ROWS <= rows; i += DOT_ROWS) {
     const real *x = a + i * a_step;
     real *to = sums + i * row_step;
-    if (gates == 4) dots(DOT_ROWS, 4, n_k, x, a_step, w, w_step, to, row_step, gate_step);
-    else if (gates == 3) dots(DOT_ROWS, 3, n_k, x, a_step, w, w_step, to, row_step, gate_step);
-    else if (gates == 2) dots(DOT_ROWS, 2, n_k, x, a_step, w, w_step, to, row_step, gate_step);
-    else dots(DOT_ROWS, 1, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    if (gates == 4) dots(DOT_ROWS, 4, dtype, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    else if (gates == 3) dots(DOT_ROWS, 3, dtype, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    else if (gates == 2) dots(DOT_ROWS, 2, dtype, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    else dots(DOT_ROWS, 1, dtype, n_k, x, a_step, w, w_step, to, row_step, gate_step);
   }
   for (; i < rows; i++) {
     const real *x = a + i * a_step;
     real *to = sums + i * row_step;
-    if (gates == 4) dots(1, 4, n_k, x, a_step, w, w_step, to, row_step, gate_step);
-    else if (gates == 3) dots(1, 3, n_k, x, a_step, w, w_step, to, row_step, gate_step);
-    else if (gates == 2) dots(1, 2, n_k, x, a_step, w, w_step, to, row_step, gate_step);
-    else dots(1, 1, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    if (gates == 4) dots(1, 4, dtype, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    else if (gates == 3) dots(1, 3, dtype, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    else if (gates == 2) dots(1, 2, dtype, n_k, x, a_step, w, w_step, to, row_step, gate_step);
+    else dots(1, 1, dtype, n_k, x, a_step, w, w_step, to, row_step, gate_step);
   }
+}
+static void dots_of(uint32_t dtype, int64_t gates, int64_t rows, int64_t n_k, const real *a, int64_t a_step, const char *w, int64_t w_step,
+                    real *sums, int64_t row_step, int64_t gate_step)
+{
+  if (CPU_REAL == QN_F32 && dtype == QN_BF16) dots_in(QN_BF16, gates, rows, n_k, a, a_step, w, w_step, sums, row_step, gate_step);
+  else if (CPU_REAL == QN_F32 && dtype == QN_F16) dots_in(QN_F16, gates, rows, n_k, a, a_step, w, w_step, sums, row_step, gate_step);
+  else dots_in(CPU_REAL, gates, rows, n_k, a, a_step, w, w_step, sums, row_step, gate_step);
 }
 
 /* ---- one call ------------------------------------------------------------------------------------------ */
@@ -113,7 +120,7 @@ static void dots_of(int64_t gates, int64_t rows, int64_t n_k, const real *a, int
 typedef struct weight {
   const operand *from;
   int64_t first, gates, units, columns;   /* its first row; units of a gate */
-  const real *rows;                       /* NULL: in panels */
+  const char *rows;                       /* NULL: in panels */
   real   *panels;
 } weight;
 
@@ -145,7 +152,7 @@ static const operand *listed(const problem *p, int list, int64_t k) { return &p-
 /* May a weight that meets `rows` rows in all, `each` at a time, be read as it stands? */
 static bool as_it_stands(const operand *w, int64_t rows, int64_t each)
 {
-  return w->dtype == CPU_REAL && w->stride[1] == 1 && rows <= FEW * (each <= FEW_EACH ? 1000 : 1) && each <= FEW;
+  return w->stride[1] == 1 && rows <= FEW * (each <= FEW_EACH ? 1000 : 1) && each <= FEW;
 }
 
 static weight weight_of(const call *c, const operand *from, int64_t first, int64_t gates, int64_t units, int64_t columns, real *panels,
@@ -154,7 +161,7 @@ static weight weight_of(const call *c, const operand *from, int64_t first, int64
   const problem *p = c->p;
   const bool stands = as_it_stands(from, p->steps * p->batch, each);
   return (weight){ from, first, gates, units, columns,
-                   stands ? (const real *)(const void *)data(c->launch, from, first * from->stride[0]) : NULL, panels };
+                   stands ? data(c->launch, from, first * from->stride[0]) : NULL, panels };
 }
 
 /* ---- weights of a block --------------------------------------------------------------------------------- */
@@ -213,15 +220,17 @@ static void product(const weight *w, int64_t block, int64_t rows, const real *a,
     return;
   }
   for (int64_t i = 0; i < rows && sums != start; i++) memcpy(sums + i * sums_step, start + i * start_step, (size_t)step * sizeof *sums);
-  const real *own = w->rows + block * LANES * row_step;
+  const int64_t row_bytes = row_step * qn_kit_bytes(w->from->dtype);
+  const char *own = w->rows + block * LANES * row_bytes;
   if (w->gates == 1)                      /* several units at once in the place of gates */
     for (int64_t unit = 0, n; unit < units; unit += n) {
       n = qn_min_i64(MOST_GATES, units - unit);
-      dots_of(n, rows, w->columns, a, a_step, own + unit * row_step, row_step, sums + unit, sums_step, 1);
+      dots_of(w->from->dtype, n, rows, w->columns, a, a_step, own + unit * row_bytes, row_step, sums + unit, sums_step, 1);
     }
   else
     for (int64_t unit = 0; unit < units; unit++)
-      dots_of(w->gates, rows, w->columns, a, a_step, own + unit * row_step, w->units * row_step, sums + unit, sums_step, LANES);
+      dots_of(w->from->dtype, w->gates, rows, w->columns, a, a_step, own + unit * row_bytes, w->units * row_step, sums + unit, sums_step,
+              LANES);
 }
 
 /* ---- a layer ------------------------------------------------------------------------------------------- */
