@@ -90,14 +90,17 @@ CPU_INLINE void weigh(float *s, int64_t n, float scale, float *m, float *l, floa
   v_f32 most[2] = { v_all(-INFINITY), v_all(-INFINITY) }, other[2] = { most[0], most[1] };
   int64_t j = 0;
   for (; j + 2 <= n; j += 2)
+#pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
       most[h] = larger(most[h], v_load(s + j * PANEL + h * CPU_LANES), exact_max);
       other[h] = larger(other[h], v_load(s + (j + 1) * PANEL + h * CPU_LANES), exact_max);
     }
   for (; j < n; j++)
+#pragma GCC unroll 2
     for (int h = 0; h < 2; h++) most[h] = larger(most[h], v_load(s + j * PANEL + h * CPU_LANES), exact_max);
   v_f32 base[2], sum[2] = { v_all(0), v_all(0) }, factor[2];
   bool moved = false;
+#pragma GCC unroll 2
   for (int h = 0; h < 2; h++) {
     const v_f32 before = v_load(m + h * CPU_LANES), now = larger(before, larger(most[h], other[h], exact_max), exact_max);
     base[h] = v_select(now == -INFINITY, v_all(0), now);
@@ -107,17 +110,20 @@ CPU_INLINE void weigh(float *s, int64_t n, float scale, float *m, float *l, floa
     for (int r = 0; r < CPU_LANES; r++) moved |= differs[r] != 0;
   }
   for (j = 0; j < n; j++)
+#pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
       float *const at = s + j * PANEL + h * CPU_LANES;
       const v_f32 e = v_exp((v_load(at) - base[h]) * scale);          /* 1 at the maximum, however large */
       sum[h] += e;
       V_STORE(at, e);
     }
+#pragma GCC unroll 2
   for (int h = 0; h < 2; h++) {
     const v_f32 total = v_load(l + h * CPU_LANES) * factor[h] + sum[h];
     V_STORE(l + h * CPU_LANES, total);
   }
   for (int64_t d = 0; moved && d < dv; d++)
+#pragma GCC unroll 2
     for (int h = 0; h < 2; h++) {
       const v_f32 x = v_load(o + d * PANEL + h * CPU_LANES) * factor[h];
       V_STORE(o + d * PANEL + h * CPU_LANES, x);

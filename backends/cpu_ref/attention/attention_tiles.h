@@ -209,7 +209,11 @@ CPU_INLINE v_f32 v_exp(v_f32 x)
   x = (v_f32)_mm512_max_ps((__m512)v_all(-104.0f), (__m512)x);       /* NaN stays */
   const v_f32 n = (v_f32)_mm512_roundscale_ps((__m512)(x * 1.44269504f), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 #else
+#if defined __AVX2__
+  x = (v_f32)_mm256_max_ps((__m256)v_all(-104.0f), (__m256)x);
+#else
   x = v_select(x < -104.0f, v_all(-104.0f), x);
+#endif
   const v_f32 shifted = x * 1.44269504f + M_ROUND, n = shifted - M_ROUND;
 #endif
   const v_f32 r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
@@ -453,19 +457,21 @@ static inline void finish_row(const attention_call *c, const sequence *s, int64_
 {
   const attention *p = c->p;
   const int64_t at = s->q_at + i;
-  float lse = sum == 0 ? -INFINITY : most + m_log(sum), by = sum == 0 ? 0 : 1 / sum;
+  const bool none = sum == 0;
+  float lse = none ? -INFINITY : c->at[AT_LSE] ? most + m_log(sum) : most, by = none ? 0 : 1 / sum;
   if (c->at[AT_SINK]) {
     const float sink = f32_at(c, AT_SINK, head), top = f_larger(most, sink);
     if (!(sink < INFINITY)) lse = by = NAN;
-    else if (sum == 0) lse = sink;
+    else if (none) lse = sink;
     else if (sink != -INFINITY) {
       const float old = m_exp(most - top), total = sum * old + m_exp(sink - top);
       by = old / total;
       lse = top + m_log(total);
     }
   }
+  if (none && by == 0) memset(o, 0, (size_t)p->dv * sizeof *o);
 #pragma omp simd
-  for (int64_t d = 0; d < p->dv; d++) o[d] = sum == 0 && by == 0 ? 0 : o[d] * by;
+  for (int64_t d = 0; d < p->dv; d++) o[d] *= by;
   c->isa->narrow[p->dtype[AT_Y]](o, p->dv, row_at(c, AT_Y, s->q_entry, head, at), p->stride[AT_Y][3]);
   if (c->at[AT_LSE]) *(float *)(void *)row_at(c, AT_LSE, s->q_entry, head, at) = lse;
   if (c->at[AT_MAX]) *(float *)(void *)row_at(c, AT_MAX, s->q_entry, head, at) = most;
