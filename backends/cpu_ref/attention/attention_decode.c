@@ -15,6 +15,7 @@ enum { ROWS = 16,                         /* most rows of a group */
 /* A thread's workspace: queries padded to whole vectors, scores, sums of values; a tile of widened keys or values. */
 typedef struct area {
   float *q, *s, *o, *tile;
+  uint8_t *seen;                          /* [ROWS][PART]: does a row see a key? */
   int64_t d, dv, bytes;                   /* d, dv: with the padding */
 } area;
 
@@ -24,7 +25,8 @@ static area area_of(const attention *p, float *base)
   area a = { .q = base, .s = base + ROWS * d, .d = d, .dv = dv };
   a.o = a.s + ROWS * PART;
   a.tile = a.o + ROWS * dv;
-  a.bytes = (ROWS * (d + PART + dv) + TILE * qn_max_i64(d, dv)) * 4;
+  a.seen = (uint8_t *)(a.tile + TILE * qn_max_i64(d, dv));
+  a.bytes = (ROWS * (d + PART + dv) + TILE * qn_max_i64(d, dv)) * 4 + ROWS * PART;
   return a;
 }
 
@@ -132,11 +134,18 @@ static uint32_t rows_of(const attention_call *c, int t, const sequence *s, int64
   return QN_F32;
 }
 
-/* Is there what hides keys one by one? */
-static inline bool picks(const attention_call *c) { return c->at[AT_MASK] || c->at[AT_BLOCKS]; }
+/* seen: which of keys at..at+n-1 row i may see, the band aside; there: keys on pages that exist. */
+static void see_keys(const attention_call *c, const sequence *s, int64_t head, int64_t i, int64_t at, int64_t n, const uint8_t *there,
+                     uint8_t *seen)
+{
+  const int64_t step = c->p->stride[AT_MASK][3];
+  const char *const mask = c->at[AT_MASK] ? spread_at(c, AT_MASK, s, head, i, at) : NULL;
+  for (int64_t j = 0; j < n; j++) seen[j] = there[j] && (!mask || mask[j * step]);
+  for (int64_t j = 0; j < n && c->at[AT_BLOCKS]; j++) seen[j] = seen[j] && block_open(c, s, head, i, (at + j) / c->p->block_kv);
+}
 
-/* Products of row i with keys at..at+n-1 become scores; there: keys on pages that exist. */
-static void edit_row(const attention_call *c, const sequence *s, int64_t head, int64_t i, int64_t at, int64_t n, const uint8_t *there,
+/* Products of row i with keys at..at+n-1 become scores. */
+static void edit_row(const attention_call *c, const sequence *s, int64_t head, int64_t i, int64_t at, int64_t n, const uint8_t *seen,
                      float *x)
 {
   const attention *p = c->p;
@@ -158,7 +167,7 @@ static void edit_row(const attention_call *c, const sequence *s, int64_t head, i
 #pragma omp simd
     for (int64_t j = 0; j < n; j++) x[j] -= slope * m_abs(diagonal - (float)j);
   }
-  if (hides(c)) for (int64_t j = 0; j < n; j++) if (!there[j] || (picks(c) && !allowed(c, s, head, i, at + j))) x[j] = -INFINITY;
+  if (hides(c)) for (int64_t j = 0; j < n; j++) x[j] = seen[j] ? x[j] : -INFINITY;
 }
 
 /* Scores become weights; m and l. */
@@ -187,7 +196,7 @@ static void part(const attention_call *c, const sequence *s, int64_t kv_head, in
                  int64_t apart)
 {
   const attention *p = c->p;
-  const bool edited = needs_edit(c) || hides(c), one_by_one = picks(c) || p->dropped;
+  const bool edited = needs_edit(c) || hides(c), one_by_one = hides(c) || p->dropped;
   const float scale = edited ? 1.0f : p->scale;
   const int64_t rows = p->group * s->rows;
   const char *row[TILE];
@@ -210,10 +219,11 @@ static void part(const attention_call *c, const sequence *s, int64_t kv_head, in
     for (int64_t r = 0; r < rows; r++) dots_of(a->q + r * a->d, row, n, d, dtype, a->s + r * PART + at - from);
   }
   for (int64_t r = 0; r < rows; r++) {
-    float *const mine = out + r * apart;
-    if (edited && end[r] > lo[r]) edit_row(c, s, head[r], index[r], lo[r], end[r] - lo[r], there + lo[r] - from,
-                                          a->s + r * PART + lo[r] - from);
-    weigh(a->s + r * PART + lo[r] - from, end[r] - lo[r], scale, &mine[0], &mine[1]);
+    float *const mine = out + r * apart, *const scores = a->s + r * PART + lo[r] - from;
+    uint8_t *const seen = a->seen + r * PART + lo[r] - from;
+    if (one_by_one && end[r] > lo[r]) see_keys(c, s, head[r], index[r], lo[r], end[r] - lo[r], there + lo[r] - from, seen);
+    if (edited && end[r] > lo[r]) edit_row(c, s, head[r], index[r], lo[r], end[r] - lo[r], seen, scores);
+    weigh(scores, end[r] - lo[r], scale, &mine[0], &mine[1]);
   }
   memset(a->o, 0, (size_t)(rows * a->dv) * sizeof *a->o);
   for (int64_t at = from; at < to; at += TILE) {
@@ -221,14 +231,17 @@ static void part(const attention_call *c, const sequence *s, int64_t kv_head, in
     const uint32_t dtype = rows_of(c, AT_V, s, kv_head, at, n, p->dv, a->tile, row);
     for (int64_t r = 0; r < rows; r++) {
       const float *const weight = a->s + r * PART - from;
-      int64_t j = qn_max_i64(lo[r], at);
-      const int64_t stop = qn_min_i64(end[r], at + n);
-      for (int64_t end_run; j < stop; j = end_run + 1) {             /* runs of keys that the row sees */
-        end_run = j;
-        while (end_run < stop && there[end_run - from]
-               && (!one_by_one || (allowed(c, s, head[r], index[r], end_run) && !is_dropped(c, s, head[r], index[r], end_run)))) end_run++;
-        if (end_run > j) values_of(weight + j, row + (j - at), end_run - j, dv, dtype, a->o + r * a->dv);
+      const uint8_t *const seen = a->seen + r * PART - from;
+      const int64_t first = qn_max_i64(lo[r], at), stop = qn_min_i64(end[r], at + n);
+      float mine[TILE];
+      const char *value[TILE];
+      int64_t count = 0;
+      for (int64_t j = first; j < stop && one_by_one; j++) {         /* a weight of 0 times what a row does not see may be NaN */
+        mine[count] = weight[j], value[count] = row[j - at];
+        count += seen[j] && !is_dropped(c, s, head[r], index[r], j);
       }
+      if (one_by_one) values_of(mine, value, count, dv, dtype, a->o + r * a->dv);
+      else if (stop > first) values_of(weight + first, row + (first - at), stop - first, dv, dtype, a->o + r * a->dv);
     }
   }
   for (int64_t r = 0; r < rows; r++)
