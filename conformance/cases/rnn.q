@@ -55,6 +55,8 @@ rnn_forward x=f32/33x1x3 w=[f32/12x3] r=[f32/12x12] ht=? cell=tanh ; r0.fill=sig
 rnn_forward x=f32/2x17x40 w=[f32/264x40] r=[f32/264x66] bw=[f32/264] br=[f32/264] h0=f32/1x17x66 gates=? cells=? ; r0.fill=signed:0.12 w0.fill=signed:0.3 as=f16
 rnn_forward x=f32/2x17x40 w=[f32/198x40] r=[f32/198x66] bw=[f32/198] br=[f32/198] h0=f32/1x17x66 gates=? cell=gru ; r0.fill=signed:0.12 w0.fill=signed:0.3 as=f16
 rnn_forward x=f32/1x1x129 w=[f32/512x129] r=[f32/512x128] bw=[f32/512] br=[f32/512] h0=f32/1x1x128 c0=f32/1x1x128 ; r0.fill=signed:0.1 w0.fill=signed:0.1 as=bf16
+rnn_forward x=f32/1x5x37 w=[f32/111x37] r=[f32/111x37] bw=[f32/111] br=[f32/111] h0=f32/1x5x37 ht=? cell=gru ; r0.fill=signed:0.15 w0.fill=signed:0.15 as=f16,bf16
+rnn_forward x=f32/2x3x21 w=[f32/37x21] r=[f32/37x37] h0=f32/1x3x37 cell=tanh ; r0.fill=signed:0.15 w0.fill=signed:0.2 as=f16,bf16
 rnn_forward x=f32/1x3x64 w=[f32/384x64] r=[f32/384x128] bw=[f32/384] br=[f32/384] h0=f32/1x3x128 cell=gru ; r0.fill=signed:0.1 w0.fill=signed:0.1
 
 # batch first; strides; gates that saturate; what is not finite
@@ -303,3 +305,5 @@ rnn_forward x=f32/3x4x3 w=[f32/136x3,f32/136x136] r=[f32/136x136,f32/136x136] in
 # rows of recurrent weights that do not begin aligned, laid out anew
 rnn_forward x=f16/8x2x3 w=[f16/1032x3] r=[f16/1032x258] bw=[f16/1032] br=[f16/1032] ht=? ct=? ; r0.fill=signed:0.05 as=bf16
 rnn_forward x=f16/8x2x3 w=[f16/1038x3,f16/1038x3] r=[f16/1038x346,f16/1038x346] h0=f16/2x2x346 lengths=i32/2 ht=? gates=? cell=gru direction=both ; lengths.is=8,5 r0.fill=signed:0.05 r1.fill=signed:0.05
+rnn_backward dy=f32/1x3x40 x=f32/1x3x5 y=f32/1x3x40 w=[f32/120x5] r=[f32/120x40] gates=f32/1x1x3x120 dx=? dw=? dr=? cell=gru reset=before ; gates.fill=pos r0.fill=signed:0.1
+rnn_backward dy=f32/1x3x40 x=f32/1x3x5 y=f32/1x3x40 w=[f32/120x5] r=[f32/120x40] gates=f32/1x1x3x160 dx=? dw=? dr=? cell=gru ; gates.fill=pos r0.fill=signed:0.1

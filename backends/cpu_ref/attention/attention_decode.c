@@ -126,8 +126,11 @@ static uint32_t rows_of(const attention_call *c, int t, const sequence *s, int64
     in_place &= row[j] != NULL;
   }
   if (in_place) return c->p->dtype[t];
+  const int64_t *const stride = c->p->stride[t];
+  const bool turned = stride[2] == 1 && stride[3] != 1 && !c->p->page;                   /* an element's keys lie side by side */
+  if (turned) cpu_gemm_lay(c->isa, c->p->dtype[t], row[0], 1, stride[3], n, length, tile, padded);
   for (int64_t j = 0; j < n; j++) {
-    row_widen(c, t, row[j], length, tile + j * padded);
+    if (!turned) row_widen(c, t, row[j], length, tile + j * padded);
     memset(tile + j * padded + length, 0, (size_t)(padded - length) * sizeof *tile);
     row[j] = (const char *)(tile + j * padded);
   }

@@ -37,6 +37,8 @@ static int64_t pitch(const problem *p) { return p->blocks * p->block; }         
 static int64_t h_pitch(const problem *p) { return p->state_blocks * p->block; }
 static int64_t line(const problem *p) { return p->directions * p->rows; }       /* of x and h */
 static bool two_slopes(const problem *p) { return p->a.cell == QN_RNN_GRU && !p->before; }
+/* Does anything read what step s leaves to the one before? */
+static bool is_carried(const problem *p, int64_t s) { return s > 0 || p->one[DH0].value >= 0; }
 static const operand *listed(const problem *p, int list, int64_t k) { return &p->list[list * p->n_lists + k]; }
 
 static bool reversed(const problem *p, int64_t direction) { return p->a.direction == QN_RNN_BACKWARD || direction == 1; }
@@ -268,7 +270,8 @@ static void walk_layer(call *c, int64_t l, int me, int threads)
         c->bias[0][direction * p->rows + g * p->hidden + unit] = c->bias[1][direction * p->rows + g * p->hidden + unit] = 0;
   }
   for (int64_t e = h_first; e < h_end; e++) {
-    lay_panel(c, listed(p, R, l * p->directions + e / each), p->rows, p->state, e % each, c->panel + e * p->rows * p->block);
+    if (p->before || is_carried(p, p->steps - 1))
+      lay_panel(c, listed(p, R, l * p->directions + e / each), p->rows, p->state, e % each, c->panel + e * p->rows * p->block);
     states(c, &p->one[DHT], l * p->directions + e / each, e / each, p->state, h_pitch(p), e % each, c->carry, true);
   }
   for (int64_t s = p->steps - 1; s >= 0; s--) {
@@ -282,7 +285,7 @@ static void walk_layer(call *c, int64_t l, int me, int threads)
       for (int64_t e = first; e < end; e++) block_resets(c, l, e / p->blocks, e % p->blocks, s);
       meet(&c->barrier, threads);
     }
-    for (int64_t e = h_first; e < h_end; e++) block_carry(c, e / each, e % each, s);
+    for (int64_t e = h_first; e < h_end && is_carried(p, s); e++) block_carry(c, e / each, e % each, s);
   }
   for (int64_t e = first; e < end; e++)
     states(c, &p->one[DC0], l * p->directions + e / p->blocks, e / p->blocks, p->hidden, pitch(p), e % p->blocks, c->dc, false);
