@@ -246,9 +246,14 @@ CPU_INLINE v_f32 v_load_as(const char *x, int64_t i, uint32_t dtype)
   const __m128i half = _mm_loadu_si128((const __m128i *)(const void *)(x + 2 * i));
   return dtype == QN_BF16 ? (v_f32)_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16) : (v_f32)_mm256_cvtph_ps(half);
 #else
-  v_f32 v = { 0 };
-  for (int k = 0; k < CPU_LANES; k++) v[k] = load_as(x, i + k, dtype);
-  return v;
+  typedef uint32_t words __attribute__((vector_size(CPU_VECTOR_BYTES)));
+  typedef uint16_t halves __attribute__((vector_size(CPU_VECTOR_BYTES / 2)));
+  halves half;
+  memcpy(&half, x + 2 * i, sizeof half);
+  const words h = __builtin_convertvector(half, words);
+  if (dtype == QN_BF16) return (v_f32)(h << 16);
+  const v_f32 scaled = (v_f32)((h & 0x7fff) << 13) * 0x1p112f;         /* as f16_widen, which lane by lane took 20 times as long */
+  return (v_f32)((words)scaled | ((words)((h & 0x7c00) == 0x7c00) & 0x7f800000u) | (h & 0x8000) << 16);
 #endif
 }
 #endif
