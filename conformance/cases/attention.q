@@ -143,6 +143,9 @@ attention_forward q=f16/1x2x1x64 k=f16/1x2x700x64 v=f16/1x2x700x64 lse=? max=? ;
 attention_forward q=bf16/2x3x1x128 k=bf16/2x1x800x128 v=bf16/2x1x800x128 kv_lengths=i32/2 sink=f32/3 lse=? ; kv_lengths.is=800,70
 attention_forward q=bf16/1x16x1x96 k=bf16/1x1x1000x96 v=bf16/1x1x1000x80 lse=? left=900 right=0
 attention_forward q=f16/2x2x5x64 k=f16/2x1x600x64 v=f16/2x1x600x64 q_lengths=i32/2 lse=? right=0 ; q_lengths.is=3,0
+# a window that passes by most of the keys, whole parts of them too
+attention_forward q=f32/2x4x3x20 k=f32/2x2x2500x20 v=f32/2x2x2500x20 kv_lengths=i32/2 lse=? left=30 right=0 ; kv_lengths.is=2500,1040 as=bf16
+attention_forward q=f32/1x2x2x64 k=f32/1x1x2300x64 v=f32/1x1x2300x64 lse=? max=? left=5 right=4 align=top_left
 # the same with an element's keys side by side, of values too
 attention_forward q=f32/2x4x2x20 k=f32/2x2x75x20/3000:1500:1:75 v=f32/2x2x75x12/1800:900:1:75 kv_lengths=i32/2 lse=? ; kv_lengths.is=75,33 as=f16,bf16
 attention_forward q=f32/1x2x1x64 k=f32/1x2x1100x64/140800:70400:1:1100 v=f32/1x2x1100x64 mask=bool/1x1x1x1100 lse=? ; as=bf16

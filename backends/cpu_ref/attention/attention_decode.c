@@ -204,20 +204,21 @@ static void part(const attention_call *c, const sequence *s, int64_t kv_head, in
   const int64_t rows = p->group * s->rows;
   const char *row[TILE];
   uint8_t there[PART];
-  int64_t lo[ROWS], end[ROWS], head[ROWS], index[ROWS];
+  int64_t lo[ROWS], end[ROWS], head[ROWS], index[ROWS], begin = to, stop = from;      /* begin, stop: of the keys that any row sees */
   for (int64_t r = 0; r < rows; r++) {
     head[r] = kv_head * p->group + r / s->rows;
     index[r] = r % s->rows;
     band_of(p, s, index[r], &lo[r], &end[r]);
     lo[r] = qn_max_i64(lo[r], from);
     end[r] = qn_min_i64(end[r], to);
+    if (lo[r] < end[r]) begin = qn_min_i64(begin, lo[r]), stop = qn_max_i64(stop, end[r]);
     row_widen(c, AT_Q, row_at(c, AT_Q, s->q_entry, head[r], s->q_at + index[r]), p->d, a->q + r * a->d);
     memset(a->q + r * a->d + p->d, 0, (size_t)(a->d - p->d) * sizeof *a->q);
   }
-  for (int64_t j = from; j < to; j++) there[j - from] = !p->page || key_at(c, AT_K, s, kv_head, j);
+  for (int64_t j = begin; j < stop; j++) there[j - from] = !p->page || key_at(c, AT_K, s, kv_head, j);
   const int64_t d = qn_round_up(p->d, CPU_LANES), dv = qn_round_up(p->dv, CPU_LANES);
-  for (int64_t at = from; at < to; at += TILE) {
-    const int64_t n = qn_min_i64(TILE, to - at);
+  for (int64_t at = begin; at < stop; at += TILE) {
+    const int64_t n = qn_min_i64(TILE, stop - at);
     const uint32_t dtype = rows_of(c, AT_K, s, kv_head, at, n, p->d, a->tile, row);
     for (int64_t r = 0; r < rows; r++) dots_of(a->q + r * a->d, row, n, d, dtype, a->s + r * PART + at - from);
   }
@@ -229,22 +230,22 @@ static void part(const attention_call *c, const sequence *s, int64_t kv_head, in
     weigh(scores, end[r] - lo[r], scale, &mine[0], &mine[1]);
   }
   memset(a->o, 0, (size_t)(rows * a->dv) * sizeof *a->o);
-  for (int64_t at = from; at < to; at += TILE) {
-    const int64_t n = qn_min_i64(TILE, to - at);
+  for (int64_t at = begin; at < stop; at += TILE) {
+    const int64_t n = qn_min_i64(TILE, stop - at);
     const uint32_t dtype = rows_of(c, AT_V, s, kv_head, at, n, p->dv, a->tile, row);
     for (int64_t r = 0; r < rows; r++) {
       const float *const weight = a->s + r * PART - from;
       const uint8_t *const seen = a->seen + r * PART - from;
-      const int64_t first = qn_max_i64(lo[r], at), stop = qn_min_i64(end[r], at + n);
+      const int64_t first = qn_max_i64(lo[r], at), last = qn_min_i64(end[r], at + n);
       float mine[TILE];
       const char *value[TILE];
       int64_t count = 0;
-      for (int64_t j = first; j < stop && one_by_one; j++) {         /* a weight of 0 times what a row does not see may be NaN */
+      for (int64_t j = first; j < last && one_by_one; j++) {         /* a weight of 0 times what a row does not see may be NaN */
         mine[count] = weight[j], value[count] = row[j - at];
         count += seen[j] && !is_dropped(c, s, head[r], index[r], j);
       }
       if (one_by_one) values_of(mine, value, count, dv, dtype, a->o + r * a->dv);
-      else if (stop > first) values_of(weight + first, row + (first - at), stop - first, dv, dtype, a->o + r * a->dv);
+      else if (last > first) values_of(weight + first, row + (first - at), last - first, dv, dtype, a->o + r * a->dv);
     }
   }
   for (int64_t r = 0; r < rows; r++)
@@ -319,6 +320,11 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
                      (long long)(p.group * p.rows));
   prepared->workspace = (uint64_t)(request->demands->threads * area_of(&p, NULL).bytes
                                    + p.batch * p.kv_heads * parts_most(&p) * p.group * p.rows * part_floats(&p) * 4);
+  /* As measured, for a key: an exponential and the sum of a vector's lanes for each row, and the products; narrow dtypes are widened for
+   * each row anew. */
+  const double vector = p.dtype[AT_K] == QN_F32 ? 1.3 : 1.9, lanes = cpu_gemm_isa_of(request->device)->type[CPU_GEMM_F32].nr / 2;
+  prepared->estimate = cpu_attention_ns(request, &p, (double)(p.group * p.rows) * (128 + vector * (double)(p.d + p.dv)) / lanes,
+                                        parts_most(&p));
   return cpu_keep(prepared, &p, sizeof p);
 }
 

@@ -288,12 +288,23 @@ qn_status cpu_attention_describe(const qn_request *request, qn_prepared *prepare
   return QN_OK;
 }
 
+double cpu_attention_ns(const qn_request *request, const attention *p, double vectors, int64_t blocks)
+{
+  const int64_t tasks = p->batch * p->kv_heads * blocks, threads = qn_max_i64(1, qn_min_i64(request->demands->threads, tasks));
+  return CPU_VECTOR_NS * vectors * (double)(p->batch * p->kv_heads) * (double)p->keys / (double)threads + 1;
+}
+
 static qn_status prepare(const qn_request *request, qn_prepared *prepared)
 {
   qn_status status = cpu_isa_check(request, prepared);
   attention p;
   if (status || (status = cpu_attention_describe(request, prepared, &p))) return status;
   prepared->workspace = (uint64_t)(request->demands->threads * area_of(&p, NULL).bytes);
+  /* As measured, for a key: the exponentials of a panel and its products, two vectors each; the key and its value are laid out. */
+  const int64_t lanes = cpu_gemm_isa_of(request->device)->type[CPU_GEMM_F32].nr / 2, panels = qn_ceil_div(p.group * p.rows, 2 * lanes);
+  const double d = (double)(p.d + p.dv);
+  prepared->estimate = cpu_attention_ns(request, &p, (double)panels * (60 + 2 * d) + 8 * d / (double)lanes,
+                                        qn_ceil_div(p.group * p.rows, AT_ROWS));
   return cpu_keep(prepared, &p, sizeof p);
 }
 

@@ -56,6 +56,8 @@ typedef struct attention_call {
 
 /* attention_tiles.c: describes the op of a request, or refuses what none of these engines does. */
 qn_status cpu_attention_describe(const qn_request *request, qn_prepared *prepared, attention *p);
+/* An estimate: every key of a kv head takes so many vectors of products in all; it is shared out in `blocks`. */
+double cpu_attention_ns(const qn_request *request, const attention *p, double vectors, int64_t blocks);
 
 extern const cpu_gemm_isa CPU_GEMM_OWN;
 static inline void attention_bind(attention_call *c, const attention *p, const qn_launch *launch)
