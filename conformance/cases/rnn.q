@@ -302,6 +302,9 @@ rnn_backward dy=f32/3x4x136 x=f32/3x4x3 y=f32/3x4x136 w=[f32/136x3,f32/136x136] 
 rnn_forward x=f32/9x1x3 w=[f32/1056x3] r=[f32/1056x264] bw=[f32/1056] br=[f32/1056] ht=? ct=? cells=? ; r0.fill=signed:0.05 as=f16
 rnn_forward x=f32/4x11x3 w=[f32/72x3,f32/72x3] r=[f32/72x24,f32/72x24] bw=[f32/72,f32/72] h0=f32/2x11x24 lengths=i32/11 ht=? gates=? cell=gru direction=both ; lengths.is=4,0,2,1,3,4,4,0,1,2,9 r0.fill=signed:0.2 r1.fill=signed:0.2 as=bf16
 rnn_forward x=f32/3x4x3 w=[f32/136x3,f32/136x136] r=[f32/136x136,f32/136x136] inner=? layers=2 cell=tanh ; r0.fill=signed:0.05 r1.fill=signed:0.05 w1.fill=signed:0.05
+# a gradient by one of the first states alone, sequences without a step
+rnn_backward dy=f32/2x3x8 dct=f32/1x3x8 x=f32/2x3x5 y=f32/2x3x8 w=[f32/32x5] r=[f32/32x8] c0=f32/1x3x8 lengths=i32/3 gates=f32/1x2x3x32 cells=f32/1x2x3x8 dbw=? dc0=? ; lengths.is=1,0,2 gates.fill=pos as=f16
+rnn_backward dy=f32/2x2x16 dht=f32/1x2x16 x=f32/2x2x5 y=f32/2x2x16 w=[f32/16x5] r=[f32/16x16] h0=f32/1x2x16 lengths=i32/2 dbw=? dh0=? cell=relu ; lengths.is=0,1 as=bf16
 # rows of recurrent weights that do not begin aligned, laid out anew
 rnn_forward x=f16/8x2x3 w=[f16/1032x3] r=[f16/1032x258] bw=[f16/1032] br=[f16/1032] ht=? ct=? ; r0.fill=signed:0.05 as=bf16
 rnn_forward x=f16/8x2x3 w=[f16/1038x3,f16/1038x3] r=[f16/1038x346,f16/1038x346] h0=f16/2x2x346 lengths=i32/2 ht=? gates=? cell=gru direction=both ; lengths.is=8,5 r0.fill=signed:0.05 r1.fill=signed:0.05
