@@ -8,6 +8,7 @@
 #include "attention_tiles.h"
 
 enum { ROWS = 16,                         /* most rows of a group */
+       FEW = CPU_LANES,                   /* fewer rows widen narrow keys and values as they load them, each for itself */
        PART = 1024,                       /* most keys of a part */
        TILE = 32,                         /* keys whose rows stay in a first-level cache while all rows use them */
        STRIP = 8 };                       /* vectors of sums in flight */
@@ -115,12 +116,13 @@ static void values_of(const float *p, const char *const *value, int64_t n, int64
 
 /* ---- a part ------------------------------------------------------------------------------------------------- */
 
-/* Rows of keys or values at..at+n-1, in place where they are whole vectors without gaps, else widened; returns their dtype. */
+/* Rows of keys or values at..at+n-1, which `rows` rows are to meet: in place where they are whole vectors without gaps, else widened; returns
+ * their dtype. */
 static uint32_t rows_of(const attention_call *c, int t, const sequence *s, int64_t kv_head, int64_t at, int64_t n, int64_t length,
-                        float *tile, const char **row)
+                        int64_t rows, float *tile, const char **row)
 {
   const int64_t padded = qn_round_up(length, PANEL_MOST / 2);
-  bool in_place = c->p->stride[t][3] == 1 && length % CPU_LANES == 0;
+  bool in_place = c->p->stride[t][3] == 1 && length % CPU_LANES == 0 && (rows < FEW || c->p->dtype[t] == QN_F32);
   for (int64_t j = 0; j < n; j++) {
     row[j] = key_at(c, t, s, kv_head, at + j);
     in_place &= row[j] != NULL;
@@ -219,7 +221,7 @@ static void part(const attention_call *c, const sequence *s, int64_t kv_head, in
   const int64_t d = qn_round_up(p->d, CPU_LANES), dv = qn_round_up(p->dv, CPU_LANES);
   for (int64_t at = begin; at < stop; at += TILE) {
     const int64_t n = qn_min_i64(TILE, stop - at);
-    const uint32_t dtype = rows_of(c, AT_K, s, kv_head, at, n, p->d, a->tile, row);
+    const uint32_t dtype = rows_of(c, AT_K, s, kv_head, at, n, p->d, rows, a->tile, row);
     for (int64_t r = 0; r < rows; r++) dots_of(a->q + r * a->d, row, n, d, dtype, a->s + r * PART + at - from);
   }
   for (int64_t r = 0; r < rows; r++) {
@@ -232,7 +234,7 @@ static void part(const attention_call *c, const sequence *s, int64_t kv_head, in
   memset(a->o, 0, (size_t)(rows * a->dv) * sizeof *a->o);
   for (int64_t at = begin; at < stop; at += TILE) {
     const int64_t n = qn_min_i64(TILE, stop - at);
-    const uint32_t dtype = rows_of(c, AT_V, s, kv_head, at, n, p->dv, a->tile, row);
+    const uint32_t dtype = rows_of(c, AT_V, s, kv_head, at, n, p->dv, rows, a->tile, row);
     for (int64_t r = 0; r < rows; r++) {
       const float *const weight = a->s + r * PART - from;
       const uint8_t *const seen = a->seen + r * PART - from;
@@ -320,11 +322,10 @@ static qn_status prepare(const qn_request *request, qn_prepared *prepared)
                      (long long)(p.group * p.rows));
   prepared->workspace = (uint64_t)(request->demands->threads * area_of(&p, NULL).bytes
                                    + p.batch * p.kv_heads * parts_most(&p) * p.group * p.rows * part_floats(&p) * 4);
-  /* As measured, for a key: an exponential and the sum of a vector's lanes for each row, and the products; narrow dtypes are widened for
-   * each row anew. */
-  const double vector = p.dtype[AT_K] == QN_F32 ? 1.3 : 1.9, lanes = cpu_gemm_isa_of(request->device)->type[CPU_GEMM_F32].nr / 2;
-  prepared->estimate = cpu_attention_ns(request, &p, (double)(p.group * p.rows) * (128 + vector * (double)(p.d + p.dv)) / lanes,
-                                        parts_most(&p));
+  /* As measured, for a key: an exponential and the sum of a vector's lanes for each row, and the products; widening. */
+  const double lanes = cpu_gemm_isa_of(request->device)->type[CPU_GEMM_F32].nr / 2, d = (double)(p.d + p.dv);
+  const double rows = (double)(p.group * p.rows), widened = p.dtype[AT_K] == QN_F32 ? 0 : rows < lanes ? rows : lanes - 1;
+  prepared->estimate = cpu_attention_ns(request, &p, (rows * (128 + 1.3 * d) + widened * 0.6 * d) / lanes, parts_most(&p));
   return cpu_keep(prepared, &p, sizeof p);
 }
 
