@@ -68,12 +68,12 @@ static qn_status refused(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-/* Fewer tiles than run at once: parts of at least two blocks of keys, as many as still run at once, for a second wave of a few would
+/* Fewer tiles than run at once: parts of at least a block of keys, as many as still run at once, for a second wave of a few would
  * take as long as the first. */
 static int32_t splits_for(const qn_request *r, int64_t room, int64_t tiles, int64_t blocks, int64_t bytes)
 {
   if (r->demands->determinism >= QN_DET_BATCH || tiles >= room) return 1;
-  int64_t n = qn_min_i64(qn_min_i64(room / qn_max_i64(1, tiles), blocks / 2), CUDA_ATTENTION_SPLITS);
+  int64_t n = qn_min_i64(qn_min_i64(room / qn_max_i64(1, tiles), blocks), CUDA_ATTENTION_SPLITS);
   while (n > 1 && (uint64_t)(n * bytes) > r->demands->workspace_limit) n--;
   return (int32_t)qn_max_i64(1, n);
 }

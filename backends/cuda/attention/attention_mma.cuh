@@ -410,27 +410,37 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
   auto bytes = [&](int width) { return max(0, min(16, (width - piece * CHUNK) * (16 / CHUNK))); };
   auto load = [&](uint32_t to, const element *from, int n, int r) { copy_async<16>(attention_chunk<T>(to, r, piece), from, n); };
   const int k_bytes = bytes(a.d), v_bytes = bytes(a.dv);
-  int64_t of_k = s.g * a.k_stride[1] + piece * CHUNK, of_v = s.g * a.v_stride[1] + piece * CHUNK;
-  if (!a.pages) {
-    of_k += (a.kv_starts ? 0 : s.b) * a.k_stride[0] + s.k0 * a.k_stride[2];
-    of_v += (a.kv_starts ? 0 : s.b) * a.v_stride[0] + s.k0 * a.v_stride[2];
-  }
   const element *keys = (const element *)a.k, *values = (const element *)a.v;
+  /* Where this thread's piece of row 0 is: computed for each block, which takes no registers in between. */
+  auto head_at = [&](const int64_t (&stride)[3]) {
+    const int64_t at = s.g * stride[1] + piece * CHUNK;
+    return a.pages ? at : at + (a.kv_starts ? 0 : s.b) * stride[0] + s.k0 * stride[2];
+  };
   auto load_keys = [&](int n, int stage) {
+    const int r0 = threadIdx.x / chunks, j0 = n * BN + r0;
+    const element *k = keys + head_at(a.k_stride), *v = values + head_at(a.v_stride);
+    if (!a.pages) {
 #pragma unroll
+      for (int i = 0; i < BN; i += STEP) {
+        const bool is = j0 + i < s.keys;
+        load(k0 + stage * T::stage, is && k_bytes ? k + (j0 + i) * a.k_stride[2] : keys, is ? k_bytes : 0, r0 + i);
+        load(v0 + stage * T::stage, is && v_bytes ? v + (j0 + i) * a.v_stride[2] : values, is ? v_bytes : 0, r0 + i);
+      }
+      return;
+    }
+#pragma unroll (chunks > 32 ? 1 : 4)
     for (int i = 0; i < BN; i += STEP) {
-      const int r = i + threadIdx.x / chunks, j = n * BN + r;
+      const int j = j0 + i;
       bool is = j < s.keys;
-      int64_t at_k = of_k, at_v = of_v;
-      if (!a.pages) at_k += j * a.k_stride[2], at_v += j * a.v_stride[2];
-      else if (is) {
+      int64_t at_k = 0, at_v = 0;
+      if (is) {
         const int64_t page = attention_integer(a.pages, s.b * a.pages_stride[0] + j / a.page * a.pages_stride[1], a.pages_i64);
         is = page >= 0 && page < a.n_pages;
-        at_k += page * a.k_stride[0] + j % a.page * a.k_stride[2], at_v += page * a.v_stride[0] + j % a.page * a.v_stride[2];
+        at_k = page * a.k_stride[0] + j % a.page * a.k_stride[2], at_v = page * a.v_stride[0] + j % a.page * a.v_stride[2];
       }
-      load(k0 + stage * T::stage, is && k_bytes ? keys + at_k : keys, is ? k_bytes : 0, r);
-      load(v0 + stage * T::stage, is && v_bytes ? values + at_v : values, is ? v_bytes : 0, r);
-      if (piece == 0 && a.pages) there[stage * BN + r] = is;
+      load(k0 + stage * T::stage, is && k_bytes ? k + at_k : keys, is ? k_bytes : 0, r0 + i);
+      load(v0 + stage * T::stage, is && v_bytes ? v + at_v : values, is ? v_bytes : 0, r0 + i);
+      if (piece == 0) there[stage * BN + r0 + i] = is;
     }
   };
 #pragma unroll 1
@@ -439,7 +449,6 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
     const element *q = (const element *)a.q;
     load(q0, is ? q + attention_line(a, s, row0 + r).at(s, a.q_stride, a.q_starts) + piece * CHUNK : q, is ? k_bytes : 0, r);
   }
-  if (first <= last) load_keys(first, 0);
   copy_async_commit();
 
   float sum[D / 2], by[2];
@@ -458,16 +467,18 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
   for (int i = 0; i < D / 2; i++) sum[i] = 0;
 
   const bool scored = !T::PLAIN && attention_scored(a), together = T::TOGETHER && scored && !a.blocks.p && !a.pages;
-  for (int n = first, stage = 0; n <= last; n++, stage ^= 1) {
+  /* A block ahead. The copies stand here alone: a kernel of a few blocks waits longest for its instructions. */
+  for (int n = first - 1, stage = 1; n <= last; n++, stage ^= 1) {
     if (n < last) load_keys(n + 1, stage ^ 1);
     copy_async_commit();
+    if (n < first) continue;
     copy_async_wait<1>();
     __syncthreads();
     /* S = q k' */
     float x[N / 2];
 #pragma unroll
     for (int i = 0; i < N / 2; i++) x[i] = 0;
-#pragma unroll
+#pragma unroll (T::PLAIN && chunks > 32 ? 8 : chunks / 2)     /* 256 elements of f32: as many addresses as registers allow */
     for (int k = 0; k < chunks / 2; k++) {
       uint32_t q[4];
       load_matrices<false>(q, attention_chunk<T>(q0, first_row + lane % 16, 2 * k + lane / 16));
