@@ -130,7 +130,7 @@ qn_status cuda_rnn_vector_plan(const qn_request *r, qn_prepared *out, const cuda
   const double batch = (double)qn_round_up(q.batch, cuda_rnn_vector_at_once(q.batch));
   const bool cached = bytes < 38e6;
   const double speed = cached || batch < 8 ? 7000 : 3000;
-  const double step = (q.dtype == QN_F32 ? 2200 : 4500) + fmax(bytes / (cached ? 5000 : 3800), numbers * batch / speed);
+  const double step = 2200 + fmax(bytes / (cached ? 5000 : 3800), numbers * batch / speed);
   out->estimate += (double)p->layers * (5000 + (double)q.steps * step);
   return QN_OK;
 }
