@@ -299,3 +299,5 @@ conv_forward x=f16/2x6x3x300 w=f16/3x6x3x5 bias=f16/3 pad=1,2 ; as=bf16
 conv_forward x=f16/2x5x4x9x10 w=f16/9x5x3x3x3 stride=1,2,2 pad=1 ; as=bf16
 conv_forward x=f16/1x9x1x2101 w=f16/1x9x1x7 y=f32/1x1x1x2101 pad=0,3
 conv_forward x=f16/2x6x5x7 w=f16/3x6x3x3 pad=1 ; fill=int x.fill=special
+# Volumes plane by plane, images apart.
+conv_forward x=f32/3x9x3x5x7 w=f32/70x9x2x3x3 stride=1,2,2 pad=0,1,1

@@ -213,3 +213,8 @@ conv_backward_filter x=f32/1x12x3x6x4 dy=f32/1x8x3x6x4 dw=f32/8x6x1x3x3 pad=0,1,
 # Few pixels of many places and filters: dw is stored filter by filter, in strips of places that end anywhere.
 conv_backward_filter x=f32/1x13x37 dy=f32/1x70x9 dw=f32/70x13x5 stride=4 ; as=f16
 conv_backward_filter x=f32/2x20x8x8 dy=f32/2x133x2x2 dw=f32/133x20x4x4 stride=4 ; as=f64
+# volumes plane by plane: images apart, pixels in eights and in none, strides; tiles of more than 128 filters
+conv_backward_filter x=f32/2x5x4x6x8 dy=f32/2x7x4x6x8 dw=f32/7x5x3x3x3 pad=1
+conv_backward_filter x=f32/2x12x3x5x7 dy=f32/2x140x3x5x7 dw=f32/140x12x1x3x3 pad=0,1,1
+conv_backward_filter x=f32/2x6x4x8x8 dy=f32/2x20x3x4x4/nhwc dw=f32/20x6x2x3x3/nhwc stride=1,2,2 pad=0,1,1
+conv_backward_filter x=f32/2x70x8x8 dy=f32/2x200x8x8 dw=f32/200x70x3x1 pad=1,0

@@ -1,6 +1,5 @@
 /* conv_tf32.c -- f32 convolution and its gradients as implicit products on sm_90 Tensor Cores (wgmma), in tf32 (one product) or
- * 3xtf32 (three products of high and low parts, f32 precision). Two spatial dims in any layout, three where what is read of x and y lies
- * packed channels last, the gathered one in units of 16 bytes; one group.
+ * 3xtf32 (three products of high and low parts, f32 precision). Two or three spatial dims in any layout; one group.
  *
  *   forward          y[(n,p), k]      = sum over taps r and channels c of x[n, p stride + r dilation - pad, c] w[r, c, k]
  *   backward data    dx[(n,x), c]     = the same of dy, and the filters reversed; with strides by residues of x
@@ -20,7 +19,7 @@
 #include "conv_tf32.h"
 #include "engines.h"
 
-static const char *const variant_names[] = { "128x64", "128x128", NULL };
+static const char *const variant_names[] = { "128x64", "128x128", "128x192", NULL };
 
 typedef enum mode { FORWARD, DATA, FILTER } mode;
 
@@ -32,6 +31,8 @@ typedef struct problem {
   qn_value x, w, y;                       /* or their gradients; of a volume each plane as an image, and one plane of taps */
   int64_t  planes, planes_in;             /* of a volume: of the output grid, the gathered tensor; 0: two spatial dims */
   int64_t  taps_d, d_stride, stride_d, dilation_d, before_d, after_d;        /* along D; d_stride: of w */
+  int64_t  volume_stride[2];              /* of what is gathered; of y */
+  bool     apart;                         /* the gathered planes do not lie channels last, one after another */
   int      gathered, other, written;      /* value numbers */
   const qn_value *from, *to;              /* the gathered tensor; the written one, as the request has it */
   bool     unfolds, spreads, packs;       /* it is copied: as unfolded windows; dilated by the stride; in any form */
@@ -63,10 +64,12 @@ typedef struct state {
   int32_t  lower[3], upper[3], pace[3];   /* W, H, D */
 } state;
 
-static cuda_conv_pixels pixels_of(const qn_value *v)
+/* planes: of a volume, of which v has each as an image. */
+static cuda_conv_pixels pixels_of(const qn_value *v, int64_t planes, int64_t volume_stride)
 {
   return (cuda_conv_pixels){ v->stride[0], v->stride[1], v->stride[2], v->stride[3],
-                             (int32_t)v->dim[0], (int32_t)v->dim[1], (int32_t)v->dim[2], (int32_t)v->dim[3] };
+                             (int32_t)v->dim[0], (int32_t)v->dim[1], (int32_t)v->dim[2], (int32_t)v->dim[3],
+                             volume_stride, (int32_t)planes };
 }
 
 /* Channels contiguous, everything else in units of 16 bytes: TMA can read it in place. */
@@ -78,7 +81,7 @@ static bool in_units(const qn_value *v)
   return ok;
 }
 
-/* A volume as images: plane after plane, where they lie so. */
+/* A volume as images: plane after plane. */
 static void as_planes(qn_value *v)
 {
   if (v->dim[2] > 1) v->stride[0] = v->stride[2];
@@ -88,16 +91,12 @@ static void as_planes(qn_value *v)
 }
 
 /* Takes D out of a volume's tensors. */
-static qn_status read_volume(problem *p, qn_prepared *out)
+static void read_volume(problem *p)
 {
   qn_conv *c = &p->c;
-  const qn_value *both[] = { &p->x, &p->y };
-  for (int i = 0; i < 2; i++)
-    if ((p->mode == FILTER || both[i] == p->from) && !qn_is_channels_last(both[i]))
-      return qn_refuse(out, "volumes read packed channels last", i ? "dy" : "x", "nhwc", "%s", "other strides");
-  if (!in_units(p->from))
-    return qn_refuse(out, "volumes that windows gather in units of 16 bytes", p->mode == DATA ? "dy" : "x",
-                     "aligned, channels a multiple of 4", "%lld", (long long)p->from->dim[1]);
+  const qn_value *both[] = { p->from, &p->y };
+  for (int i = 0; i < 2; i++) p->volume_stride[i] = both[i]->dim[0] > 1 ? both[i]->stride[0] : 0;
+  p->apart = !qn_is_channels_last(p->from);
   p->planes = (p->mode == DATA ? &p->x : &p->y)->dim[2];
   p->planes_in = (p->mode == DATA ? &p->y : &p->x)->dim[2];
   p->taps_d = p->w.dim[2], p->d_stride = p->w.stride[2];
@@ -109,7 +108,6 @@ static qn_status read_volume(problem *p, qn_prepared *out)
   }
   as_planes(&p->x), as_planes(&p->y);
   p->w.rank = 4;
-  return QN_OK;
 }
 
 /* What TMA maps hold of one dim: strides have 3 bits, and in three dims a tap's offset 5. */
@@ -127,10 +125,7 @@ static qn_status check(problem *p, qn_prepared *out)
   const qn_conv *c = &p->c;
   const qn_value *x = &p->x, *w = &p->w, *y = &p->y;
   p->taps_d = p->stride_d = p->dilation_d = 1;
-  if (x->rank == 5) {
-    const qn_status s = read_volume(p, out);
-    if (s) return s;
-  }
+  if (x->rank == 5) read_volume(p);
   if (x->rank != 4) return qn_refuse(out, "two or three spatial dims", "x", "2 or 3", "%d", x->rank - 2);
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   const uint32_t other = x->dtype != QN_F32 ? x->dtype : w->dtype != QN_F32 ? w->dtype : y->dtype;
@@ -265,7 +260,7 @@ static qn_status make_product(problem *p, qn_prepared *out)
       return qn_refuse(out, "backward data of volumes with at most 16 residues, which taps see, and strides or dilation", "dx", "", "%s",
                        "others");
   }
-  p->packs = p->unfolds || p->spreads || !in_units(p->from);
+  p->packs = p->unfolds || p->spreads || p->apart || !in_units(p->from);
   for (int d = 0; d < 2; d++)
     p->seen[d] = p->spreads ? (p->from->dim[2 + d] - 1) * c->stride[d] + 1 : p->unfolds ? p->y.dim[2 + d] : p->from->dim[2 + d];
   p->columns = p->mode == DATA ? p->x.dim[1] : p->y.dim[1];
@@ -285,10 +280,10 @@ typedef struct choice { int variant; int64_t parts; double ns; } choice;
 /* Nanoseconds of the product, from measured clocks of a k step and a tile's end. */
 static double cost(const cuda_conv_tf32_kernel *k, mode mode, bool split, int64_t units, double share, int multiprocessors)
 {
-  /* [filter][split][128 columns] */
-  static const double step[2][2][2] = { { { 550, 750 }, { 1620, 2020 } }, { { 1250, 1490 }, { 1750, 2540 } } };
+  /* [filter][split][64, 128, 192 columns] */
+  static const double step[2][2][3] = { { { 550, 750 }, { 1620, 2020 } }, { { 1250, 1490, 1730 }, { 1750, 2540 } } };
   double rounds = (double)qn_ceil_div(units, multiprocessors);
-  return (3000 + rounds * (share * step[mode == FILTER][split][k->bn == 128] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
+  return (3000 + rounds * (share * step[mode == FILTER][split][k->bn / 64 - 1] + 1000 + 62.0 * k->bn)) / 1.75 + 1000;
 }
 
 static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_tf32_kernel *kernels, choice *best, qn_prepared *out)
@@ -297,7 +292,7 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_t
   const int classes = p->classes.n;
   *best = (choice){ -1, 1, 0 };
   for (int i = 0; variant_names[i]; i++) {
-    if (r->variant && strcmp(r->variant, variant_names[i])) continue;
+    if (!kernels[i].function[filter] || (r->variant && strcmp(r->variant, variant_names[i]))) continue;
     const int64_t tiles = p->tiles_m * qn_ceil_div(p->columns, kernels[i].bn);
     const int64_t most = filter ? qn_min_i64(qn_max_i64(4 * r->device->units / tiles, 1), p->steps) : 1;
     for (int64_t parts = 1; parts <= most; parts++) {
@@ -313,7 +308,7 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_t
       if (best->variant < 0 || ns < best->ns) *best = (choice){ i, parts, ns };
     }
   }
-  if (best->variant < 0) return qn_refuse(out, "one of its variants", "", "128x64 or 128x128", "%s", r->variant ? r->variant : "");
+  if (best->variant < 0) return qn_refuse(out, "one of its variants", "", "128x64, 128x128; tf32 by the filter 128x192", "%s", r->variant ? r->variant : "");
   return QN_OK;
 }
 
@@ -341,8 +336,8 @@ static void describe_packing(const problem *p, state *st)
   const qn_conv *c = &p->c;
   const qn_value *w = &p->w, *y = &p->y;
   const int row = p->mode == DATA ? 1 : 0;                  /* rows of the packed filters: K, or C */
-  st->pixels = pixels_of(p->from);
-  st->gradient = pixels_of(y);
+  st->pixels = pixels_of(p->from, p->planes_in, p->volume_stride[0]);
+  st->gradient = pixels_of(y, p->planes, p->volume_stride[1]);
   for (int d = 0; d < 2; d++) st->step[d] = p->spreads ? (int32_t)c->stride[d] : 1;
   st->unfold = (cuda_conv_unfold){ (int32_t)y->dim[2],      (int32_t)y->dim[3],     (int32_t)w->dim[2],        (int32_t)w->dim[3],
                                    (int32_t)c->stride[0],   (int32_t)c->stride[1],  (int32_t)c->pad_before[0], (int32_t)c->pad_before[1],

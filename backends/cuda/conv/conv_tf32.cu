@@ -21,6 +21,7 @@ template <int BN, int products> struct conv_tf32_shape {
   static constexpr int stage_bytes = a_bytes + b_bytes, staging = 2 * 9216;
   static constexpr int room = (232448 - 1024 - 512 - staging) / stage_bytes, stages = room > 8 ? 8 : room;
   static constexpr int shared = stages * stage_bytes + staging + 1024 + 512;
+  static constexpr bool spare_registers = BN > 128;
 };
 
 struct conv_unit { int m, n, part, first, last; };          /* tile coordinates; range of k steps of the partial sum, or the class */
@@ -272,6 +273,7 @@ template <int BN, int products, bool filter> __global__ void __launch_bounds__(3
 
   int units = g.tiles_m * g.tiles_n * g.parts, warpgroup = __shfl_sync(~0u, threadIdx.x / 128, 0), stage = 0, phase = 0;
   if (warpgroup == 0) {
+    if (shape::spare_registers) registers_lower<40>();
     if (threadIdx.x == 0) {
       for (int i = blockIdx.x; i < units; i += gridDim.x) {
         conv_unit u = conv_unit_at<filter>(g, i);
@@ -288,6 +290,7 @@ template <int BN, int products, bool filter> __global__ void __launch_bounds__(3
     }
     return;
   }
+  if (shape::spare_registers) registers_raise<232>();
   const int group = warpgroup - 1;
   const uint64_t b = mma_descriptor(ring + shape::a_bytes, 16, 1024, 128);
   float *staging = (float *)(shared + shape::stages * shape::stage_bytes) + group * 2304;
@@ -304,7 +307,9 @@ template <int BN, int products, bool filter> __global__ void __launch_bounds__(3
 
 #define KERNEL(bn, products) { bn, conv_tf32_shape<bn, products>::shared, \
   { (const void *)conv_tf32<bn, products, false>, (const void *)conv_tf32<bn, products, true> } }
-const cuda_conv_tf32_kernel cuda_conv_tf32_one[] = { KERNEL(64, 1), KERNEL(128, 1), {} };
+const cuda_conv_tf32_kernel cuda_conv_tf32_one[] = {
+  KERNEL(64, 1), KERNEL(128, 1), { 192, conv_tf32_shape<192, 1>::shared, { nullptr, (const void *)conv_tf32<192, 1, true> } }
+};
 const cuda_conv_tf32_kernel cuda_conv_tf32_three[] = { KERNEL(64, 3), KERNEL(128, 3), {} };
 
 qn_status cuda_conv_tf32_launch(const cuda_conv_tf32 *g, const cuda_conv_tf32_kernel *kernel, bool filter, int grid, void *stream)

@@ -53,7 +53,7 @@ typedef struct cuda_conv_unfold {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* number of products (1: tf32, 3: 3xtf32); closed by bn 0 */
+/* By number of products (1: tf32, 3: 3xtf32), then by variant; a function that is NULL there is not. */
 extern const cuda_conv_tf32_kernel cuda_conv_tf32_one[], cuda_conv_tf32_three[];
 qn_status cuda_conv_tf32_launch(const cuda_conv_tf32 *g, const cuda_conv_tf32_kernel *kernel, bool filter, int grid, void *stream);
 

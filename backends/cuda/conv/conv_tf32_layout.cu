@@ -17,13 +17,14 @@ __global__ void __launch_bounds__(256) conv_pack_pixels(float4 *to, const float 
   __shared__ float tile[64][33];
   int t = threadIdx.x, tile_c = blockIdx.x % s.tiles_c, rest = blockIdx.x / s.tiles_c, image = rest / s.tiles_p;
   int p0 = (rest - image * s.tiles_p) * 32, c0 = tile_c * 64;
+  const int64_t first = cuda_conv_image(s.at, image);
   float v[8];
 #pragma unroll
   for (int i = 0; i < 8; i++) {
     int c = by_channel ? t % 64 : t / 32 + 8 * i, p = by_channel ? t / 64 + 4 * i : t % 32;
     int h = (p0 + p) / s.w, w = p0 + p - h * s.w, y = h / s.step_h, x = w / s.step_w;
     bool there = p0 + p < s.pixels && c0 + c < s.at.c && y * s.step_h == h && x * s.step_w == w;
-    v[i] = there ? from[image * s.at.n_stride + (c0 + c) * s.at.c_stride + y * s.at.h_stride + x * s.at.w_stride] : 0;
+    v[i] = there ? from[first + (c0 + c) * s.at.c_stride + y * s.at.h_stride + x * s.at.w_stride] : 0;
   }
 #pragma unroll
   for (int i = 0; i < 8; i++) {
@@ -164,21 +165,22 @@ __global__ void __launch_bounds__(256)
 {
   int64_t unit = blockIdx.x * (int64_t)256 + threadIdx.x;
   if (unit >= s.units) return;
-  int rows = s.tiles * s.bn, row = (int)(order == BY_FILTER ? unit % rows : unit / 4 % rows),
-      eight = (int)(order == BY_FILTER ? unit / rows % 4 : unit % 4);
-  int64_t step = unit / 4 / rows;
+  const uint32_t rows = s.tiles * s.bn;
+  const int64_t step = unit / (rows * 4);
+  const uint32_t rest = (uint32_t)(unit - step * (rows * 4));
+  const int row = order == BY_FILTER ? rest % rows : rest / 4, eight = order == BY_FILTER ? rest / rows : rest % 4;
   int pixel = (int)(step * 32 + eight * 8), hw = at.h * at.w, n = pixel / hw, h = (pixel - n * hw) / at.w, w = pixel - n * hw - h * at.w;
   float even[4] = {0, 0, 0, 0}, odd[4] = {0, 0, 0, 0};
   if (order == BY_EIGHT) {
     if (row < s.rows && n < at.n) {
-      const float4 *p = (const float4 *)(from + n * at.n_stride + row * at.c_stride + (pixel - n * hw));
+      const float4 *p = (const float4 *)(from + cuda_conv_image(at, n) + row * at.c_stride + (pixel - n * hw));
       float4 lo = p[0], hi = p[1];
       even[0] = lo.x, odd[0] = lo.y, even[1] = lo.z, odd[1] = lo.w, even[2] = hi.x, odd[2] = hi.y, even[3] = hi.z, odd[3] = hi.w;
     }
   } else {
 #pragma unroll
     for (int i = 0; i < 8; i++) {
-      float v = row < s.rows && n < at.n ? from[n * at.n_stride + row * at.c_stride + h * at.h_stride + w * at.w_stride] : 0;
+      float v = row < s.rows && n < at.n ? from[cuda_conv_image(at, n) + row * at.c_stride + h * at.h_stride + w * at.w_stride] : 0;
       if (i % 2) odd[i / 2] = v;
       else even[i / 2] = v;
       if (++w == at.w) {
@@ -195,7 +197,7 @@ qn_status cuda_conv_pack_gradient(float *to, const float *from, const cuda_conv_
 {
   packed s = packed_for(at->c, qn_ceil_div((int64_t)at->n * at->h * at->w, 32), bn, split, 4);
   bool planes = (at->w_stride == 1 || at->w == 1) && (at->h_stride == at->w || at->h == 1) && at->h * at->w % 8 == 0;
-  bool eights = planes && (uintptr_t)from % 16 == 0 && at->n_stride % 4 == 0 && at->c_stride % 4 == 0;
+  bool eights = planes && (uintptr_t)from % 16 == 0 && (at->n_stride | at->volume_stride | at->c_stride) % 4 == 0;
   void (*kernel)(float *, const float *, packed, cuda_conv_pixels) =
     eights ? conv_pack_gradient<BY_EIGHT> : at->c_stride == 1 ? conv_pack_gradient<BY_FILTER> : conv_pack_gradient<BY_PIXEL>;
   kernel<<<blocks(s.units, 256), 256, 0, (cudaStream_t)stream>>>(to, from, s, *at);

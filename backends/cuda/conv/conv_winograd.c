@@ -30,7 +30,7 @@ typedef struct state {
 static cuda_conv_pixels pixels_of(const qn_value *v)
 {
   return (cuda_conv_pixels){ v->stride[0], v->stride[1], v->stride[2], v->stride[3],
-                             (int32_t)v->dim[0], (int32_t)v->dim[1], (int32_t)v->dim[2], (int32_t)v->dim[3] };
+                             (int32_t)v->dim[0], (int32_t)v->dim[1], (int32_t)v->dim[2], (int32_t)v->dim[3], 0, 0 };
 }
 
 /* ---- the products ------------------------------------------------------------------------------ */
