@@ -301,3 +301,7 @@ conv_forward x=f16/1x9x1x2101 w=f16/1x9x1x7 y=f32/1x1x1x2101 pad=0,3
 conv_forward x=f16/2x6x5x7 w=f16/3x6x3x3 pad=1 ; fill=int x.fill=special
 # Volumes plane by plane, images apart.
 conv_forward x=f32/3x9x3x5x7 w=f32/70x9x2x3x3 stride=1,2,2 pad=0,1,1
+# Channels last in, planes out: images apart, odd rows, strides, more filters than a tile.
+conv_forward x=f16/2x16x9x7/nhwc w=f16/24x16x3x3/nhwc y=f16/2x24x9x7 pad=1 bias=f16/24 ; as=bf16
+conv_forward x=f16/3x64x8x12/nhwc w=f16/72x64x3x3/nhwc y=f32/3x72x4x6 stride=2 pad=1
+conv_forward x=bf16/2x8x3x6x8/nhwc w=bf16/136x8x3x3x3/nhwc y=bf16/2x136x3x6x8 pad=1

@@ -265,3 +265,7 @@ conv_backward_data dy=f16/2x5x2x4x5 w=f16/5x3x3x5x5 dx=f16/2x3x2x8x10 stride=1,2
 conv_backward_data dy=f16/2x24x9x11/nhwc w=f16/24x3x7x7/nhwc dx=f16/2x3x18x21/nhwc stride=2 pad=3 ; as=bf16
 conv_backward_data dy=f16/3x9x5x8 w=f16/9x1x3x4 dx=f32/3x1x10x24 stride=2,3 pad=1
 conv_backward_data dy=f16/2x20x6x5 w=f16/20x2x3x5 dx=f16/2x4x11x10 stride=2 pad=1,2 groups=2 ; fill=int dy.fill=special
+# channels last in, planes out
+conv_backward_data dy=f16/2x24x9x7/nhwc w=f16/24x16x3x3/nhwc dx=f16/2x16x9x7 pad=1 ; as=bf16
+conv_backward_data dy=bf16/2x136x3x6x8/nhwc w=bf16/136x8x3x3x3/nhwc dx=bf16/2x8x3x6x8 pad=1
+conv_backward_data dy=f16/2x40x8x10/nhwc w=f16/40x24x3x3/nhwc dx=f16/2x24x16x20 stride=2 pad=1

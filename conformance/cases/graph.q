@@ -799,3 +799,19 @@ p = matmul a=a b=b
 q = add a=p b=v
 s = add a=q b=r
 out y = relu x=s ; as=f16,f32
+
+# channels last in, planes out: images of pixels and what is added to them, or is one to an image and channel
+in x f16/2x16x9x8/nhwc
+in w f16/24x16x3x3/nhwc
+in r f16/2x24x9x8
+y0 = conv_forward x=x w=w y=f16/2x24x9x8 pad=1
+y1 = add a=y0 b=r
+out y = relu x=y1
+
+in x f16/3x64x6x7/nhwc
+in w f16/40x64x3x3/nhwc
+in b f16/40
+in r f16/3x40x1x1
+y0 = conv_forward x=x w=w bias=b y=f16/3x40x6x7 pad=1
+y1 = mul a=y0 b=r
+out y = relu x=y1

@@ -12,8 +12,8 @@
 
 enum { MAX_NODES = 6, MAX_ROLES = 8, MAX_VALUES = 32 };
 
-/* Copies of the tensors as they are, or padded. */
-typedef enum form { ALL, PADDED } form;
+/* What is copied: all tensors; what is read, for cuda/wgmma, which stores planes; all, padded. */
+typedef enum form { ALL, READ, PADDED } form;
 
 /* A tensor as given, and as the inner convolution sees it. */
 typedef struct side {
@@ -121,8 +121,9 @@ static int32_t number(const qn_request *r, state *st, uint32_t k, uint32_t n_ops
     const int64_t groups = ((const qn_conv *)conv->attr)->groups;
     const bool is_w = filter ? made : role == 1, is_bias = conv->op == QN_OP_CONV_FORWARD && role == 2;
     const int64_t here = v->dim[is_bias ? 0 : 1], width = qn_round_up(is_w ? here : here / groups, unit);
+    if (form == READ && made) return st->n++;
     *fits &= describe(s, inner, v, groups, is_w ? qn_round_up(v->dim[0] / groups, unit) : 0, width, is_w);
-  } else if (made || qn_same_dims(v, &r->value[conv->arg[conv->first[conv->n_inputs]]])) {
+  } else if (form != READ && (made || qn_same_dims(v, &r->value[conv->arg[conv->first[conv->n_inputs]]]))) {
     *fits &= describe(s, inner, v, 1, 0, v->dim[1], false);
   }
   /* others are broadcast as they are */
@@ -206,11 +207,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (dtype != QN_F16 && dtype != QN_BF16 && dtype != QN_F32)
     return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
   const bool by_time = r->demands->determinism < QN_DET_BATCH;              /* estimates depend on the batch */
+  const bool planes = by_time && dtype != QN_F32 && r->op[0].op != QN_OP_CONV_BACKWARD_FILTER;
   const qn_prepared blank = *out;
   qn_status first = QN_OK;
   bool found = false;
   for (form form = ALL; form <= PADDED; form++) {
     qn_prepared other = blank;
+    if (form == READ && !planes) continue;
     const qn_status s = attempt_region(r, r->n_ops, form, &other);
     if (form == ALL) first = s;
     const bool better = !found || (by_time && other.estimate > 0 &&
