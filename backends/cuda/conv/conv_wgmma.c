@@ -121,7 +121,7 @@ static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
     return qn_refuse(out, "dtype of what is written", "y", "f16, bf16 or f32", "%s", qn_kit_name(r->value[p->written].dtype));
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   const qn_value *to = &r->value[p->written];
-  bool apart = p->mode != CUDA_CONV_FILTER && to->dim[1] > 1 && to->stride[1] != 1;
+  bool apart = p->mode != CUDA_CONV_FILTER && (to->dim[1] == 1 || to->stride[1] != 1);
   for (int d = 0; d < xv->rank - 2; d++) apart = apart && (p->mode == CUDA_CONV_FORWARD || c->stride[d] == 1);
   p->planes = apart && pixel_pitch(to, true) == 1;
   if (!eights(xv) && !(p->planes && to == xv)) return lies_otherwise(out, "channels last, in eights, aligned to 16 bytes", "x", xv);
