@@ -40,7 +40,7 @@ typedef struct problem {
   int64_t  grid[3], lower[3];             /* W, H, D: where windows begin, how many */
   cuda_conv_classes classes;
   int64_t  taps, depth, chunks;           /* taps summed one by one; channels of a tap, and chunks of these */
-  int64_t  rows, columns, blocks, steps, tiles_m;     /* of the product; blocks: of 64 rows (FILTER); steps: along k, of all classes */
+  int64_t  rows, columns, blocks, steps, tiles_m;     /* of the product; blocks: of 32 rows (FILTER); steps: along k, of all classes */
 } problem;
 
 /* Along one dim. */
@@ -250,7 +250,7 @@ static qn_status make_product(problem *p, qn_prepared *out)
   p->unfolds = !p->planes && p->mode != DATA && channels <= 8 && taps > 1 && channels * taps <= 1024;
   p->taps = p->unfolds ? 1 : taps;
   p->depth = p->unfolds ? channels * taps : channels;
-  p->chunks = qn_ceil_div(p->depth, p->mode == FILTER ? 64 : 32);
+  p->chunks = qn_ceil_div(p->depth, 32);
   p->blocks = p->taps * p->chunks;
   if (p->blocks > INT32_MAX / 64) return qn_refuse(out, "not too much to sum", "w", "", "%s", "");
   if (p->mode != DATA || !describe_residues(p)) {
@@ -264,7 +264,7 @@ static qn_status make_product(problem *p, qn_prepared *out)
   for (int d = 0; d < 2; d++)
     p->seen[d] = p->spreads ? (p->from->dim[2 + d] - 1) * c->stride[d] + 1 : p->unfolds ? p->y.dim[2 + d] : p->from->dim[2 + d];
   p->columns = p->mode == DATA ? p->x.dim[1] : p->y.dim[1];
-  p->rows = p->mode == FILTER ? p->blocks * 64 : images * p->grid[0] * p->grid[1] * p->grid[2];
+  p->rows = p->mode == FILTER ? p->blocks * 32 : images * p->grid[0] * p->grid[1] * p->grid[2];
   p->tiles_m = qn_ceil_div(p->rows, CUDA_TF32_ROWS);
   const cuda_conv_class *last = &p->classes.of[p->classes.n - 1];
   p->steps = p->mode == FILTER ? qn_ceil_div(pixels_y, CUDA_TF32_DEPTH) : last->start + last->steps;
@@ -531,7 +531,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   if ((s = cuda_chain_start(&g.steps, &st->chain, launch, workspace + st->at_rows))) return s;
   s = cuda_conv_tf32_launch(&g, st->kernel, st->mode == FILTER, st->grid, launch->stream);
   if (!s && st->mode == FILTER)
-    s = cuda_conv_join_filters(launch->ptr[st->chain.out], parts, &st->filters, g.parts, g.m, g.chunks * 64, launch->stream);
+    s = cuda_conv_join_filters(launch->ptr[st->chain.out], parts, &st->filters, g.parts, g.m, g.chunks * 32, launch->stream);
   return s;
 }
 

@@ -44,12 +44,12 @@ template <bool filter> __device__ __forceinline__ conv_unit conv_unit_at(const c
   return u;
 }
 
-/* Where a unit's stages come from: 128 pixels of 32 channels at a tap; or (filter) two blocks of 64 channels at a tap each, 32 pixels. What
+/* Where a unit's stages come from: 128 pixels of 32 channels at a tap; or (filter) four blocks of 32 channels at a tap each, 32 pixels. What
  * does not change from stage to stage is found once; there are no divisions by what is known only in the kernel. */
 template <bool filter> struct conv_source {
   const cuda_conv_tf32 &g;
   int w, h, d, n;                         /* where the first pixel's window begins */
-  int c[2], s[2], r[2], q[2];             /* the blocks' channels and taps, W, H, D */
+  int c[4], s[4], r[4], q[4];             /* the blocks' channels and taps, W, H, D */
   const cuda_conv_class &k;
 
   __device__ __forceinline__ void from_pixel(int pixel)
@@ -65,9 +65,9 @@ template <bool filter> struct conv_source {
     from_pixel(filter ? 0 : u.m * CUDA_TF32_ROWS);
     c[0] = 0, s[0] = k.first[0], r[0] = k.first[1], q[0] = k.first[2];
 #pragma unroll
-    for (int i = 0; i < (filter ? 2 : 0); i++) {
-      const int at = min(u.m * 2 + i, g.blocks - 1), tap = at / g.chunks, line = tap / g.taps_w;
-      c[i] = (at - tap * g.chunks) * 64, s[i] = tap - line * g.taps_w;
+    for (int i = 0; i < (filter ? 4 : 0); i++) {
+      const int at = min(u.m * 4 + i, g.blocks - 1), tap = at / g.chunks, line = tap / g.taps_w;
+      c[i] = (at - tap * g.chunks) * 32, s[i] = tap - line * g.taps_w;
       q[i] = line / g.taps_h, r[i] = line - q[i] * g.taps_h;
     }
   }
@@ -75,14 +75,12 @@ template <bool filter> struct conv_source {
   {
     if (filter) from_pixel(step * CUDA_TF32_DEPTH);
 #pragma unroll
-    for (int i = 0; i < (filter ? 2 : 1); i++)
-#pragma unroll
-      for (int j = 0; j < (filter ? 2 : 1); j++) {
-        const uint32_t part = to + i * 8192 + j * 4096;
-        const int dw = s[i] * g.dilation_w, dh = r[i] * g.dilation_h;
-        if (g.planes) tma_load_im2col(part, &g.a, c[i] + j * 32, w, h, d, n, dw, dh, q[i] * g.dilation_d, bar);
-        else tma_load_im2col(part, &g.a, c[i] + j * 32, w, h, n, dw, dh, bar);
-      }
+    for (int i = 0; i < (filter ? 4 : 1); i++) {
+      const uint32_t part = to + i * 4096;
+      const int dw = s[i] * g.dilation_w, dh = r[i] * g.dilation_h;
+      if (g.planes) tma_load_im2col(part, &g.a, c[i], w, h, d, n, dw, dh, q[i] * g.dilation_d, bar);
+      else tma_load_im2col(part, &g.a, c[i], w, h, n, dw, dh, bar);
+    }
     if (filter || (c[0] += 32) < g.chunks * 32) return;
     c[0] = 0;                             /* the next tap */
     if (++s[0] == k.first[0] + k.taps[0]) {

@@ -33,8 +33,8 @@ typedef struct cuda_conv_tf32 {           /* the product's parameter */
   int32_t  m, n, image_rows;              /* image_rows: rows of an image, as out lies: of a line of pixels where lines lie apart */
   int32_t  tiles_m, tiles_n, parts, k_steps, share;         /* parts: partial sums of `share` k steps each, or classes */
   int32_t  turns;                         /* a tile's classes run side by side: what they store between each other meets in the cache */
-  int32_t  taps_w, taps_h, chunks;        /* taps along W, H (filter gradient); chunks of a tap: 32 channels each, or 64 there */
-  int32_t  blocks;                        /* filter gradient: taps times chunks, 64 rows each */
+  int32_t  taps_w, taps_h, chunks;        /* taps along W, H (filter gradient); chunks of a tap: 32 channels each */
+  int32_t  blocks;                        /* filter gradient: taps times chunks, 32 rows each */
   cuda_divisor by_w, by_hw, by_planes;    /* pixels of a row, of an image, planes of the output grid */
   cuda_divisor by_rows, by_lines;         /* see out_stride */
   int32_t  stride_w, stride_h, start_w, start_h, dilation_w, dilation_h;
