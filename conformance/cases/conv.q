@@ -190,6 +190,8 @@ conv_forward x=bf16/1x4x23x25 w=bf16/4x1x4x3 stride=3,4 pad=1 groups=4
 conv_forward x=bf16/2x5x16x15 w=bf16/10x1x3x5 dilation=2,3 pad=2,6 groups=5 ; as=f16
 conv_forward x=f32/1x3x8x9 w=f32/9x1x4x1 pad=2:1,0 groups=3 bias=f32/9
 conv_forward x=f16/2x96x40 w=f16/96x1x4 pad=3:0 groups=96 ; as=f32
+conv_forward x=f16/2x5x40 w=f16/5x1x31 pad=15 groups=5 ; as=f32,bf16
+conv_forward x=f32/2x4x70 w=f32/8x1x64 pad=30:31 groups=4 bias=f32/8
 conv_forward x=bf16/1x3x5003 w=bf16/3x1x31 pad=15 groups=3 ; as=f32
 conv_forward x=f16/1x2x12001/nhwc w=f16/2x1x101 pad=50 groups=2 y=f16/1x2x12001
 conv_forward x=f32/1x2x90x75 w=f32/2x1x3x3 pad=1 groups=2 ; as=bf16

@@ -139,6 +139,7 @@ conv_backward_data dy=f32/2x72x20x19 w=f32/72x38x3x3 dx=f32/2x76x40x37 pad=1 str
 conv_backward_data dy=f32/1x10x433 w=f32/10x3x2 dx=f32/1x6x1300 stride=3 groups=2
 conv_backward_data dy=f32/2x8x5x5x8 w=f32/8x2x3x3x3 dx=f32/2x4x5x9x8/nhwc pad=1 stride=1,2,1 groups=2
 # depthwise on planes: rows of taps, strides and their classes, dilation, several filters a channel, bands, long rows, volumes, both layouts
+conv_backward_data dy=f32/2x8x70 w=f32/8x1x29 dx=f32/2x4x70 pad=14 groups=4
 conv_backward_data dy=f32/2x5x9x16 w=f32/5x1x3x3 dx=f32/2x5x9x16 pad=1 groups=5 ; as=f16,bf16
 conv_backward_data dy=bf16/3x33x7x7 w=bf16/33x1x5x5 dx=bf16/3x33x7x7 pad=2 groups=33 ; as=f32
 conv_backward_data dy=f16/2x6x14x14 w=f16/6x1x7x7 dx=f16/2x6x14x14 pad=3 groups=6

@@ -165,7 +165,7 @@ static __device__ __noinline__ void row_end(const depthwise &p, const float (&v)
 }
 
 /* Blocks that a multiprocessor holds, by registers: some load while others compute. */
-template <int TAPS, int STRIDE> constexpr int blocks_of = TAPS == 5 ? 6 - STRIDE : TAPS <= 3 && STRIDE != 1 ? 5 : 6;
+template <int TAPS, int STRIDE> constexpr int blocks_of = TAPS > 8 ? 4 : TAPS == 5 ? 6 - STRIDE : TAPS <= 3 && STRIDE != 1 ? 5 : 6;
 
 template <int dtype, int ROWS, int COLUMNS, int TAPS, int STRIDE>
 __global__ void __launch_bounds__(THREADS, blocks_of<TAPS, STRIDE>) depthwise_planes(const __grid_constant__ depthwise p)
@@ -177,14 +177,15 @@ __global__ void __launch_bounds__(THREADS, blocks_of<TAPS, STRIDE>) depthwise_pl
   float *const taps = (float *)shared;
   void *const y = (char *)shared + p.y_at;
   const axis &A = p.axis[0], &H = p.axis[1], &W = p.axis[2];
-  const int group = blockIdx.x / p.tiles, tile = blockIdx.x - group * p.tiles, image = group / p.groups, tile_dh = tile / W.tiles;
-  const int origin[3] = { tile_dh / H.tiles * A.tile, tile_dh % H.tiles * H.tile, (tile - tile_dh * W.tiles) * W.tile };
+  const int group = over(blockIdx.x, p.tiles), tile = blockIdx.x - group * p.tiles, image = group / p.groups;
+  const int tile_dh = over(tile, W.tiles), tile_d = over(tile_dh, H.tiles);
+  const int origin[3] = { tile_d * A.tile, (tile_dh - tile_d * H.tiles) * H.tile, (tile - tile_dh * W.tiles) * W.tile };
   box out, in;
   out.n = in.n = image;
   out.plane = (group - image * p.groups) * p.per;
   out.count = min(p.per, p.y.channels - out.plane);
-  in.plane = out.plane / p.shared * p.of_x;
-  in.count = ((out.plane + out.count - 1) / p.shared - out.plane / p.shared + 1) * p.of_x;
+  in.plane = over(out.plane, p.shared) * p.of_x;
+  in.count = over(out.plane + out.count - 1, p.shared) * p.of_x - in.plane + p.of_x;
 #pragma unroll
   for (int d = 0; d < 3; d++) {
     out.first[d] = origin[d], out.end[d] = min(p.axis[d].out, origin[d] + p.axis[d].tile);
@@ -218,14 +219,14 @@ __global__ void __launch_bounds__(THREADS, blocks_of<TAPS, STRIDE>) depthwise_pl
     for (s.cls[1] = 0; row >= p.strips_h; s.cls[1]++) row -= p.strips_h;
     for (s.cls[2] = 0; col >= p.strips_w; s.cls[2]++) col -= p.strips_w;
     z += out.first[0];
-    s.z = z / A.apart, s.cls[0] = z - s.z * A.apart;
+    s.z = over(z, A.apart), s.cls[0] = z - s.z * A.apart;
     part[0] = row * ROWS, part[1] = col * COLUMNS;
-    s.m[0] = out.first[1] / H.apart + part[0], s.m[1] = out.first[2] / W.apart + part[1];
+    s.m[0] = over(out.first[1], H.apart) + part[0], s.m[1] = over(out.first[2], W.apart) + part[1];
     const int h0 = s.m[0] * H.apart + s.cls[1], w0 = s.m[1] * W.apart + s.cls[2];
     if (z >= out.end[0] || h0 >= out.end[1] || w0 >= out.end[2]) continue;
-    s.rows = min(ROWS, (out.end[1] - h0 + H.apart - 1) / H.apart);
-    s.columns = min(COLUMNS, (out.end[2] - w0 + W.apart - 1) / W.apart);
-    s.x = (out.plane + s.k) / p.shared * p.of_x - in.plane;
+    s.rows = min(ROWS, over(out.end[1] - h0 + H.apart - 1, H.apart));
+    s.columns = min(COLUMNS, over(out.end[2] - w0 + W.apart - 1, W.apart));
+    s.x = over(out.plane + s.k, p.shared) * p.of_x - in.plane;
     float sum[ROWS][COLUMNS] = {};
     strip_sum<dtype, ROWS, COLUMNS, TAPS, STRIDE>(sum, p, in, x, taps, s);
 
@@ -295,7 +296,8 @@ struct kernel { const void *function; uint32_t dtype; int32_t rows, columns, tap
   { (const void *)depthwise_planes<dtype, ROWS, COLUMNS, TAPS, STRIDE>, dtype, ROWS, COLUMNS, TAPS, STRIDE },
 #define KERNELS(dtype) \
   KERNEL(dtype, 4, 7, 1, 0) KERNEL(dtype, 4, 7, 3, 1) KERNEL(dtype, 4, 7, 5, 1) KERNEL(dtype, 4, 7, 7, 1) KERNEL(dtype, 4, 7, 8, 1) \
-  KERNEL(dtype, 4, 7, 3, 2) KERNEL(dtype, 4, 7, 5, 2) KERNEL(dtype, 4, 7, 7, 2) KERNEL(dtype, 1, 14, 4, 1) KERNEL(dtype, 1, 14, 8, 1)
+  KERNEL(dtype, 4, 7, 3, 2) KERNEL(dtype, 4, 7, 5, 2) KERNEL(dtype, 4, 7, 7, 2) KERNEL(dtype, 1, 14, 4, 1) KERNEL(dtype, 1, 14, 8, 1) \
+  KERNEL(dtype, 1, 14, 32, 1)
 static const kernel kernels[] = { KERNELS(QN_BF16) KERNELS(QN_F16) KERNELS(QN_F32) };
 
 /* The kernel for rows of `taps` taps that fills up the fewest, one_row: of planes of one row. */
