@@ -307,3 +307,4 @@ conv_forward x=f32/3x9x3x5x7 w=f32/70x9x2x3x3 stride=1,2,2 pad=0,1,1
 conv_forward x=f16/2x16x9x7/nhwc w=f16/24x16x3x3/nhwc y=f16/2x24x9x7 pad=1 bias=f16/24 ; as=bf16
 conv_forward x=f16/3x64x8x12/nhwc w=f16/72x64x3x3/nhwc y=f32/3x72x4x6 stride=2 pad=1
 conv_forward x=bf16/2x8x3x6x8/nhwc w=bf16/136x8x3x3x3/nhwc y=bf16/2x136x3x6x8 pad=1
+conv_forward x=f16/2x32x1x72/nhwc w=f16/1x32x1x7/nhwc y=f16/2x1x1x72 pad=0,3

@@ -76,12 +76,12 @@ static uint32_t chain(const qn_request *r, int32_t y, uint32_t most)
 }
 
 /* Delegates the inner convolution. */
-static qn_status prepare_conv(const qn_request *r, state *st, uint32_t n_ops, bool pad)
+static qn_status prepare_conv(const qn_request *r, state *st, uint32_t n_ops, form form)
 {
   qn_request part = {
     .struct_size = sizeof part, .instance = r->instance, .op = st->node, .n_ops = n_ops, .n_values = (uint32_t)st->n, .value = st->value
   };
-  if (!pad) return r->host->part_prepare(r, &part, NULL, &st->conv);
+  if (form != PADDED) return r->host->part_prepare(r, &part, form == READ ? "cuda/wgmma" : NULL, &st->conv);
   const bool any_order = r->demands->determinism < QN_DET_BATCH || st->node[0].op == QN_OP_CONV_BACKWARD_FILTER;   /* else wgmma's tiles differ */
   const bool wgmma = r->device->arch_major == 9 && st->value[0].dtype != QN_F32 && any_order;
   const bool groups = ((const qn_conv *)st->node[0].attr)->groups > 1;
@@ -159,7 +159,7 @@ static qn_status attempt(const qn_request *r, uint32_t n_ops, form form, qn_prep
   }
   if (!moves) return qn_refuse(out, "already packed channels last", "x", "another layout, or C no multiple of 16 bytes", "%s", "nhwc");
   if (!fits) return qn_refuse(out, "fewer than 2^31 pixels, tensors of 2 or 4 bytes an element", "x", "", "%s", "more");
-  const qn_prepared *answer = prepare_conv(r, st, n_ops, form == PADDED) ? NULL : r->host->part_answer(st->conv);
+  const qn_prepared *answer = prepare_conv(r, st, n_ops, form) ? NULL : r->host->part_answer(st->conv);
   if (!answer || answer->class_ != QN_CLASS_TUNED)
     return qn_refuse(out, "a tuned engine for packed channels last", "x", "what one takes", "%s", "another");
   out->n_ops = answer->n_ops;
