@@ -308,7 +308,8 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_conv_t
       if (best->variant < 0 || ns < best->ns) *best = (choice){ i, parts, ns };
     }
   }
-  if (best->variant < 0) return qn_refuse(out, "one of its variants", "", "128x64, 128x128; tf32 by the filter 128x192", "%s", r->variant ? r->variant : "");
+  if (best->variant < 0)
+    return qn_refuse(out, "one of its variants", "", "128x64, 128x128; tf32 by the filter 128x192", "%s", r->variant ? r->variant : "");
   return QN_OK;
 }
 
