@@ -449,7 +449,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->variant = names[p.mode][best.kernel];
   out->workspace = best.parts > 1 ? (uint64_t)(best.parts * g.dw * 4) : cuda_chain_bytes(&chain);
   /* planes are stored by threads, where no TMA store overlaps the next tile; of odd sizes element by element */
-  out->estimate = best.ns + (p.planes ? (double)(g.m * g.n * g.images) * (double)qn_kit_bytes(to->dtype) / (g.m % 8 ? 800 : 4000) : 0);
+  out->estimate = best.ns + (p.planes ? (double)(g.m * g.n * g.images) * (double)qn_kit_bytes(to->dtype) / (g.m % 8 ? 800 : 1500) : 0);
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC };
   return QN_OK;
 }
