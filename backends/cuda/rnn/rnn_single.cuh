@@ -1,16 +1,7 @@
 /* rnn_single.cuh -- what the kernels of one step share (rnn_single.cu, rnn_single_mma.cu). */
 #pragma once
 #include "rnn_cells.cuh"
-
-struct cuda_rnn_single {
-  cuda_rnn net;
-  const void *x, *w, *r;                  /* x: as the layer takes it */
-  int64_t x_row, w_row, r_row;            /* elements */
-};
-
-/* Of 16 bits on compute capability 8.0 and up; terms of a sum, inputs and units, at most so many: Tensor Cores truncate running sums. */
-enum { CUDA_RNN_SINGLE_MMA_TERMS = 8 * 32768 };
-void cuda_rnn_single_mma(const cuda_rnn_single *p, void *stream);
+#include "rnn_single.h"
 
 /* The gates of a unit of a sequence from their sums, biases added, and all that is stored of it; h, c: the state before. */
 template <int GATES>
