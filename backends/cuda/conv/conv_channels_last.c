@@ -12,8 +12,8 @@
 
 enum { MAX_NODES = 6, MAX_ROLES = 8, MAX_VALUES = 32 };
 
-/* What is copied: all tensors; what is read, for cuda/wgmma, which stores planes; all, padded. */
-typedef enum form { ALL, READ, PADDED } form;
+/* Copies of the tensors as they are, or padded. */
+typedef enum form { ALL, PADDED } form;
 
 /* A tensor as given, and as the inner convolution sees it. */
 typedef struct side {
@@ -76,12 +76,12 @@ static uint32_t chain(const qn_request *r, int32_t y, uint32_t most)
 }
 
 /* Delegates the inner convolution. */
-static qn_status prepare_conv(const qn_request *r, state *st, uint32_t n_ops, form form)
+static qn_status prepare_conv(const qn_request *r, state *st, uint32_t n_ops, bool pad)
 {
   qn_request part = {
     .struct_size = sizeof part, .instance = r->instance, .op = st->node, .n_ops = n_ops, .n_values = (uint32_t)st->n, .value = st->value
   };
-  if (form != PADDED) return r->host->part_prepare(r, &part, form == READ ? "cuda/wgmma" : NULL, &st->conv);
+  if (!pad) return r->host->part_prepare(r, &part, NULL, &st->conv);
   const bool any_order = r->demands->determinism < QN_DET_BATCH || st->node[0].op == QN_OP_CONV_BACKWARD_FILTER;   /* else wgmma's tiles differ */
   const bool wgmma = r->device->arch_major == 9 && st->value[0].dtype != QN_F32 && any_order;
   const bool groups = ((const qn_conv *)st->node[0].attr)->groups > 1;
@@ -121,9 +121,8 @@ static int32_t number(const qn_request *r, state *st, uint32_t k, uint32_t n_ops
     const int64_t groups = ((const qn_conv *)conv->attr)->groups;
     const bool is_w = filter ? made : role == 1, is_bias = conv->op == QN_OP_CONV_FORWARD && role == 2;
     const int64_t here = v->dim[is_bias ? 0 : 1], width = qn_round_up(is_w ? here : here / groups, unit);
-    if (form == READ && made) return st->n++;
     *fits &= describe(s, inner, v, groups, is_w ? qn_round_up(v->dim[0] / groups, unit) : 0, width, is_w);
-  } else if (form != READ && (made || qn_same_dims(v, &r->value[conv->arg[conv->first[conv->n_inputs]]]))) {
+  } else if (made || qn_same_dims(v, &r->value[conv->arg[conv->first[conv->n_inputs]]])) {
     *fits &= describe(s, inner, v, 1, 0, v->dim[1], false);
   }
   /* others are broadcast as they are */
@@ -159,7 +158,7 @@ static qn_status attempt(const qn_request *r, uint32_t n_ops, form form, qn_prep
   }
   if (!moves) return qn_refuse(out, "already packed channels last", "x", "another layout, or C no multiple of 16 bytes", "%s", "nhwc");
   if (!fits) return qn_refuse(out, "fewer than 2^31 pixels, tensors of 2 or 4 bytes an element", "x", "", "%s", "more");
-  const qn_prepared *answer = prepare_conv(r, st, n_ops, form) ? NULL : r->host->part_answer(st->conv);
+  const qn_prepared *answer = prepare_conv(r, st, n_ops, form == PADDED) ? NULL : r->host->part_answer(st->conv);
   if (!answer || answer->class_ != QN_CLASS_TUNED)
     return qn_refuse(out, "a tuned engine for packed channels last", "x", "what one takes", "%s", "another");
   out->n_ops = answer->n_ops;
@@ -207,13 +206,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (dtype != QN_F16 && dtype != QN_BF16 && dtype != QN_F32)
     return qn_refuse(out, "dtypes", "x", "f16, bf16 or f32", "%s", qn_kit_name(dtype));
   const bool by_time = r->demands->determinism < QN_DET_BATCH;              /* estimates depend on the batch */
-  const bool planes = by_time && dtype != QN_F32 && r->op[0].op != QN_OP_CONV_BACKWARD_FILTER;
   const qn_prepared blank = *out;
   qn_status first = QN_OK;
   bool found = false;
   for (form form = ALL; form <= PADDED; form++) {
     qn_prepared other = blank;
-    if (form == READ && !planes) continue;
     const qn_status s = attempt_region(r, r->n_ops, form, &other);
     if (form == ALL) first = s;
     const bool better = !found || (by_time && other.estimate > 0 &&

@@ -7,7 +7,7 @@
  *
  * TMA gathers the windows (im2col maps); the main loop is conv_wgmma.cuh. A gradient by the filter has few tiles and many pixels:
  * partial sums over pixels go to workspace and are added in order. Fastest with 64 channels or more. One to three spatial dims,
- * one group, channels in multiples of 8. What is written (y; without strides dx) may also lie in planes: each image is then a batch. */
+ * one group, channels in multiples of 8. */
 #include <stdlib.h>
 #include "program/chain.h"
 #include "conv_layout.h"
@@ -40,7 +40,6 @@ typedef struct problem {
   int      spatial;                       /* spatial dims of the maps: 2 or 3 */
   int64_t  x[3], y[3], window[3], stride[3], dilation[3], before[3], after[3];
   int64_t  pitch;                         /* from one pixel of y to the next: more than its channels in a slice */
-  bool     planes;                        /* the output's pixels lie side by side, its channels apart */
 } problem;
 
 /* A TMA im2col map: C, W, H (D), N from element `offset` on, the box in which windows begin, and their steps. */
@@ -73,11 +72,11 @@ static bool eights(const qn_value *v)     /* channels contiguous, everything els
   return ok;
 }
 
-/* Elements from a pixel to the next, where all pixels, or those of an image, lie equally far apart; 0: they do not. */
-static int64_t pixel_pitch(const qn_value *v, bool image)
+/* Elements from a pixel to the next, channels last, where all pixels lie equally far apart; 0: they do not. */
+static int64_t pixel_pitch(const qn_value *v)
 {
   int64_t pitch = 0, pixels = 1;
-  for (int i = v->rank - 1; i >= (image ? 2 : 1); i--) {
+  for (int i = v->rank - 1; i >= 1; i--) {
     const int d = i > 1 ? i : 0;          /* W, H, D, N */
     if (v->dim[d] == 1) continue;
     if (pixels == 1) pitch = v->stride[d];
@@ -120,14 +119,10 @@ static qn_status read_problem(const qn_request *r, problem *p, qn_prepared *out)
   if (!is_sum(r->value[p->written].dtype))
     return qn_refuse(out, "dtype of what is written", "y", "f16, bf16 or f32", "%s", qn_kit_name(r->value[p->written].dtype));
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
-  const qn_value *to = &r->value[p->written];
-  bool apart = p->mode != CUDA_CONV_FILTER && (to->dim[1] == 1 || to->stride[1] != 1);
-  for (int d = 0; d < xv->rank - 2; d++) apart = apart && (p->mode == CUDA_CONV_FORWARD || c->stride[d] == 1);
-  p->planes = apart && pixel_pitch(to, true) == 1;
-  if (!eights(xv) && !(p->planes && to == xv)) return lies_otherwise(out, "channels last, in eights, aligned to 16 bytes", "x", xv);
+  if (!eights(xv)) return lies_otherwise(out, "channels last, in eights, aligned to 16 bytes", "x", xv);
   if (!eights(wv) || !qn_is_channels_last(wv)) return lies_otherwise(out, "packed filters, channels last, in eights", "w", wv);
-  p->pitch = pixel_pitch(yv, p->planes);
-  if (!(eights(yv) || (p->planes && to == yv)) || (p->mode != CUDA_CONV_DATA && !p->pitch))
+  p->pitch = pixel_pitch(yv);
+  if (!eights(yv) || (p->mode != CUDA_CONV_DATA && !p->pitch))
     return lies_otherwise(out, "channels last, in eights, pixels equally far apart", "y", yv);
   p->images = xv->dim[0], p->channels = wv->dim[1], p->filters = wv->dim[0];
   p->taps = 1;
@@ -281,7 +276,7 @@ static double bytes_of(const problem *p)
   return 2 * (x + y + (double)(p->filters * p->taps * p->channels));
 }
 
-typedef struct product { int64_t m, n, images, steps, chunks, dw; } product;         /* images: batches; steps: of all classes; dw: elements */
+typedef struct product { int64_t m, n, steps, chunks, dw; } product;       /* steps: of all classes; dw: elements */
 typedef struct choice { int kernel; int64_t parts; double ns; } choice;
 
 /* Chooses the kernel and, for the gradient by the filter, the number of partial sums. */
@@ -295,7 +290,7 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_k
     int splits = kernels[i].splits;
     if (slice && !r->variant && !cuda_gemm_room(&kernels[i], 1, slice)) continue;
     if (splits > 1 && (classes > 1 || steps < 2 * splits || kernels[i].bn / splits < 64)) continue;
-    int64_t tiles = qn_ceil_div(g->m, kernels[i].bm) * qn_ceil_div(g->n, kernels[i].bn) * g->images;
+    int64_t tiles = qn_ceil_div(g->m, kernels[i].bm) * qn_ceil_div(g->n, kernels[i].bn);
     for (int rounds = 0; rounds <= (p->mode == CUDA_CONV_FILTER && splits == 1 ? 2 : 0); rounds++) {
       int64_t q = rounds == 0 ? 1 : qn_min_i64(rounds * (int64_t)r->device->units / tiles, (int64_t)steps / 8);
       if (q < 1 || (rounds && q == 1) || q > 1024 || (q > 1 && (uint64_t)(q * g->dw * 4) > r->demands->workspace_limit)) continue;
@@ -337,7 +332,7 @@ static qn_status make_classes(const qn_request *r, int64_t residues, state *st, 
     }
     if (k->grid.taps && !within_reach(&k->gathered, p->spatial))
       return qn_refuse(out, "windows that begin and end near the edge", "x", "within 127 pixels, in three dims 15", "%s", "further");
-    pixels = qn_max_i64(pixels, p->planes ? k->grid.dhw : k->grid.pixels);
+    pixels = qn_max_i64(pixels, k->grid.pixels);
     taps += k->grid.taps;
     st->n_classes++;
   }
@@ -346,7 +341,6 @@ static qn_status make_classes(const qn_request *r, int64_t residues, state *st, 
   const bool filter = p->mode == CUDA_CONV_FILTER, data = p->mode == CUDA_CONV_DATA;
   g->chunks = qn_ceil_div(data ? p->filters : p->channels, 64);
   g->m = filter ? p->filters : pixels;
-  g->images = p->planes ? p->images : 1;
   g->n = filter ? p->taps * g->chunks * 64 : data ? p->channels : p->filters;
   g->steps = filter ? qn_ceil_div(p->images * p->y[0] * p->y[1] * p->y[2], 64) : taps * g->chunks;
   g->dw = p->filters * p->taps * p->channels;
@@ -385,7 +379,7 @@ static void describe_product(const product *d, const qn_request *r, state *st)
   g->tiles_m = (int32_t)qn_ceil_div(d->m, st->kernel->bm);
   g->tiles_n = (int32_t)qn_ceil_div(d->n, st->kernel->bn);
   g->batch0 = 1;
-  g->batch1 = (int32_t)(st->parts * d->images);             /* one of both is 1 */
+  g->batch1 = st->parts;
   g->group = 12;
   g->last_m = g->last_n = INT32_MAX;
   cuda_gemm_walk(g);
@@ -395,14 +389,10 @@ static void describe_product(const product *d, const qn_request *r, state *st)
   g->steps = st->chain.steps;
   const bool plain = cuda_chain_plain(&st->chain, &g->plain), vectors = g->plain.bias >= 0 || g->plain.factor >= 0;
   const int slice = slice_beside(&st->chain, to);
-  g->store_map = plain && !st->problem.planes && to->align >= 16 && d->n * out_bytes % 16 == 0 &&
+  g->store_map = plain && to->align >= 16 && d->n * out_bytes % 16 == 0 &&
                  (g->plain.added < 0 || added_fits(&st->problem, &r->value[st->chain.value[g->plain.added]], to)) &&
                  (!vectors || cuda_plain_vectors(&st->chain, &g->plain, r, g->n)) && (!slice || cuda_gemm_room(st->kernel, 1, slice));
   g->staged = vectors && g->store_map;
-  if (!st->problem.planes) return;
-  st->conv.image = g->m;
-  g->along = 1;
-  g->out_stride[0] = 1, g->out_stride[1] = to->stride[1], g->out_stride[3] = to->dim[0] > 1 ? to->stride[0] : 0;
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
@@ -416,12 +406,10 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t residues = p.mode == CUDA_CONV_DATA ? p.stride[0] * p.stride[1] * p.stride[2] : 1;
   const int bias = p.mode == CUDA_CONV_FORWARD ? qn_role(&r->op[0], QN_ROLE_CONV_FORWARD_BIAS) : -1;
   if ((status = cuda_chain_begin_conv(&chain, r, p.written, bias, out))) return status;
-  if (p.planes) cuda_chain_follow(&chain, r, &(cuda_out_dims){ { r->value[p.written].rank - 1, 1, -1, 0 }, CUDA_BY_DIMS });
-  else if (p.mode != CUDA_CONV_FILTER && residues == 1 && qn_is_channels_last(&r->value[p.written]))
+  if (p.mode != CUDA_CONV_FILTER && residues == 1 && qn_is_channels_last(&r->value[p.written]))
     cuda_chain_follow(&chain, r, &(cuda_out_dims){ { -1, -1, -1, -1 }, CUDA_CHANNELS_LAST });
   const qn_value *to = &r->value[chain.out];
-  /* a follower's output may have another layout: not fused then */
-  if (chain.n_ops > 1 && !(p.planes ? pixel_pitch(to, true) == 1 : qn_is_channels_last(to))) {
+  if (chain.n_ops > 1 && !qn_is_channels_last(to)) {        /* a follower's output may have another layout: not fused then */
     qn_request alone = *r;
     alone.n_ops = 1;
     return prepare(&alone, out);
@@ -448,8 +436,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->n_ops = chain.n_ops;
   out->variant = names[p.mode][best.kernel];
   out->workspace = best.parts > 1 ? (uint64_t)(best.parts * g.dw * 4) : cuda_chain_bytes(&chain);
-  /* planes are stored by threads, where no TMA store overlaps the next tile; of odd sizes element by element */
-  out->estimate = best.ns + (p.planes ? (double)(g.m * g.n * g.images) * (double)qn_kit_bytes(to->dtype) / (g.m % 8 ? 800 : 1500) : 0);
+  out->estimate = best.ns;
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC };
   return QN_OK;
 }
@@ -508,7 +495,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   for (int i = 0; i < st->n_classes && !s; i++) {
     pixel_class *k = &st->class_[i];
     if (k->grid.taps) s = im2col(st->driver, &k->gathered_map, p->dtype, &k->gathered, p->spatial, filter ? 64 : bm);
-    if (data && !p->planes && !s) s = im2col(st->driver, &k->written_map, st->sum_dtype, &k->written, p->spatial, 64);
+    if (data && !s) s = im2col(st->driver, &k->written_map, st->sum_dtype, &k->written, p->spatial, 64);
   }
   if (s) return s;
   if (filter) s = tiled(st->driver, &g->a, p->dtype, st->other_dim, st->other_stride, 64, 64, 1);
@@ -552,10 +539,10 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     for (int j = 0; j < g->batch0; j++) {
       const pixel_class *k = &st->class_[i + j];
       c.grid[j] = k->grid;
-      pixels = qn_max_i64(pixels, q->planes ? k->grid.dhw : k->grid.pixels);
+      pixels = qn_max_i64(pixels, k->grid.pixels);
       c.gathered[j] = k->gathered_map;
       if (k->grid.taps) st->driver->tensor_map_address(&c.gathered[j], launch->ptr[q->gathered]);
-      if (q->mode != CUDA_CONV_DATA || q->planes) continue;
+      if (q->mode != CUDA_CONV_DATA) continue;
       c.written[j] = k->written_map;
       st->driver->tensor_map_address(&c.written[j], (char *)y + k->written.offset * qn_kit_bytes(st->sum_dtype));
     }

@@ -58,7 +58,7 @@ template <class shape, int mode, int BN> struct conv_taps {
   __device__ __forceinline__ conv_taps(const cuda_conv &p_, const gemm_unit &u_, int step)
     : p(p_), v(p_.grid[mode == CUDA_CONV_DATA ? u_.b0 : 0]), u(u_)
   {
-    window = conv_window_at(v, u.m0 + u.b1 * p.image);
+    window = conv_window_at(v, u.m0);
     int tap = step / p.chunks;
     chunk = step - tap * p.chunks;
     d = tap / v.taps_hw;

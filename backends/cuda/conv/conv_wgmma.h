@@ -21,7 +21,6 @@ typedef struct cuda_conv {                /* the kernel's parameter */
   cuda_gemm gemm;                         /* its a (filter gradient: dy) or b (w) is the operand that is not gathered; batch0: classes */
   int32_t   chunks;                       /* k steps of a tap; filter gradient: x's channels in units of 64 */
   int32_t   volume;                       /* TMA maps have five dims, not four */
-  int32_t   image;                        /* pixels of an image, where each is a batch (b1) of its own; else 0 */
   cuda_conv_grid grid[CUDA_CONV_CLASSES];
   CUtensorMap gathered[CUDA_CONV_CLASSES], written[CUDA_CONV_CLASSES];  /* written: backward data only; else gemm.y */
 } cuda_conv;
