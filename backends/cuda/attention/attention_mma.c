@@ -68,12 +68,12 @@ static qn_status refused(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-/* Fewer tiles than run at once: parts of at least a block of keys, as many as still run at once, for a second wave of a few would
- * take as long as the first. */
-static int32_t splits_for(const qn_request *r, int64_t room, int64_t tiles, int64_t blocks, int64_t bytes)
+/* Fewer tiles than run at once: parts, of at least four blocks of keys in all, as many as still run at once, for a second wave of a few
+ * would take as long as the first. Tiles of few rows, whose parts are cheap to join, have parts of one block, others of two. */
+static int32_t splits_for(const qn_request *r, bool few, int64_t room, int64_t tiles, int64_t blocks, int64_t bytes)
 {
-  if (r->demands->determinism >= QN_DET_BATCH || tiles >= room) return 1;
-  int64_t n = qn_min_i64(qn_min_i64(room / qn_max_i64(1, tiles), blocks), CUDA_ATTENTION_SPLITS);
+  if (r->demands->determinism >= QN_DET_BATCH || tiles >= room || blocks < 4) return 1;
+  int64_t n = qn_min_i64(qn_min_i64(room / qn_max_i64(1, tiles), few ? blocks : blocks / 2), CUDA_ATTENTION_SPLITS);
   while (n > 1 && (uint64_t)(n * bytes) > r->demands->workspace_limit) n--;
   return (int32_t)qn_max_i64(1, n);
 }
@@ -168,7 +168,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a->tiles = (int32_t)tiles;
   const int64_t part = (kernel->dv * kernel->rows + 4 * kernel->threads) * 4;
   const int64_t room = (kernel->d > 128 ? 1 : kernel->rows == 16 ? 3 : 2) * (int64_t)r->device->units;        /* blocks at once */
-  a->splits = splits_for(r, room, busy, qn_ceil_div(mean_keys, kernel->bn), all * part);
+  a->splits = splits_for(r, kernel->rows == 16, room, busy, qn_ceil_div(mean_keys, kernel->bn), all * part);
   st.kernel = plain ? kernel->plain : kernel->any, st.shared = kernel->shared, st.threads = kernel->threads,
   st.grid = all * a->splits;
 
