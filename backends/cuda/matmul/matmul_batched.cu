@@ -11,7 +11,7 @@
 #include "matmul_problem.h"
 #include "matmul_words.cuh"
 
-enum { MOST = 64, SHARED = 48 << 10, RESIDENT = 3 };        /* rows and columns; bytes that no kernel needs to ask for; CTAs of 256 threads */
+enum { MOST = 64, SHARED = 48 << 10 };                      /* rows and columns; bytes that no kernel needs to ask for */
 
 /* batch: strides in elements; line: bytes of a line in shared memory: as in memory, or where that is whole pieces, one more */
 struct side { const void *p; int64_t batch[2]; int32_t rows, line, aligned; cuda_divisor by_line; };     /* aligned: each line */
@@ -83,7 +83,7 @@ template <int esize, bool rows_contiguous, bool is_a> struct elements {
 
 /* Warps of 16 QM rows by 32 columns: 2, two by two; 1, one above the other, and of eight warps four more beside them. */
 template <class mma, int esize, bool rows_a, bool rows_b, int QM, int THREADS>
-__global__ void __launch_bounds__(THREADS, THREADS > 128 ? RESIDENT : esize == 4 ? 5 : 6) matmul_batched(const __grid_constant__ batched t)
+__global__ void __launch_bounds__(THREADS, THREADS > 128 ? 3 : esize == 4 ? 5 : 6) matmul_batched(const __grid_constant__ batched t)
 {
   extern __shared__ __align__(16) unsigned char shared[];
   constexpr bool split = esize == 4;
@@ -256,7 +256,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   t->k = (int32_t)m.k, t->at_b = (int32_t)at_b, t->by_n = cuda_divide_by(m.n);
   t->steps = s.chain.steps;
   /* few matrices take as long as one of them does: more threads share it */
-  const bool few = batches <= RESIDENT * (int64_t)r->device->units, wide = m.n > 32;
+  const bool few = batches <= 2 * r->device->units, wide = m.n > 32;
   s.function = kernels[f32 ? 2 : m.a.dtype == QN_F16][rows_a][rows_b][few ? 2 : wide];
   s.a = m.a.value, s.b = m.b.value, s.blocks = (uint32_t)batches, s.threads = few ? 256 : 128;
   s.shared = (uint32_t)qn_max_i64(qn_max_i64(reach(&t->a, m.k, size, rows_a), at_b + reach(&t->b, m.k, size, rows_b)),

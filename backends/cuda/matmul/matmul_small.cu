@@ -7,9 +7,8 @@
  *   64x64    the warps share the tile: the many products of attention over 49, 50, 197 or 257 tokens, whose lines no TMA takes
  *
  * Lines of an operand are copied by cp.async in aligned 16-byte pieces, starting at the last aligned address before their first
- * element, so that a line stays as misaligned as in memory, and its reader shifts it; an operand of 16 bits whose lines are all aligned is
- * read by ldmatrix (of f32 that gains nothing, and the choice between both ways costs 577 by 577 a tenth). A short k is in flight all at
- * once. */
+ * element, so that a line stays as misaligned as in memory, and its reader shifts it; an operand whose lines are all aligned is read by
+ * ldmatrix. A short k is in flight all at once. */
 #include "engines.h"
 #include "kit/early.h"
 #include "matmul_problem.h"
@@ -73,7 +72,7 @@ template <class shape, bool rows_contiguous, bool is_a> struct small_elements {
   {
     const int lane = threadIdx.x % 32, row = row0 + lane / 4, k = k0 + lane % 4 * per_word;
     odd = shape::esize == 2 && ((uint32_t)(uintptr_t)o.first | (uint32_t)o.pitch) & 2;
-    aligned = shape::esize == 2 && !(((uint32_t)(uintptr_t)o.first | (uint32_t)o.pitch) & 15);
+    aligned = aligned_words<shape::esize, rows_contiguous> && !(((uint32_t)(uintptr_t)o.first | (uint32_t)o.pitch) & 15);
     if (aligned) {
       at = aligned_place<shape::esize, rows_contiguous, is_a>(stage::pitch, row0, k0);
     } else if constexpr (rows_contiguous) {
