@@ -119,7 +119,10 @@ qn_status cuda_rnn_vector_plan(const qn_request *r, qn_prepared *out, const cuda
   if (q.batch > MOST_BATCH) return qn_refuse(out, "few sequences", "x", "64 or fewer", "%lld", (long long)q.batch);
   if (q.hidden > INT32_MAX / 64 || q.steps > INT32_MAX)
     return qn_refuse(out, "sizes of 31 bits", "x", "fewer", "%s", "more");
-  bool whole = (q.gradient ? q.rows : q.hidden) % unit == 0;
+  if (q.gradient && q.rows % unit)
+    return qn_refuse(out, "16-byte loads of slopes", "r", unit == 4 ? "rows of all gates in multiples of 4" : "rows of all gates in multiples of 8",
+                     "%lld", (long long)q.rows);
+  bool whole = q.gradient || q.hidden % unit == 0;          /* of the gradient r is turned first */
   for (int64_t k = 0; k < p->n && !q.gradient; k++) {
     const cuda_rnn_operand &o = p->list[RNN_R][k];
     whole = whole && o.align >= 16 && o.stride[0] % unit == 0 && o.stride[1] == 1;
@@ -135,25 +138,16 @@ qn_status cuda_rnn_vector_plan(const qn_request *r, qn_prepared *out, const cuda
   return QN_OK;
 }
 
-template <int dtype, int GATES> static const void *kernel_of(int64_t n)
-{
-  return n == 1 ? (const void *)rnn_vector<dtype, GATES, 1> : n == 4 ? (const void *)rnn_vector<dtype, GATES, 4>
-                                                                      : (const void *)rnn_vector<dtype, GATES, 8>;
-}
-template <int dtype> static const void *kernel_of(int64_t gates, int64_t n)
-{
-  return gates == 4 ? kernel_of<dtype, 4>(n) : gates == 3 ? kernel_of<dtype, 3>(n) : kernel_of<dtype, 1>(n);
-}
+template <int dtype, int GATES, int N> struct forward {
+  static const void *kernel() { return (const void *)rnn_vector<dtype, GATES, N>; }
+};
 
 qn_status cuda_rnn_vector_step(cuda_rnn_vector *p, int64_t directions, int64_t s, void *stream)
 {
   const cuda_rnn &q = p->net[0];
-  const int64_t n = cuda_rnn_vector_at_once(q.batch);
-  p->groups = (int32_t)qn_ceil_div(q.batch, n);
-  const void *kernel = q.dtype == QN_F32 ? kernel_of<QN_F32>(q.gates, n) : q.dtype == QN_F16 ? kernel_of<QN_F16>(q.gates, n)
-                                                                                            : kernel_of<QN_BF16>(q.gates, n);
+  p->groups = (int32_t)qn_ceil_div(q.batch, cuda_rnn_vector_at_once(q.batch));
   void *arguments[] = { p, &s };
   /* The first step's weights and sums may be what an earlier kernel makes. */
-  return cuda_launch_kernel(kernel, q.early && s > 0, dim3((unsigned)qn_ceil_div(q.hidden * p->groups, WARPS), (unsigned)directions),
-                            32 * WARPS, 0, arguments, stream, "rnn_vector");
+  const dim3 blocks((unsigned)qn_ceil_div(q.hidden * p->groups, WARPS), (unsigned)directions);
+  return cuda_launch_kernel(cuda_rnn_vector_kernel<forward>(q), q.early && s > 0, blocks, 32 * WARPS, 0, arguments, stream, "rnn_vector");
 }

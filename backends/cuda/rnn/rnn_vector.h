@@ -25,4 +25,22 @@ static inline int64_t cuda_rnn_vector_at_once(int64_t batch) { return batch == 1
 #ifdef __cplusplus
 }
 #endif
+#ifdef __CUDACC__
+/* K<dtype, gates, sequences at once>::kernel() of a net. */
+template <template <int, int, int> class K, int dtype, int GATES> const void *cuda_rnn_vector_kernel(int64_t n)
+{
+  return n == 1 ? K<dtype, GATES, 1>::kernel() : n == 4 ? K<dtype, GATES, 4>::kernel() : K<dtype, GATES, 8>::kernel();
+}
+template <template <int, int, int> class K, int dtype> const void *cuda_rnn_vector_kernel(int64_t gates, int64_t n)
+{
+  return gates == 4 ? cuda_rnn_vector_kernel<K, dtype, 4>(n) : gates == 3 ? cuda_rnn_vector_kernel<K, dtype, 3>(n)
+                                                                          : cuda_rnn_vector_kernel<K, dtype, 1>(n);
+}
+template <template <int, int, int> class K> const void *cuda_rnn_vector_kernel(const cuda_rnn &q)
+{
+  const int64_t n = cuda_rnn_vector_at_once(q.batch);
+  return q.dtype == QN_F32 ? cuda_rnn_vector_kernel<K, QN_F32>(q.gates, n)
+       : q.dtype == QN_F16 ? cuda_rnn_vector_kernel<K, QN_F16>(q.gates, n) : cuda_rnn_vector_kernel<K, QN_BF16>(q.gates, n);
+}
+#endif
 #endif

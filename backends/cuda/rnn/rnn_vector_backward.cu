@@ -18,13 +18,13 @@ template <uint32_t dtype> __device__ __forceinline__ bool uniform(const cuda_rnn
          (!net.c0.p || net.c0.dtype == dtype) && (!net.h0.p || net.h0.dtype == dtype) && net.out.dtype == dtype && net.dout.dtype == dtype;
 }
 /* What forward left of a step, and dy: all loads are under way before the first is opened, if no switch of dtypes lies between. */
-template <uint32_t dtype, int GATES, bool uniform>
+template <uint32_t dtype, int GATES, bool same>
 __device__ __forceinline__ void fetch(float (&left)[7], const cuda_rnn &net, int64_t length, int s, int b, int u)
 {
   const int64_t t = rnn_time(net, length, s), before = s ? rnn_time(net, length, s - 1) : 0;
   uint32_t raw[7] = {};
   auto get = [&](int n, const cuda_rnn_tensor &from, int64_t i, int64_t j, int64_t k) {
-    if (!uniform) left[n] = rnn_get<float>(from, i, j, k);
+    if (!same) left[n] = rnn_get<float>(from, i, j, k);
     else if (from.p && dtype == QN_F32) raw[n] = ((const uint32_t *)from.p)[rnn_at(from, i, j, k)];
     else if (from.p) raw[n] = ((const uint16_t *)from.p)[rnn_at(from, i, j, k)];
   };
@@ -37,7 +37,7 @@ __device__ __forceinline__ void fetch(float (&left)[7], const cuda_rnn &net, int
   if (GATES != 1 && !s) get(5, GATES == 4 ? net.c0 : net.h0, b, u, 0);
   get(6, net.dout, t, b, net.first + u);
 #pragma unroll
-  for (int n = 0; n < 7 && uniform; n++)
+  for (int n = 0; n < 7 && same; n++)
     left[n] = dtype == QN_F32 ? __uint_as_float(raw[n]) : dtype == QN_F16 ? f16_to_float((uint16_t)raw[n])
                                                                           : bf16_to_float((uint16_t)raw[n]);
 }
@@ -156,25 +156,17 @@ __global__ static void __launch_bounds__(32 * WARPS, N > 1 ? 3 : 4)
 
 /* ---- host ------------------------------------------------------------------------------------------ */
 
-template <int dtype, int GATES> static const void *kernel_of(int64_t n)
-{
-  return n == 1 ? (const void *)rnn_vector_gradient<dtype, GATES, 1>
-                : n == 4 ? (const void *)rnn_vector_gradient<dtype, GATES, 4> : (const void *)rnn_vector_gradient<dtype, GATES, 8>;
-}
-template <int dtype> static const void *kernel_of(int64_t gates, int64_t n)
-{
-  return gates == 4 ? kernel_of<dtype, 4>(n) : gates == 3 ? kernel_of<dtype, 3>(n) : kernel_of<dtype, 1>(n);
-}
+template <int dtype, int GATES, int N> struct backward {
+  static const void *kernel() { return (const void *)rnn_vector_gradient<dtype, GATES, N>; }
+};
 
 qn_status cuda_rnn_vector_back(cuda_rnn_vector *p, int64_t directions, int64_t s, void *stream)
 {
   const cuda_rnn &q = p->net[0];
-  const int64_t n = cuda_rnn_vector_at_once(q.batch);
-  p->groups = (int32_t)qn_ceil_div(q.batch, n);
-  const void *kernel = q.dtype == QN_F32 ? kernel_of<QN_F32>(q.gates, n) : q.dtype == QN_F16 ? kernel_of<QN_F16>(q.gates, n)
-                                                                                            : kernel_of<QN_BF16>(q.gates, n);
+  p->groups = (int32_t)qn_ceil_div(q.batch, cuda_rnn_vector_at_once(q.batch));
   void *arguments[] = { p, &s };
   /* What the last step reads may still be under way. */
-  return cuda_launch_kernel(kernel, q.early && s < q.steps - 1, dim3((unsigned)(qn_ceil_div(q.hidden, UNITS) * p->groups),
-                            (unsigned)directions), 32 * WARPS, 0, arguments, stream, "rnn_vector_backward");
+  const dim3 blocks((unsigned)(qn_ceil_div(q.hidden, UNITS) * p->groups), (unsigned)directions);
+  return cuda_launch_kernel(cuda_rnn_vector_kernel<backward>(q), q.early && s < q.steps - 1, blocks, 32 * WARPS, 0, arguments, stream,
+                            "rnn_vector_backward");
 }
