@@ -48,15 +48,6 @@ static void release(qn_prepared *p)
   cuda_release(p);
 }
 
-/* The copy of v to workspace with the strides that `to` has. */
-static qn_status prepare_copy(const qn_request *r, copy *c, const qn_value *v, const qn_value *to)
-{
-  static const int32_t one_each[] = { 0, 1, 2 };
-  qn_value pair[] = { *v, *to };
-  const qn_node node = { .op = QN_OP_COPY, .family = QN_FAMILY_TRANSFORM, .n_roles = 2, .n_inputs = 1, .first = one_each, .arg = one_each };
-  return cuda_part_prepare(r, &node, pair, &c->part);
-}
-
 static qn_value matrix(uint32_t dtype, uint32_t align, int64_t b0, int64_t s0, int64_t b1, int64_t s1, int64_t rows, int64_t row,
                        int64_t cols, int64_t col)
 {
@@ -310,8 +301,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (!st) return QN_NO_MEMORY;
   cuda_windows *q = &st->q;
   qn_status status = cuda_windows_read(q, r, out);
-  if (!status && q->copy_dy) status = prepare_copy(r, &st->dy_copy, &r->value[q->y], &q->dy);
-  if (!status && q->copy_filters) status = prepare_copy(r, &st->filters_copy, &r->value[q->w], &q->filters_as);
+  if (!status && q->copy_dy) status = cuda_part_copy(r, &r->value[q->y], &q->dy, &st->dy_copy.part);
+  if (!status && q->copy_filters) status = cuda_part_copy(r, &r->value[q->w], &q->filters_as, &st->filters_copy.part);
   int64_t tensors = 0;
   const int32_t all[] = { q->x, q->w, q->y };
   for (int i = 0; i < 3 && !status; i++) tensors += qn_elements(&r->value[all[i]]) * qn_kit_bytes(r->value[all[i]].dtype);

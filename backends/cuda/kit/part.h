@@ -5,7 +5,7 @@
 
 static inline void cuda_part_value(qn_value *v, bool written)
 {
-  v->flags = written ? QN_VALUE_ESCAPE : 0;
+  v->flags = (v->flags & QN_VALUE_HOST) | (written ? QN_VALUE_ESCAPE : 0);
   v->producer = written ? 0 : -1, v->last_user = written ? -1 : 0, v->over = -1;
 }
 
@@ -18,5 +18,14 @@ static inline qn_status cuda_part_prepare(const qn_request *r, const qn_node *op
   memset(&of, 0, sizeof of);
   of.struct_size = sizeof of, of.instance = r->instance, of.op = op, of.n_ops = 1, of.n_values = (uint32_t)n, of.value = value;
   return r->host->part_prepare(r, &of, NULL, part);
+}
+
+/* A copy of x with the strides that `to` has. */
+static inline qn_status cuda_part_copy(const qn_request *r, const qn_value *x, const qn_value *to, qn_part **part)
+{
+  static const int32_t one_each[] = { 0, 1, 2 };
+  qn_value pair[] = { *x, *to };
+  const qn_node node = { .op = QN_OP_COPY, .family = QN_FAMILY_TRANSFORM, .n_roles = 2, .n_inputs = 1, .first = one_each, .arg = one_each };
+  return cuda_part_prepare(r, &node, pair, part);
 }
 #endif

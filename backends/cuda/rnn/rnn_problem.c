@@ -179,10 +179,7 @@ qn_status cuda_rnn_product(const qn_request *r, qn_prepared *out, cuda_rnn_probl
 
 qn_status cuda_rnn_copy(const qn_request *r, qn_prepared *out, cuda_rnn_problem *p, qn_part **to, qn_value x, qn_value y)
 {
-  static const int32_t one_each[] = { 0, 1, 2 };
-  qn_value value[] = { x, y };
-  const qn_node node = { .op = QN_OP_COPY, .family = QN_FAMILY_TRANSFORM, .n_roles = 2, .n_inputs = 1, .first = one_each, .arg = one_each };
-  const qn_status s = cuda_part_prepare(r, &node, value, to);
+  const qn_status s = cuda_part_copy(r, &x, &y, to);
   return s ? s : (add_demands(out, p, r->host->part_answer(*to), 1, 3000), QN_OK);
 }
 
