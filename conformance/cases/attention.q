@@ -137,6 +137,12 @@ attention_forward q=f16/1x2x65x200 k=f16/1x1x128x200 v=f16/1x1x128x200 bias=f16/
 attention_forward q=f16/1x1x200x64 k=f16/1x1x8x64 v=f16/1x1x8x64 mask=bool/1x1x200x8 lse=? ; as=f32
 attention_forward q=f32/1x1x2x8 k=f32/1x1x8x8 v=f32/1x1x8x8 mask=bool/1x1x2x8 ; k.is=1,1,1,1,1,1,1,1,nan,1,1,1,1,1,1,1,1 mask.is=1,0,0,0,0,0,0,1 as=bf16,f16
 attention_forward q=bf16/3x2x49x32 k=bf16/3x2x49x32 v=bf16/3x2x49x32 bias=bf16/1x2x49x49 mask=bool/3x1x49x49 lse=?
+# rows of bias that begin at whole pieces, of keys that end within one; rows that begin anywhere; keys apart
+attention_forward q=bf16/2x2x70x64 k=bf16/2x2x197x64 v=bf16/2x2x197x64 bias=bf16/1x2x70x197/28000:14000:200:1 lse=? ; as=f16
+attention_forward q=f16/1x2x33x128 k=f16/1x2x45x128 v=f16/1x2x45x128 bias=f16/1x1x33x45/1584:1584:48:1 lse=? right=0
+attention_forward q=f16/1x2x1x64 k=f16/1x2x77x64 v=f16/1x2x77x64 bias=f16/1x2x1x77/160:80:80:1 lse=? ; as=f32
+attention_forward q=f16/2x2x70x64 k=f16/2x2x197x64 v=f16/2x2x197x64 bias=f16/1x2x70x197 kv_lengths=i32/2 lse=? right=0 ; kv_lengths.is=197,100 as=bf16
+attention_forward q=bf16/2x2x20x64 k=bf16/2x2x30x64 v=bf16/2x2x30x64 bias=bf16/2x1x1x30/60:60:60:2 lse=? ; bias.fill=signed:4
 
 # parts of the keys of few rows: one row a head, a group of 3, of 16; lengths; rows beyond them; fewer elements than the kernel's
 attention_forward q=f16/1x2x1x64 k=f16/1x2x700x64 v=f16/1x2x700x64 lse=? max=? ; as=bf16
@@ -221,6 +227,8 @@ attention_backward dy=f16/1x7x140x64 q=f16/1x7x140x64 k=f16/1x1x270x64 v=f16/1x1
 # changed scores: masks and biases of keys alone, of pairs, spread or apart; queries that see none; softcap; slopes
 attention_backward dy=bf16/3x2x140x64 q=bf16/3x2x140x64 k=bf16/3x1x150x64 v=bf16/3x1x150x64 y=bf16/3x2x140x64 lse=f32/3x2x140 mask=bool/3x1x1x150 dv=? scale=0.02 ; lse.is=4,-inf,3
 attention_backward dy=f16/2x2x70x32 q=f16/2x2x70x32 k=f16/2x2x150x32 v=f16/2x2x150x32 y=f16/2x2x70x32 lse=f32/2x2x70 bias=f16/1x2x70x150 dv=? right=0 scale=0.1 ; lse.is=4 as=bf16
+attention_backward dy=f16/2x2x70x64 q=f16/2x2x70x64 k=f16/2x2x197x64 v=f16/2x2x197x64 y=f16/2x2x70x64 lse=f32/2x2x70 bias=f16/1x2x70x197 dv=? dbias=? seed=3 dropout=0.1 scale=0.1 ; lse.is=4 as=bf16
+attention_backward dy=bf16/2x2x70x64 q=bf16/2x2x70x64 k=bf16/2x2x197x64 v=bf16/2x2x197x64 y=bf16/2x2x70x64 lse=f32/2x2x70 bias=bf16/1x2x70x197/28000:14000:200:1 dv=? scale=0.1 ; lse.is=4 as=f16
 attention_backward dy=bf16/2x2x140x80 q=bf16/2x2x140x80 k=bf16/2x1x135x80 v=bf16/2x1x135x80 y=bf16/2x2x140x80 lse=f32/2x2x140 bias=f32/2x1x1x135 mask=bool/1x2x140x135 dv=? kv_lengths=i32/2 scale=0.1 ; lse.is=4 kv_lengths.is=135,20
 attention_backward dy=f16/1x2x140x64 q=f16/1x2x140x64 k=f16/1x2x140x64 v=f16/1x2x140x64 y=f16/1x2x140x64 lse=f32/1x2x140 bias=f16/1x1x140x1 slopes=f32/2 dv=? left=50 right=10 ; lse.is=4 slopes.fill=pos
 attention_backward dy=bf16/1x4x70x256 q=bf16/1x4x70x256 k=bf16/1x2x99x256 v=bf16/1x2x99x256 y=bf16/1x4x70x256 lse=f32/1x4x70 mask=bool/1x1x70x99 dv=? right=0 softcap=5 scale=0.05 ; lse.is=4 as=f16

@@ -14,6 +14,15 @@ template <bool PRECISE> __device__ __forceinline__ float attention_capped(float 
 }
 __device__ __forceinline__ float attention_bias_value(uint16_t x, bool bf16) { return bf16 ? bf16_to_float(x) : f16_to_float(x); }
 
+/* Eight keys' bias from p on, of which `left` are there; ends: fewer may be, and what lies behind them is not ours to read. */
+__device__ __forceinline__ uint4 attention_bias_piece(const uint16_t *p, int left, bool ends)
+{
+  uint32_t x[4] = {};
+  if (!ends) return left > 0 ? __ldg((const uint4 *)p) : uint4{};
+#pragma unroll
+  for (int i = 0; i < 8; i++) x[i / 2] |= i < left ? (uint32_t)__ldg(p + i) << i % 2 * 16 : 0;
+  return make_uint4(x[0], x[1], x[2], x[3]);
+}
 /* Bias of rows g and g + 8, N scores, as 16-bit pairs; row: where they begin, key: this thread's first, less column: the block's. */
 template <int N>
 __device__ __forceinline__ void attention_bias_ask(const cuda_attention_change &c, const int64_t (&row)[2], int block, int keys,
@@ -21,37 +30,42 @@ __device__ __forceinline__ void attention_bias_ask(const cuda_attention_change &
 {
   static_assert(N % 16 == 0, "whole pieces");
   const int piece = block + threadIdx.x % 4 * 8;
+  auto load = [&](bool ends) {
 #pragma unroll
-  for (int i = 0; i + 8 <= N / 2; i += 8)
+    for (int i = 0; i + 8 <= N / 2; i += 8)
 #pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const int key = piece + 4 * i;
-      uint4 x = {};
-      if (key < keys) x = __ldg((const uint4 *)((const uint16_t *)c.bias.p + row[h] + key));
-      pairs[i + 4 * h] = x.x, pairs[i + 4 * h + 1] = x.y, pairs[i + 4 * h + 2] = x.z, pairs[i + 4 * h + 3] = x.w;
-    }
+      for (int h = 0; h < 2; h++) {
+        const int key = piece + 4 * i;
+        const uint4 x = attention_bias_piece((const uint16_t *)c.bias.p + row[h] + key, keys - key, ends);
+        pairs[i + 4 * h] = x.x, pairs[i + 4 * h + 1] = x.y, pairs[i + 4 * h + 2] = x.z, pairs[i + 4 * h + 3] = x.w;
+      }
+  };
+  if (c.bias_pieces == CUDA_ATTENTION_WHOLE_PIECES || block + 2 * N <= keys) load(false);
+  else load(true);
 }
-/* Four pairs of a row's scores from i on, h: row g or g + 8, with bias: a thread's piece, which becomes its pairs. */
-template <int N> __device__ __forceinline__ void attention_bias_add(float (&s)[N], int i, int h, uint32_t (&pairs)[4], bool bf16)
+/* Four pairs of a row's scores from i on, h: row g or g + 8, times `by`, with bias: a thread's piece, which becomes its pairs. */
+template <int N> __device__ __forceinline__ void attention_bias_add(float (&s)[N], float by, int i, int h, uint32_t (&pairs)[4], bool bf16)
 {
   quad_transpose(pairs);
 #pragma unroll
   for (int j = 0; j < 4; j++) {
-    s[i + 4 * j + 2 * h] += attention_bias_value((uint16_t)pairs[j], bf16);
-    s[i + 4 * j + 2 * h + 1] += attention_bias_value((uint16_t)(pairs[j] >> 16), bf16);
+    float *x = s + i + 4 * j + 2 * h;
+    x[0] = fmaf(x[0], by, attention_bias_value((uint16_t)pairs[j], bf16));
+    x[1] = fmaf(x[1], by, attention_bias_value((uint16_t)(pairs[j] >> 16), bf16));
   }
 }
-/* The scores' bias added, that of attention_bias_ask; s is scaled. */
-template <int N> __device__ __forceinline__ void attention_bias_pairs(float (&s)[N], uint32_t (&pairs)[N / 2], bool bf16)
+/* s by + bias, that of attention_bias_ask. */
+template <int N> __device__ __forceinline__ void attention_bias_pairs(float (&s)[N], float by, uint32_t (&pairs)[N / 2], bool bf16)
 {
 #pragma unroll
   for (int i = 0; i + 8 <= N / 2; i += 8)
 #pragma unroll
-    for (int h = 0; h < 2; h++) attention_bias_add(s, 2 * i, h, *(uint32_t (*)[4])(pairs + i + 4 * h), bf16);
+    for (int h = 0; h < 2; h++) attention_bias_add(s, by, 2 * i, h, *(uint32_t (*)[4])(pairs + i + 4 * h), bf16);
 }
-/* The same, asked for only now: takes few registers. */
+/* The same of whole pieces, asked for only now: takes few registers. */
 template <int N>
-__device__ __forceinline__ void attention_bias_now(const cuda_attention_change &c, const int64_t (&row)[2], int block, int keys, float (&s)[N])
+__device__ __forceinline__ void attention_bias_now(const cuda_attention_change &c, const int64_t (&row)[2], int block, int keys, float by,
+                                                   float (&s)[N])
 {
 #pragma unroll
   for (int i = 0; i + 16 <= N; i += 16)
@@ -61,17 +75,18 @@ __device__ __forceinline__ void attention_bias_now(const cuda_attention_change &
       uint4 x = {};
       if (key < keys) x = __ldg((const uint4 *)((const uint16_t *)c.bias.p + row[h] + key));
       uint32_t pairs[4] = { x.x, x.y, x.z, x.w };
-      attention_bias_add(s, i, h, pairs, c.bias.dtype == QN_BF16);
+      attention_bias_add(s, by, i, h, pairs, c.bias.dtype == QN_BF16);
     }
 }
 /* One by one: keys that there are. key: this thread's first. */
 template <uint32_t dtype, int N>
-__device__ __forceinline__ void attention_bias_each(const cuda_attention_change &c, const int64_t (&row)[2], int key, int keys, float (&s)[N])
+__device__ __forceinline__ void attention_bias_each(const cuda_attention_change &c, const int64_t (&row)[2], int key, int keys, float by,
+                                                    float (&s)[N])
 {
 #pragma unroll
   for (int i = 0; i < N; i++) {
     const int j = key + i / 4 * 8 + i % 2;
-    if (j < keys) s[i] += element_load<float>(c.bias.p, row[i / 2 % 2] + j * c.bias.stride[3], dtype);
+    s[i] = fmaf(s[i], by, j < keys ? element_load<float>(c.bias.p, row[i / 2 % 2] + j * c.bias.stride[3], dtype) : 0);
   }
 }
 template <int N>
@@ -111,6 +126,7 @@ __device__ __forceinline__ void attention_masked(const cuda_attention_change &c,
 struct attention_change_rows {
   int64_t bias[2], mask[2];
   float slope[2];
+  __device__ __forceinline__ attention_change_rows() {}
   __device__ __forceinline__ attention_change_rows(const cuda_attention_change &c, int b, const int (&h)[2], const int (&i)[2], int key0 = 0)
   {
 #pragma unroll
@@ -129,20 +145,22 @@ __device__ __forceinline__ void attention_changed(const cuda_attention_change &c
 {
   const int key = block + threadIdx.x % 4 * 2;
   if (c.valued) {
-#pragma unroll
-    for (int i = 0; i < N; i++) s[i] *= c.scale;
+    float by = c.scale;                   /* of scores that are not yet scaled */
     if (c.softcap > 0) {
 #pragma unroll
-      for (int i = 0; i < N; i++) s[i] = attention_capped<PRECISE>(s[i], c.softcap);
+      for (int i = 0; i < N; i++) s[i] = attention_capped<PRECISE>(s[i] * by, c.softcap);
+      by = 1;
     }
-    if (N % 16 == 0 && c.bias_pieces) {
-      if constexpr (M > 1) attention_bias_pairs(s, pairs, c.bias.dtype == QN_BF16);
-      else attention_bias_now(c, rows.bias, block, keys, s);
+    if (N % 16 == 0 && c.bias_pieces > (M > 1 ? CUDA_ATTENTION_APART : CUDA_ATTENTION_PIECES)) {
+      if constexpr (M > 1) attention_bias_pairs(s, by, pairs, c.bias.dtype == QN_BF16);
+      else attention_bias_now(c, rows.bias, block, keys, by, s);
     }
-    else if (c.bias.p) {
-      if (c.bias.dtype == QN_F32) attention_bias_each<QN_F32>(c, rows.bias, key, keys, s);
-      else if (c.bias.dtype == QN_BF16) attention_bias_each<QN_BF16>(c, rows.bias, key, keys, s);
-      else attention_bias_each<QN_F16>(c, rows.bias, key, keys, s);
+    else if (c.bias.dtype == QN_F32 && c.bias.p) attention_bias_each<QN_F32>(c, rows.bias, key, keys, by, s);
+    else if (c.bias.dtype == QN_BF16 && c.bias.p) attention_bias_each<QN_BF16>(c, rows.bias, key, keys, by, s);
+    else if (c.bias.p) attention_bias_each<QN_F16>(c, rows.bias, key, keys, by, s);
+    else {
+#pragma unroll
+      for (int i = 0; i < N; i++) s[i] *= by;
     }
     if (c.slopes) {
 #pragma unroll

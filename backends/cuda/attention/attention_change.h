@@ -6,11 +6,14 @@
 /* A tensor that broadcasts over sequences, heads, queries, keys: strides are 0 there. p NULL: there is none. */
 typedef struct cuda_attention_spread { const void *p; int64_t stride[4]; uint32_t dtype; } cuda_attention_spread;
 
+/* How a row of bias lies: elements one by one; eight keys' elements may be loaded at once, but for the last of a row, whose number is not
+ * a multiple of eight; of all. */
+enum { CUDA_ATTENTION_APART, CUDA_ATTENTION_PIECES, CUDA_ATTENTION_WHOLE_PIECES };
 typedef struct cuda_attention_change {
   cuda_attention_spread bias, mask;
   const float *slopes;                    /* NULL: none */
   int64_t    slopes_stride[2];            /* of sequences, heads */
-  int32_t    bias_pieces, mask_pieces;    /* eight keys' elements may be loaded at once */
+  int32_t    bias_pieces, mask_pieces;    /* CUDA_ATTENTION_...; the mask's eight keys may be loaded at once */
   int32_t    valued;                      /* finite scores change: by more than a mask */
   float      scale, softcap;
 } cuda_attention_change;
@@ -22,18 +25,19 @@ static inline void cuda_attention_spread_read(const qn_request *r, int32_t value
   for (int i = 0; i < 4; i++) to->stride[i] = r->value[value].dim[i] > 1 ? r->value[value].stride[i] : 0;
 }
 /* Its keys lie side by side, and each eighth of them is aligned to eight. */
-static inline int32_t cuda_attention_in_pieces(const qn_request *r, int32_t value, const cuda_attention_spread *t, int64_t keys, uint32_t size)
+static inline int32_t cuda_attention_in_pieces(const qn_request *r, int32_t value, const cuda_attention_spread *t, uint32_t size)
 {
-  return value >= 0 && keys % 8 == 0 && t->stride[3] == 1 && t->stride[0] % 8 == 0 && t->stride[1] % 8 == 0 && t->stride[2] % 8 == 0 &&
+  return value >= 0 && t->stride[3] == 1 && t->stride[0] % 8 == 0 && t->stride[1] % 8 == 0 && t->stride[2] % 8 == 0 &&
          r->value[value].align >= 8 * size;
 }
-/* value: its index, -1: absent. keys: those of a sequence, all of them where they are ragged. */
+/* value: its index, -1: absent. keys: those of a sequence; 0: of ragged ones, which begin anywhere in their rows. */
 static inline void cuda_attention_change_read(const qn_request *r, int32_t bias, int32_t mask, int32_t slopes, float softcap, float scale,
                                               int64_t keys, cuda_attention_change *to)
 {
   cuda_attention_spread_read(r, bias, &to->bias), cuda_attention_spread_read(r, mask, &to->mask);
-  to->bias_pieces = to->bias.dtype != QN_F32 && cuda_attention_in_pieces(r, bias, &to->bias, keys, 2);
-  to->mask_pieces = cuda_attention_in_pieces(r, mask, &to->mask, keys, 1);
+  if (keys && to->bias.dtype != QN_F32 && cuda_attention_in_pieces(r, bias, &to->bias, 2))
+    to->bias_pieces = keys % 8 ? CUDA_ATTENTION_PIECES : CUDA_ATTENTION_WHOLE_PIECES;
+  to->mask_pieces = keys && keys % 8 == 0 && cuda_attention_in_pieces(r, mask, &to->mask, 1);
   if (slopes >= 0) {
     const qn_value *v = &r->value[slopes];
     to->slopes_stride[0] = v->rank == 2 && v->dim[0] > 1 ? v->stride[0] : 0, to->slopes_stride[1] = v->stride[v->rank - 1];

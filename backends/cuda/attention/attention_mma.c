@@ -162,7 +162,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   a->threshold = (uint32_t)(attr->dropout * 65536 + 0.5), a->kept = a->threshold < 65536 ? (float)(65536.0 / (65536 - a->threshold)) : 0;
   const float scale = (float)(attr->scale == 0 ? 1 / sqrt((double)d) : attr->scale);
-  cuda_attention_change_read(r, st.bias, st.mask, st.slopes, (float)attr->softcap, scale, ragged ? 1 : keys, &a->change);
+  cuda_attention_change_read(r, st.bias, st.mask, st.slopes, (float)attr->softcap, scale, ragged ? 0 : keys, &a->change);
   const bool scored = a->change.valued || st.mask >= 0 || st.blocks >= 0, plain = !scored && !a->threshold;
   a->unit = (float)((a->change.valued ? 1 : scale) * 1.44269504088896340736);
   a->tiles = (int32_t)tiles;

@@ -192,8 +192,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const double seen = a->right < 0 ? (double)keys_each : 0.5 * (double)keys_each + kernel->bn,
                keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm),
                rows = (double)qn_min_i64(kernel->bm, qn_round_up(starts[0] ? queries_each : a->queries, 64)),
-               more = (st.bias < 0 ? 1 : a->change.bias_pieces ? 1.6 : 3) * (st.mask < 0 ? 1 : a->change.mask_pieces ? 1.2 : 2)
-                    * (attr->softcap > 0 ? 1.5 : 1),
+               by_bias = a->change.bias_pieces > (d > 64 ? CUDA_ATTENTION_PIECES : CUDA_ATTENTION_APART) ? 1.5 : 3,
+               more = (st.bias < 0 ? 1 : by_bias) * (st.mask < 0 ? 1 : a->change.mask_pieces ? 1.2 : 2) * (attr->softcap > 0 ? 1.5 : 1),
                of_block = kernel->bn * 2 * rows * (kernel->d + kernel->dv) * more / (d > 64 ? 5200 : 3700),
                of_tile = 2200 + keys / kernel->bn * (rows > 64 || of_block > 1500 ? of_block : 1500),
                products = (double)qn_ceil_div(busy, r->device->units) * of_tile,

@@ -318,7 +318,8 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     const uint64_t upper = mma_descriptor(0, 0, 1024, 128);
     int stage = 0, phase = 0, turn = 0, n = 0, block = 0;   /* of the block of scores in s, or to come there; block: of all tiles' */
     float sum[DV / 2], s[BN / 2], by[2];
-    uint32_t p[BN / 4], bias[ASKED ? BN / 4 : 1];     /* asked for early where registers allow */
+    uint32_t p[BN / 4], bias[ASKED ? BN / 4 : 1];           /* asked for a block ahead where registers allow */
+    attention_change_rows changes;                          /* of the tile that scores are of */
     attention_softmax st;
     bool grown;
     auto scores = [&] {                   /* s = q k' */
@@ -380,23 +381,22 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       st.l[0] = st.l[1] = sink == -INFINITY || lane % 4 ? 0 : 1;
       n = slot.of[w].last;
     };
-    /* Where rows of bias and mask are is computed for each block, which takes no registers in between. */
-    auto changes = [&](const slot_of &slot) {
+    auto change = [&](const slot_of &slot) {
       const int row = slot.t.row0 + warp_row + lane / 4, last = max(0, a.queries - 1), h[2] = { slot.t.h, slot.t.h },
                 i[2] = { min(row, last), min(row + 8, last) };
-      return attention_change_rows(a.change, slot.t.b, h, i);
+      changes = attention_change_rows(a.change, slot.t.b, h, i);
     };
-    auto ask = [&] {
-      if constexpr (ASKED) {
-        const slot_of &slot = slots[turn % ATTENTION_SLOTS];
-        if (a.change.bias_pieces) attention_bias_ask<BN / 2>(a.change, changes(slot).bias, n * BN, a.keys, bias);
-      }
+    auto ask = [&](int block) {
+      if constexpr (ASKED)
+        if (a.change.bias_pieces) attention_bias_ask<BN / 2>(a.change, changes.bias, block * BN, a.keys, bias);
     };
     auto softmax = [&] {
       const slot_of &slot = slots[turn % ATTENTION_SLOTS];
       if constexpr (T::CHANGED) {
         const int row = slot.t.row0 + warp_row + lane / 4, at[2] = { row + slot.t.shift, row + 8 + slot.t.shift };
-        attention_changed<false>(a.change, changes(slot), at, n * BN, a.keys, bias, s);
+        if (!ASKED) change(slot);         /* for each block, which takes no registers in between */
+        attention_changed<false>(a.change, changes, at, n * BN, a.keys, bias, s);
+        if (n > seen.first) ask(n - 1);
       }
       if (n > seen.whole_last || n < seen.whole_first) {
         const int row = slot.t.row0 + warp_row + lane / 4, column = lane % 4 * 2 + n * BN;
@@ -423,7 +423,9 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       after_the_last();
       scores();
       if (WGS > 2) had_turn();
-      see(), ask(), wgmma_wait<0>();
+      see();
+      if constexpr (ASKED) change(slot), ask(n);
+      wgmma_wait<0>();
       s_done(), softmax(), attention_pack<T::kind>(s, p);
       /* Here p is a block's weights, of which the product is to come; the next block's scores go before it. */
       while (n > seen.first) {
@@ -435,7 +437,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         barrier_wait(v_full + of * 8, of_phase);
         add(of);
         if (WGS > 2) had_turn();
-        see(), ask();
+        see();
         wgmma_wait<1>();
         s_done(), softmax();
         stop_if((st.l[0] < 0) | (st.l[1] < 0));              /* the products end under the softmax, not before it */
