@@ -119,3 +119,98 @@ attention_forward q=bf16/16x71x1x64 k=bf16/16x1x2048x64 v=bf16/16x1x2048x64 ; na
 attention_forward q=bf16/4x32x5x128 k=bf16/4x8x2048x128 v=bf16/4x8x2048x128 right=0 ; name=draft.llama3_8b.q5.kv2048.bf16
 attention_forward q=bf16/1x32x512x128 k=bf16/1x8x4096x128 v=bf16/1x8x4096x128 right=0 ; name=chunk.llama3_8b.q512.kv4096.bf16
 attention_forward q=f16/5x12x1x64 k=f16/5x12x1500x64 v=f16/5x12x1500x64 ; name=whisper.decode.cross.f16
+
+# layers that the list above did not have when kernels were made for it: sizes between tiles, biases of all kinds, few keys
+attention_forward q=f16/8x10x4096x64/2621440:64:640:1 k=f16/8x10x4096x64/2621440:64:640:1 v=f16/8x10x4096x64/2621440:64:640:1 ; name=sdxl.b8.f16
+attention_forward q=f16/8x10x4096x64 k=f16/8x10x77x64 v=f16/8x10x77x64 ; name=sdxl.text.f16
+attention_forward q=f16/4x8x4096x40 k=f16/4x8x4096x40 v=f16/4x8x4096x40 ; name=sd15.d40.f16
+attention_forward q=f16/4x8x1024x80 k=f16/4x8x1024x80 v=f16/4x8x1024x80 ; name=sd15.d80.f16
+attention_forward q=f16/4x8x256x160 k=f16/4x8x256x160 v=f16/4x8x256x160 ; name=sd15.d160.f16
+attention_forward q=f16/4x8x1024x80 k=f16/4x8x77x80 v=f16/4x8x77x80 ; name=sd15.text.d80.f16
+attention_forward q=bf16/16x16x256x72 k=bf16/16x16x256x72 v=bf16/16x16x256x72 lse=? ; name=dit.d72.bf16
+attention_backward dy=bf16/16x16x256x72 q=bf16/16x16x256x72 k=bf16/16x16x256x72 v=bf16/16x16x256x72 y=bf16/16x16x256x72 lse=f32/16x16x256 dv=? ; name=dit.d72.bf16.backward
+attention_forward q=bf16/8x16x1024x72 k=bf16/8x16x1024x72 v=bf16/8x16x1024x72 lse=? ; name=dit.d72.1024.bf16
+attention_backward dy=bf16/8x16x1024x72 q=bf16/8x16x1024x72 k=bf16/8x16x1024x72 v=bf16/8x16x1024x72 y=bf16/8x16x1024x72 lse=f32/8x16x1024 dv=? ; name=dit.d72.1024.bf16.backward
+attention_forward q=bf16/1x24x4608x128 k=bf16/1x24x4608x128 v=bf16/1x24x4608x128 ; name=flux.bf16
+attention_forward q=bf16/1x16x8190x96 k=bf16/1x16x8190x96 v=bf16/1x16x8190x96 ; name=video.bf16
+attention_forward q=bf16/16x16x729x72 k=bf16/16x16x729x72 v=bf16/16x16x729x72 lse=? ; name=siglip.d72.bf16
+attention_backward dy=bf16/16x16x729x72 q=bf16/16x16x729x72 k=bf16/16x16x729x72 v=bf16/16x16x729x72 y=bf16/16x16x729x72 lse=f32/16x16x729 dv=? ; name=siglip.d72.bf16.backward
+attention_forward q=f16/32x12x261x64/200448:64:768:1 k=f16/32x12x261x64/200448:64:768:1 v=f16/32x12x261x64/200448:64:768:1 lse=? ; name=dinov2.f16
+attention_backward dy=f16/32x12x261x64/200448:64:768:1 q=f16/32x12x261x64/200448:64:768:1 k=f16/32x12x261x64/200448:64:768:1 v=f16/32x12x261x64/200448:64:768:1 y=f16/32x12x261x64/200448:64:768:1 lse=f32/32x12x261 dv=? ; name=dinov2.f16.backward
+attention_forward q=f16/128x6x197x64/75648:64:384:1 k=f16/128x6x197x64/75648:64:384:1 v=f16/128x6x197x64/75648:64:384:1 lse=? ; name=deit_s.f16
+attention_backward dy=f16/128x6x197x64/75648:64:384:1 q=f16/128x6x197x64/75648:64:384:1 k=f16/128x6x197x64/75648:64:384:1 v=f16/128x6x197x64/75648:64:384:1 y=f16/128x6x197x64/75648:64:384:1 lse=f32/128x6x197 dv=? ; name=deit_s.f16.backward
+attention_forward q=bf16/16x16x257x80/328960:80:1280:1 k=bf16/16x16x257x80/328960:80:1280:1 v=bf16/16x16x257x80/328960:80:1280:1 lse=? ; name=vit_h.d80.bf16
+attention_backward dy=bf16/16x16x257x80/328960:80:1280:1 q=bf16/16x16x257x80/328960:80:1280:1 k=bf16/16x16x257x80/328960:80:1280:1 v=bf16/16x16x257x80/328960:80:1280:1 y=bf16/16x16x257x80/328960:80:1280:1 lse=f32/16x16x257 dv=? ; name=vit_h.d80.bf16.backward
+attention_forward q=f16/32x12x197x64 k=f16/32x12x197x64 v=f16/32x12x197x64 bias=f16/1x12x197x197 lse=? ; name=beit.bias.f16
+attention_backward dy=f16/32x12x197x64 q=f16/32x12x197x64 k=f16/32x12x197x64 v=f16/32x12x197x64 bias=f16/1x12x197x197 y=f16/32x12x197x64 lse=f32/32x12x197 dv=? ; name=beit.bias.f16.backward
+attention_forward q=bf16/16x12x512x64 k=bf16/16x12x512x64 v=bf16/16x12x512x64 bias=bf16/1x12x512x512 lse=? ; name=t5.bias.bf16
+attention_backward dy=bf16/16x12x512x64 q=bf16/16x12x512x64 k=bf16/16x12x512x64 v=bf16/16x12x512x64 bias=bf16/1x12x512x512 y=bf16/16x12x512x64 lse=f32/16x12x512 dv=? ; name=t5.bias.bf16.backward
+attention_forward q=bf16/16x12x512x64 k=bf16/16x12x512x64 v=bf16/16x12x512x64 bias=bf16/1x12x512x512 lse=? right=0 ; name=t5.causal.bias.bf16
+attention_backward dy=bf16/16x12x512x64 q=bf16/16x12x512x64 k=bf16/16x12x512x64 v=bf16/16x12x512x64 bias=bf16/1x12x512x512 y=bf16/16x12x512x64 lse=f32/16x12x512 dv=? right=0 ; name=t5.causal.bias.bf16.backward
+attention_forward q=f16/32x12x384x64 k=f16/32x12x384x64 v=f16/32x12x384x64 bias=f16/32x1x1x384 lse=? ; name=bert.pad.f16
+attention_backward dy=f16/32x12x384x64 q=f16/32x12x384x64 k=f16/32x12x384x64 v=f16/32x12x384x64 bias=f16/32x1x1x384 y=f16/32x12x384x64 lse=f32/32x12x384 dv=? ; name=bert.pad.f16.backward
+attention_forward q=f16/64x16x128x64 k=f16/64x16x128x64 v=f16/64x16x128x64 lse=? ; name=roberta.128.f16
+attention_backward dy=f16/64x16x128x64 q=f16/64x16x128x64 k=f16/64x16x128x64 v=f16/64x16x128x64 y=f16/64x16x128x64 lse=f32/64x16x128 dv=? ; name=roberta.128.f16.backward
+attention_forward q=bf16/16x8x400x64 k=bf16/16x8x400x64 v=bf16/16x8x400x64 bias=bf16/16x8x400x400 lse=? ; name=conformer.bf16
+attention_backward dy=bf16/16x8x400x64 q=bf16/16x8x400x64 k=bf16/16x8x400x64 v=bf16/16x8x400x64 bias=bf16/16x8x400x400 y=bf16/16x8x400x64 lse=f32/16x8x400 dv=? ; name=conformer.bf16.backward
+attention_forward q=f16/8x12x999x64 k=f16/8x12x999x64 v=f16/8x12x999x64 lse=? ; name=wav2vec.f16
+attention_backward dy=f16/8x12x999x64 q=f16/8x12x999x64 k=f16/8x12x999x64 v=f16/8x12x999x64 y=f16/8x12x999x64 lse=f32/8x12x999 dv=? ; name=wav2vec.f16.backward
+attention_forward q=f16/8x20x448x64 k=f16/8x20x1500x64 v=f16/8x20x1500x64 lse=? ; name=whisper.dec.cross.f16
+attention_backward dy=f16/8x20x448x64 q=f16/8x20x448x64 k=f16/8x20x1500x64 v=f16/8x20x1500x64 y=f16/8x20x448x64 lse=f32/8x20x448 dv=? ; name=whisper.dec.cross.f16.backward
+attention_forward q=bf16/4x32x2048x64 k=bf16/4x8x2048x64 v=bf16/4x8x2048x64 lse=? right=0 ; name=llama1b.d64.bf16
+attention_backward dy=bf16/4x32x2048x64 q=bf16/4x32x2048x64 k=bf16/4x8x2048x64 v=bf16/4x8x2048x64 y=bf16/4x32x2048x64 lse=f32/4x32x2048 dv=? right=0 ; name=llama1b.d64.bf16.backward
+attention_forward q=bf16/4x32x1024x128 k=bf16/4x8x1024x128 v=bf16/4x8x1024x128 lse=? right=0 ; name=llama8b.1k.bf16
+attention_backward dy=bf16/4x32x1024x128 q=bf16/4x32x1024x128 k=bf16/4x8x1024x128 v=bf16/4x8x1024x128 y=bf16/4x32x1024x128 lse=f32/4x32x1024 dv=? right=0 ; name=llama8b.1k.bf16.backward
+attention_forward q=bf16/16x32x300x128 k=bf16/16x8x300x128 v=bf16/16x8x300x128 lse=? right=0 ; name=llama8b.300.bf16
+attention_backward dy=bf16/16x32x300x128 q=bf16/16x32x300x128 k=bf16/16x8x300x128 v=bf16/16x8x300x128 y=bf16/16x32x300x128 lse=f32/16x32x300 dv=? right=0 ; name=llama8b.300.bf16.backward
+attention_forward q=bf16/8x14x700x64 k=bf16/8x2x700x64 v=bf16/8x2x700x64 lse=? right=0 ; name=qwen05.d64.700.bf16
+attention_backward dy=bf16/8x14x700x64 q=bf16/8x14x700x64 k=bf16/8x2x700x64 v=bf16/8x2x700x64 y=bf16/8x14x700x64 lse=f32/8x14x700 dv=? right=0 ; name=qwen05.d64.700.bf16.backward
+attention_forward q=bf16/2x8x4096x256 k=bf16/2x4x4096x256 v=bf16/2x4x4096x256 lse=? right=0 left=1023 ; name=gemma2.win.bf16
+attention_forward q=bf16/1x32x8192x128 k=bf16/1x8x8192x128 v=bf16/1x8x8192x128 lse=? right=0 left=4095 ; name=mistral.win.bf16
+attention_forward q=bf16/2x32x2048x80 k=bf16/2x32x2048x80 v=bf16/2x32x2048x80 lse=? right=0 ; name=phi2.d80.bf16
+attention_backward dy=bf16/2x32x2048x80 q=bf16/2x32x2048x80 k=bf16/2x32x2048x80 v=bf16/2x32x2048x80 y=bf16/2x32x2048x80 lse=f32/2x32x2048 dv=? right=0 ; name=phi2.d80.bf16.backward
+attention_forward q=bf16/2x71x1024x64 k=bf16/2x1x1024x64 v=bf16/2x1x1024x64 lse=? right=0 ; name=falcon.mqa.s1024.bf16
+attention_backward dy=bf16/2x71x1024x64 q=bf16/2x71x1024x64 k=bf16/2x1x1024x64 v=bf16/2x1x1024x64 y=bf16/2x71x1024x64 lse=f32/2x71x1024 dv=? right=0 ; name=falcon.mqa.s1024.bf16.backward
+attention_forward q=f16/4x16x1024x256 k=f16/4x16x1024x256 v=f16/4x16x1024x256 lse=? right=0 ; name=gptj.d256.f16
+attention_backward dy=f16/4x16x1024x256 q=f16/4x16x1024x256 k=f16/4x16x1024x256 v=f16/4x16x1024x256 y=f16/4x16x1024x256 lse=f32/4x16x1024 dv=? right=0 ; name=gptj.d256.f16.backward
+attention_forward q=f16/16x12x256x64 k=f16/16x12x256x64 v=f16/16x12x256x64 lse=? right=0 ; name=opt125.f16
+attention_backward dy=f16/16x12x256x64 q=f16/16x12x256x64 k=f16/16x12x256x64 v=f16/16x12x256x64 y=f16/16x12x256x64 lse=f32/16x12x256 dv=? right=0 ; name=opt125.f16.backward
+attention_forward q=f16/64x8x128x32 k=f16/64x8x128x32 v=f16/64x8x128x32 lse=? right=0 ; name=mini.d32.f16
+attention_backward dy=f16/64x8x128x32 q=f16/64x8x128x32 k=f16/64x8x128x32 v=f16/64x8x128x32 y=f16/64x8x128x32 lse=f32/64x8x128 dv=? right=0 ; name=mini.d32.f16.backward
+attention_forward q=f16/32x8x300x48 k=f16/32x8x300x48 v=f16/32x8x300x48 lse=? ; name=nano.d48.f16
+attention_backward dy=f16/32x8x300x48 q=f16/32x8x300x48 k=f16/32x8x300x48 v=f16/32x8x300x48 y=f16/32x8x300x48 lse=f32/32x8x300 dv=? ; name=nano.d48.f16.backward
+attention_forward q=bf16/4x16x1000x112 k=bf16/4x16x1000x112 v=bf16/4x16x1000x112 lse=? right=0 ; name=d112.bf16
+attention_backward dy=bf16/4x16x1000x112 q=bf16/4x16x1000x112 k=bf16/4x16x1000x112 v=bf16/4x16x1000x112 y=bf16/4x16x1000x112 lse=f32/4x16x1000 dv=? right=0 ; name=d112.bf16.backward
+attention_forward q=f16/64x4x64x24 k=f16/64x4x64x24 v=f16/64x4x64x24 lse=? ; name=d24.f16
+attention_backward dy=f16/64x4x64x24 q=f16/64x4x64x24 k=f16/64x4x64x24 v=f16/64x4x64x24 y=f16/64x4x64x24 lse=f32/64x4x64 dv=? ; name=d24.f16.backward
+attention_forward q=f32/2x16x1024x72 k=f32/2x16x1024x72 v=f32/2x16x1024x72 ; name=pixart.f32
+attention_forward q=f32/16x12x256x64 k=f32/16x12x256x64 v=f32/16x12x256x64 lse=? ; name=bert.f32
+attention_backward dy=f32/16x12x256x64 q=f32/16x12x256x64 k=f32/16x12x256x64 v=f32/16x12x256x64 y=f32/16x12x256x64 lse=f32/16x12x256 dv=? ; name=bert.f32.backward
+attention_forward q=f32/4x12x1024x64 k=f32/4x12x1024x64 v=f32/4x12x1024x64 lse=? right=0 ; name=gpt2.f32
+attention_backward dy=f32/4x12x1024x64 q=f32/4x12x1024x64 k=f32/4x12x1024x64 v=f32/4x12x1024x64 y=f32/4x12x1024x64 lse=f32/4x12x1024 dv=? right=0 ; name=gpt2.f32.backward
+attention_forward q=f16/256x8x144x32 k=f16/256x8x144x32 v=f16/256x8x144x32 bias=f16/1x8x144x144 lse=? ; name=swin.win12.f16
+attention_backward dy=f16/256x8x144x32 q=f16/256x8x144x32 k=f16/256x8x144x32 v=f16/256x8x144x32 bias=f16/1x8x144x144 y=f16/256x8x144x32 lse=f32/256x8x144 dv=? ; name=swin.win12.f16.backward
+attention_forward q=f16/1024x4x49x32 k=f16/1024x4x49x32 v=f16/1024x4x49x32 bias=f16/1x4x49x49 lse=? ; name=swin.s1.f16
+attention_backward dy=f16/1024x4x49x32 q=f16/1024x4x49x32 k=f16/1024x4x49x32 v=f16/1024x4x49x32 bias=f16/1x4x49x49 y=f16/1024x4x49x32 lse=f32/1024x4x49 dv=? ; name=swin.s1.f16.backward
+attention_forward q=f16/64x4x392x32 k=f16/64x4x392x32 v=f16/64x4x392x32 bias=f16/1x4x392x392 lse=? ; name=video_swin.f16
+attention_backward dy=f16/64x4x392x32 q=f16/64x4x392x32 k=f16/64x4x392x32 v=f16/64x4x392x32 bias=f16/1x4x392x392 y=f16/64x4x392x32 lse=f32/64x4x392 dv=? ; name=video_swin.f16.backward
+attention_forward q=bf16/2x20x1022x64 k=bf16/2x20x1022x64 v=bf16/2x20x1022x64 lse=? ; name=esm.bf16
+attention_backward dy=bf16/2x20x1022x64 q=bf16/2x20x1022x64 k=bf16/2x20x1022x64 v=bf16/2x20x1022x64 y=bf16/2x20x1022x64 lse=f32/2x20x1022 dv=? ; name=esm.bf16.backward
+attention_forward q=bf16/128x4x256x32 k=bf16/128x4x256x32 v=bf16/128x4x256x32 bias=bf16/1x4x256x256 lse=? ; name=af2.tri.bf16
+attention_backward dy=bf16/128x4x256x32 q=bf16/128x4x256x32 k=bf16/128x4x256x32 v=bf16/128x4x256x32 bias=bf16/1x4x256x256 y=bf16/128x4x256x32 lse=f32/128x4x256 dv=? ; name=af2.tri.bf16.backward
+attention_forward q=f16/1x32x1x128 k=f16/1x8x600x128 v=f16/1x8x600x128 ; name=dec.b1h32g8k600d128.f16
+attention_forward q=bf16/4x32x1x128 k=bf16/4x8x1000x128 v=bf16/4x8x1000x128 ; name=dec.b4h32g8k1000d128.bf16
+attention_forward q=bf16/16x32x1x128 k=bf16/16x8x3000x128 v=bf16/16x8x3000x128 ; name=dec.b16h32g8k3000d128.bf16
+attention_forward q=bf16/2x40x1x128 k=bf16/2x8x8192x128 v=bf16/2x8x8192x128 ; name=dec.b2h40g8k8192d128.bf16
+attention_forward q=bf16/1x64x1x128 k=bf16/1x8x16000x128 v=bf16/1x8x16000x128 ; name=dec.b1h64g8k16000d128.bf16
+attention_forward q=bf16/32x28x1x128 k=bf16/32x4x1500x128 v=bf16/32x4x1500x128 ; name=dec.b32h28g4k1500d128.bf16
+attention_forward q=f16/8x16x1x64 k=f16/8x16x400x64 v=f16/8x16x400x64 ; name=dec.b8h16g16k400d64.f16
+attention_forward q=f16/1x12x1x64 k=f16/1x12x200x64 v=f16/1x12x200x64 ; name=dec.b1h12g12k200d64.f16
+attention_forward q=bf16/4x8x1x256 k=bf16/4x1x1200x256 v=bf16/4x1x1200x256 ; name=dec.b4h8g1k1200d256.bf16
+attention_forward q=f16/2x32x1x80 k=f16/2x32x900x80 v=f16/2x32x900x80 ; name=dec.b2h32g32k900d80.f16
+attention_forward q=bf16/8x14x1x64 k=bf16/8x2x2000x64 v=bf16/8x2x2000x64 ; name=dec.b8h14g2k2000d64.bf16
+attention_forward q=f16/3x24x1x128 k=f16/3x8x1111x128 v=f16/3x8x1111x128 ; name=dec.b3h24g8k1111d128.f16
+attention_forward q=bf16/1x32x4x128 k=bf16/1x8x4000x128 v=bf16/1x8x4000x128 right=0 ; name=chunk.q4b1k4000.bf16
+attention_forward q=bf16/2x32x16x128 k=bf16/2x8x2048x128 v=bf16/2x8x2048x128 right=0 ; name=chunk.q16b2k2048.bf16
+attention_forward q=bf16/1x32x64x128 k=bf16/1x8x4096x128 v=bf16/1x8x4096x128 right=0 ; name=chunk.q64b1k4096.bf16
+attention_forward q=bf16/4x32x128x128 k=bf16/4x8x2048x128 v=bf16/4x8x2048x128 right=0 ; name=chunk.q128b4k2048.bf16
