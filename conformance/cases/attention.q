@@ -106,6 +106,21 @@ attention_forward q=bf16/2x8x1x128 k=bf16/2x2x700x128 v=bf16/2x2x700x128 kv_leng
 attention_forward q=bf16/1x4x20x576 k=bf16/1x1x100x576 value_size=512 seed=5 dropout=0.2 lse=?
 attention_forward q=f32/1x2x40x128 k=f32/1x2x90x128 v=f32/1x2x90x128 seed=9 dropout=0.1 lse=? right=0
 
+# few rows, 16 bytes of keys at once: heads of a group, with and without all elements; parts of a step, a window's first and last one; queries
+# that see nothing, rows that are not finite, pages that do not exist
+attention_forward q=bf16/2x8x1x128 k=bf16/2x2x700x128 v=bf16/2x2x700x128 lse=? max=? ; as=f16
+attention_forward q=f16/1x12x1x64 k=f16/1x12x203x64 v=f16/1x12x203x64 lse=? ; as=bf16
+attention_forward q=bf16/1x8x1x256 k=bf16/1x1x333x256 v=bf16/1x1x333x256 lse=? ; as=f16
+attention_forward q=bf16/2x4x1x80 k=bf16/2x4x190x80 v=bf16/2x4x190x80 lse=? ; as=f16
+attention_forward q=f16/1x6x2x96 k=f16/1x1x97x96 v=f16/1x1x97x112 lse=? right=0
+attention_forward q=bf16/1x12x4x128 k=bf16/1x3x301x128 v=bf16/1x3x301x128 lse=? max=? right=0 left=70 ; as=f16
+attention_forward q=bf16/2x10x3x64 k=bf16/2x2x130x64 v=bf16/2x2x130x64 q_lengths=i32/2 kv_lengths=i64/2 sink=f32/10 lse=? right=0 ; q_lengths.is=3,1 kv_lengths.is=130,2
+attention_forward q=bf16/2x2x8x128 k=bf16/2x1x50x128 v=bf16/2x1x50x128 y=f32/2x2x8x128 kv_lengths=i32/2 lse=? align=top_left right=3 ; kv_lengths.is=0,31
+attention_forward q=f16/1x2x1x64 k=f16/1x1x40x64 v=f16/1x1x40x64 lse=? ; q.is=0 k.is=nan v.is=nan
+attention_forward q=bf16/2x4x1x64 k=bf16/9x2x64x64 v=bf16/9x2x64x64 pages=i32/2x5 kv_lengths=i32/2 lse=? right=0 ; pages.is=3,1,8,0,5,7,7,-1,2,6 kv_lengths.is=300,270 as=f16
+attention_forward q=bf16/2x8x2x128 k=bf16/7x2x16x128/4096:128:256:1 v=bf16/7x2x16x128/4096:128:256:1 pages=i64/2x9 kv_lengths=i32/2 lse=? max=? right=0 left=99 ; pages.is=3,1,6,0,5,4,4,7,2,6,1,0,-5,2,3,1,1,1 kv_lengths.is=141,40
+attention_forward q=f16/1x24x1x128 k=f16/5x2x32x128 v=f16/5x2x32x128 pages=i32/1x4 kv_lengths=i32/1 sink=f32/24 lse=? ; pages.is=4,2,0,1 kv_lengths.is=128
+
 # lengths beyond the extent and below 0 where rows are whole 16 bytes; masks that leave queries at the first and at the last end with no key
 attention_forward q=bf16/3x4x70x64 k=bf16/3x2x90x64 v=bf16/3x2x90x64 q_lengths=i32/3 kv_lengths=i32/3 lse=? ; q_lengths.is=70,-2,99 kv_lengths.is=999,90,40 as=f16
 attention_forward q=bf16/3x4x70x64 k=bf16/3x2x90x64 v=bf16/3x2x90x64 q_lengths=i32/3 kv_lengths=i32/3 lse=? right=0 ; q_lengths.is=70,1,30 kv_lengths.is=90,0,17

@@ -100,6 +100,12 @@ inline void ptx_cp_async_wait_group(int) {}
 inline void ptx_prefetch_global_L2(const void *) {}
 inline void ptx_trap() { emulated_error("a trap"); }
 
+template <class T> void ptx_ld_global_nc_L1_no_allocate_L2_128B_v4_u32(T &a, T &b, T &c, T &d, const void *from)
+{
+  const uint4 q = *emulated_aligned((const uint4 *)from);
+  a = q.x, b = q.y, c = q.z, d = q.w;
+}
+
 /* ---- barriers ------------------------------------------------------------------------------------------------ */
 
 inline void ptx_bar_sync(int id, int threads) { emulated_named_barrier(id, threads); }
@@ -134,6 +140,7 @@ inline void ptx_setmaxnreg_inc_sync_aligned_u32(int) {}
 inline void ptx_setmaxnreg_dec_sync_aligned_u32(int) {}
 
 /* On global memory, by which concurrent blocks communicate. */
+inline void ptx_atom_acq_rel_gpu_global_inc_u32(uint32_t &before, uint32_t *at, uint32_t most) { before = atomicInc(at, most); }
 inline void ptx_st_relaxed_gpu_global_v2_u64(void *to, uint64_t x, uint64_t y) { ((volatile uint64_t *)to)[0] = x, ((volatile uint64_t *)to)[1] = y; }
 inline void ptx_ld_relaxed_gpu_global_v2_u64(uint64_t &x, uint64_t &y, const void *from)
 {

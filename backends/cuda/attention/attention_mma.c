@@ -1,17 +1,17 @@
-/* attention_mma.c -- attention by mma.sync, from compute capability 8.0 on: what the kernels of attention_mma.cuh and attention_wide.cuh
- * take, their launch.
+/* attention_mma.c -- attention by mma.sync, from compute capability 8.0 on: what the kernels of attention_mma.cuh, attention_few.cuh and
+ * attention_wide.cuh take, their launch.
  *
  * bf16, f16 and, by 3xTF32, f32 up to 256 elements, bf16 and f16 up to 576 of a key and 512 of a value, and whatever changes scores or
  * says where keys lie: bias, masks, blocks, slopes, softcap, dropout, lengths, ragged sequences, pages. Not taken: scales. Where there are
  * fewer tiles than the device has room for, keys are split. */
-#include "attention_mma.h"
+#include "attention_few.h"
 #include "engines.h"
 #include "kit/early.h"
 
 typedef struct state {
   cuda_attention_many a;                  /* all but addresses */
   const void *kernel;
-  int64_t    grid;
+  dim3       grid;
   int32_t    shared, threads, early;      /* early: it may begin before the kernel before it has ended */
   int32_t    q, k, v, y, lse, max, sink, slopes, bias, mask, blocks, q_lengths, kv_lengths, q_starts, kv_starts, pages;     /* -1: absent */
   cuda_attention_key_request seed, offset;
@@ -86,6 +86,83 @@ static const cuda_attention_many_kernel *kernels_for(const qn_request *r, uint32
   return !wide ? cuda_attention_many_f16 : hopper ? cuda_attention_wide_wgmma_f16 : cuda_attention_wide_f16;
 }
 
+/* ---- few rows: attention_few.cuh ---------------------------------------------------------------------------------------- */
+
+/* NULL: none takes it. */
+static const cuda_few_kernel *few_for(const qn_request *r, const state *st)
+{
+  const cuda_attention_many *a = &st->a;
+  const qn_value *q = &r->value[st->q];
+  const bool changed = a->change.valued || st->mask >= 0 || st->blocks >= 0 || a->threshold, paged = st->pages >= 0;
+  if (q->dtype == QN_F32 || changed || st->q_starts >= 0 || st->kv_starts >= 0 || a->batch > 65535 || a->heads / a->group > 65535 ||
+      qn_max_i64(a->k_stride[2], a->v_stride[2]) > INT32_MAX / 2)
+    return NULL;
+  for (const cuda_few_kernel *kernel = q->dtype == QN_BF16 ? cuda_few_bf16 : cuda_few_f16; kernel->d; kernel++)
+    if ((int64_t)a->queries * a->group <= kernel->rows && kernel->paged == paged && (!paged || (a->n_pages && a->page % kernel->keys == 0)) &&
+        (kernel->whole ? kernel->d == a->d && kernel->d == a->dv : kernel->d >= a->d && kernel->d >= a->dv))
+      return kernel;
+  return NULL;
+}
+
+/* Warps of a block that has a multiprocessor to share: those with which the last round of blocks leaves the fewest of its places idle, of
+ * equals the more, up to a third of them (64 x 12 heads of 64 elements, 1024 keys: 2 warps 52 us, 4 warps 49). */
+static int64_t few_room(int64_t blocks, int64_t units, int64_t most)
+{
+  const int64_t beside = qn_max_i64(1, qn_ceil_div(blocks, units));
+  if (beside <= 3) return most / beside;
+  int64_t room = 1;
+  double best = 0;
+  for (int64_t w = 1; w <= most / 3; w++) {
+    const double busy = (double)(blocks * w) / (double)qn_ceil_div(blocks, units * (most / w));
+    if (busy >= best * 0.999) best = busy, room = w;
+  }
+  return room;
+}
+/* Nanoseconds of so many parts of each head's keys; warps: of a block. A multiprocessor's warps each take a step, and then the next. To join
+ * parts is a round trip through memory, and one block reads them all. (One H200.) */
+static double few_time(const qn_request *r, const cuda_few_kernel *kernel, int64_t heads, int64_t rows, int64_t steps, double bytes,
+                       int64_t parts, int64_t *warps)
+{
+  const int64_t units = r->device->units, most = kernel->threads / 32, blocks = heads * parts, room = few_room(blocks, units, most),
+                beside = qn_min_i64(most / room, qn_ceil_div(blocks, units)), each = qn_ceil_div(steps, parts), rounds = qn_ceil_div(each, room),
+                active = qn_ceil_div(each, rounds), pieces = qn_ceil_div(rows * kernel->d, 128);
+  *warps = qn_max_i64(active, qn_min_i64(pieces, room));    /* more of them join */
+  const double waves = (double)qn_ceil_div(blocks, units * (most / room)), read = bytes / 4300 + 500,
+               stepping = waves * (double)rounds * (700 + 70 * (double)(active * beside)),
+               joining = 1200 + 350 * (double)(qn_ceil_div(pieces, *warps) * qn_ceil_div(parts, 16)) + (double)(parts * rows * kernel->d) / 17;
+  return 2700 + sqrt(sqrt(pow(stepping, 4) + pow(read, 4))) + (parts > 1 ? joining : 0);
+}
+
+static qn_status prepare_few(const qn_request *r, state *st, const cuda_few_kernel *kernel, qn_prepared *out)
+{
+  cuda_attention_many *a = &st->a;
+  const int64_t rows = (int64_t)a->queries * a->group, key_heads = a->heads / a->group, heads = a->batch * key_heads,
+                window = a->left < 0 || (a->right < 0 && a->top_left) ? a->keys : (int64_t)a->left + a->queries + qn_max_i64(0, a->right),
+                seen = qn_min_i64(a->keys, window), steps = qn_max_i64(1, qn_ceil_div(seen, kernel->keys)),
+                part = 4 * cuda_few_words((int32_t)rows, kernel->d);
+  const double bytes = (double)(heads * seen) * (st->v == st->k ? a->d : a->d + a->dv) * 2;
+  const bool invariant = r->demands->determinism >= QN_DET_BATCH;
+  int64_t warps = 0, of = 0;
+  out->estimate = few_time(r, kernel, heads, rows, steps, bytes, 1, &warps);
+  a->splits = 1;
+  for (int64_t n = 2; !invariant && n <= qn_min_i64(steps, CUDA_ATTENTION_SPLITS); n++) {
+    const double time = few_time(r, kernel, heads, rows, steps, bytes, n, &of);
+    if ((uint64_t)(heads * n * part) <= r->demands->workspace_limit && time < out->estimate)
+      out->estimate = time, a->splits = (int32_t)n, warps = of;
+  }
+  if (invariant) warps = 8;               /* whatever the batch */
+  else out->traits &= ~(uint64_t)QN_TRAIT_BATCH_INVARIANT;
+  a->by_splits = cuda_divide_by(a->splits);
+  if (a->splits > 1) out->workspace = (uint64_t)(heads * a->splits * part), out->counters = (uint64_t)heads * 4;
+  st->kernel = kernel->function, st->threads = (int32_t)warps * 32, st->shared = (int32_t)(warps * part);
+  st->grid = (dim3){ (unsigned)a->splits, (unsigned)key_heads, (unsigned)a->batch };
+  out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = r->value[st->q].dtype };        /* weights */
+  out->math = QN_MATH_STRICT;
+  return cuda_keep(out, st, sizeof *st);
+}
+
+/* ---- all others ---------------------------------------------------------------------------------------------------------- */
+
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const qn_attention *attr = r->op[0].attr;
@@ -150,7 +227,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     const qn_value *p = &r->value[st.pages];
     a->n_pages = (int32_t)k->dim[0], a->page = (int32_t)k->dim[2], a->pages_i64 = p->dtype == QN_I64;
     a->pages_stride[0] = p->stride[0], a->pages_stride[1] = p->stride[1];
-    a->k_stride[2] = k->stride[2], a->v_stride[2] = r->value[st.v].stride[2];
+    a->by_page = cuda_divide_by(qn_max_i64(1, a->page)), a->k_stride[2] = k->stride[2], a->v_stride[2] = r->value[st.v].stride[2];
   }
   take_plane(r, st.lse, a->lse_stride), take_plane(r, st.max, a->max_stride);
   cuda_attention_spread_read(r, st.blocks, &a->blocks);
@@ -166,12 +243,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const bool scored = a->change.valued || st.mask >= 0 || st.blocks >= 0, plain = !scored && !a->threshold;
   a->unit = (float)((a->change.valued ? 1 : scale) * 1.44269504088896340736);
   a->tiles = (int32_t)tiles;
+  a->by_group = cuda_divide_by(qn_max_i64(1, group));
+  const cuda_few_kernel *few = few_for(r, &st);
+  if (few) return prepare_few(r, &st, few, out);
+
   const int64_t part = (kernel->dv * kernel->rows + 4 * kernel->threads) * 4;
   const int64_t room = (kernel->d > 128 ? 1 : kernel->rows == 16 ? 3 : 2) * (int64_t)r->device->units;        /* blocks at once */
   a->splits = splits_for(r, kernel->rows == 16, room, busy, qn_ceil_div(mean_keys, kernel->bn), all * part);
-  st.kernel = plain ? kernel->plain : kernel->any, st.shared = kernel->shared, st.threads = kernel->threads,
-  st.grid = all * a->splits;
-
+  st.kernel = plain ? kernel->plain : kernel->any, st.shared = kernel->shared, st.threads = kernel->threads;
+  st.grid = (dim3){ (unsigned)(all * a->splits), 1, 1 };
+  a->by_splits = cuda_divide_by(a->splits);
   if (a->splits > 1) {
     out->workspace = (uint64_t)(all * a->splits * part), out->counters = (uint64_t)all * 4;
     out->traits &= ~(uint64_t)QN_TRAIT_BATCH_INVARIANT;
@@ -217,9 +298,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   a.kv_starts = at(launch, st->kv_starts), a.pages = at(launch, st->pages);
   a.seed = cuda_attention_key_at(st->seed, launch), a.offset = cuda_attention_key_at(st->offset, launch);
   a.parts = launch->workspace, a.tickets = launch->counters;
-  if (!st->grid) return QN_OK;
+  if (!st->grid.x || !st->grid.y || !st->grid.z) return QN_OK;
   void *args[] = { &a };
-  return cuda_launch_kernel(st->kernel, st->early, (dim3){ (unsigned)st->grid, 1, 1 }, (uint32_t)st->threads, (uint32_t)st->shared, args,
+  return cuda_launch_kernel(st->kernel, st->early, st->grid, (uint32_t)st->threads, (uint32_t)st->shared, args,
                             launch->stream, "attention_mma");
 }
 

@@ -5,7 +5,7 @@
  * registers, O += P v with P from registers (attention_scores.cuh). Rows are addressed one by one: ragged sequences and
  * pages cost nothing.
  *
- * A block of 16 rows, for decoding: each warp takes all rows and a quarter of each block of keys, and the warps join at the end.
+ * A block of 16 rows, for few of which attention_few.cuh does not take: each warp has a quarter of each block of keys, and they join at last.
  *
  * `splits`: the keys of a tile are shared by that many blocks; the last one to end joins their parts in one order.
  *
@@ -69,7 +69,8 @@ struct attention_line {
   int i, h, low, high;
   __device__ __forceinline__ attention_line(const cuda_attention_many &a, const attention_sequence &s, int r)
   {
-    i = r / a.group, h = s.g * a.group + r % a.group;
+    uint32_t in_group;
+    i = (int)cuda_quotient((uint32_t)r, a.by_group, &in_group), h = s.g * a.group + (int)in_group;
     const int at = i + s.shift;
     high = i >= s.queries ? -1 : a.right < 0 ? s.keys - 1 : min(s.keys - 1, at + a.right);
     low = a.left < 0 ? 0 : max(0, at - a.left);
@@ -91,7 +92,7 @@ __device__ __forceinline__ void attention_blocks(const cuda_attention_many &a, c
     if (lower.high >= upper.low) first = upper.low / BN, last = lower.high / BN;
   }
   if (a.splits > 1) {
-    const int each = (last - first + a.splits) / a.splits;  /* of last - first + 1, rounded up */
+    const int each = (int)cuda_quotient(max(0, last - first + a.splits), a.by_splits);       /* of last - first + 1, rounded up */
     first += split * each, last = min(last, first + each - 1);
   }
 }
@@ -217,6 +218,14 @@ __device__ __forceinline__ void attention_wait()
 {
 #if __CUDA_ARCH__ >= 900
   grid_dependency_wait();
+#endif
+}
+
+/* From here on the next kernel may begin, if it waits as well. */
+__device__ __forceinline__ void attention_early()
+{
+#if __CUDA_ARCH__ >= 900
+  grid_dependents_launch();
 #endif
 }
 

@@ -3,6 +3,7 @@
 #define QN_CUDA_ATTENTION_MMA_H
 #include "attention_change.h"
 #include "attention_gradient.h"
+#include "kit/divisor.h"
 
 typedef struct cuda_attention_many {
   const void *q, *k, *v;
@@ -25,6 +26,7 @@ typedef struct cuda_attention_many {
   cuda_attention_key seed, offset;
   uint32_t   threshold;                   /* of 2^16 draws, those that drop a weight */
   float      kept;                        /* the factor of weights that dropout keeps */
+  cuda_divisor by_group, by_splits, by_page;
   float      unit;                        /* what a score is multiplied by for base 2: log2 e, or with scale where nothing is added */
 } cuda_attention_many;
 
