@@ -120,6 +120,12 @@ attention_forward q=f16/1x2x1x64 k=f16/1x1x40x64 v=f16/1x1x40x64 lse=? ; q.is=0 
 attention_forward q=bf16/2x4x1x64 k=bf16/9x2x64x64 v=bf16/9x2x64x64 pages=i32/2x5 kv_lengths=i32/2 lse=? right=0 ; pages.is=3,1,8,0,5,7,7,-1,2,6 kv_lengths.is=300,270 as=f16
 attention_forward q=bf16/2x8x2x128 k=bf16/7x2x16x128/4096:128:256:1 v=bf16/7x2x16x128/4096:128:256:1 pages=i64/2x9 kv_lengths=i32/2 lse=? max=? right=0 left=99 ; pages.is=3,1,6,0,5,4,4,7,2,6,1,0,-5,2,3,1,1,1 kv_lengths.is=141,40
 attention_forward q=f16/1x24x1x128 k=f16/5x2x32x128 v=f16/5x2x32x128 pages=i32/1x4 kv_lengths=i32/1 sink=f32/24 lse=? ; pages.is=4,2,0,1 kv_lengths.is=128
+attention_forward q=bf16/2x8x1x128 k=bf16/2x2x304x128 v=bf16/2x2x304x128 bias=bf16/2x1x1x304 mask=bool/1x8x1x304 lse=? ; as=f16
+attention_forward q=f16/2x12x1x64 k=f16/2x12x203x64 v=f16/2x12x203x64 slopes=f32/12 bias=f32/1x12x1x203 sink=f32/12 kv_lengths=i32/2 lse=? ; kv_lengths.is=203,60
+attention_forward q=bf16/1x9x1x64 k=bf16/1x3x160x64 v=bf16/1x3x160x64 bias=bf16/1x9x1x160 mask=bool/1x1x1x160 lse=? max=? softcap=20 ; as=f16
+attention_forward q=bf16/1x12x4x128 k=bf16/1x3x301x128 v=bf16/1x3x301x128 mask=bool/1x1x4x301 lse=? softcap=3 right=0 left=70
+attention_forward q=f16/2x6x2x80 k=f16/2x2x61x80 v=f16/2x2x61x80 bias=f16/1x6x2x61 q_lengths=i32/2 lse=? right=0 ; q_lengths.is=2,1
+attention_forward q=bf16/1x2x1x64 k=bf16/1x1x40x64 v=bf16/1x1x40x64 mask=bool/1x2x1x40 lse=? ; mask.is=0
 
 # lengths beyond the extent and below 0 where rows are whole 16 bytes; masks that leave queries at the first and at the last end with no key
 attention_forward q=bf16/3x4x70x64 k=bf16/3x2x90x64 v=bf16/3x2x90x64 q_lengths=i32/3 kv_lengths=i32/3 lse=? ; q_lengths.is=70,-2,99 kv_lengths.is=999,90,40 as=f16

@@ -11,14 +11,16 @@
  * A block is as many warps as its part of the keys has steps, or as the device has room for. It joins its warps in shared memory; the last of
  * the blocks that share a head's keys joins their parts in one order.
  *
- * Not taken: more rows, ragged sequences, what changes single scores. A row that is not finite is computed again, as in attention_mma.cuh. */
+ * Not taken: more rows, ragged sequences, blocks, dropout, pages and what changes single scores together. A row that is not finite is
+ * computed again, as in attention_mma.cuh. */
 #pragma once
 #include "attention_few.h"
 #include "attention_mma.cuh"
 
-template <int kind_, int D_, int TILES_, bool WHOLE_, bool PAGED_> struct attention_few_shape {
-  static constexpr int kind = kind_, D = D_, TILES = TILES_;          /* tiles of eight rows */
-  static constexpr bool WHOLE = WHOLE_, PAGED = PAGED_, DROPS = false;          /* whole: rows of keys and of values have D elements */
+/* Tiles of eight rows. Whole: rows of keys and of values have D elements. */
+template <int kind_, int D_, int TILES_, bool WHOLE_, int FORM> struct attention_few_shape {
+  static constexpr int kind = kind_, D = D_, TILES = TILES_;
+  static constexpr bool WHOLE = WHOLE_, PAGED = FORM == CUDA_FEW_PAGED, CHANGED = FORM == CUDA_FEW_CHANGED, DROPS = false;
   typedef uint16_t element;
   static constexpr int KEYS = CUDA_FEW_KEYS(D), THREADS = CUDA_FEW_THREADS(D, TILES * 8), PITCH = D + 4;
   static constexpr bool Q_SHARED = D > 128;                           /* queries take too many registers */
@@ -37,6 +39,19 @@ __device__ __forceinline__ uint4 attention_few_query(const float *own, int i)
   asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(shared_address((const uint4 *)own + i)) : "memory");
   return x;
+}
+
+/* Scores of a step, which begins at key `block`. Where there is one tile, row g + 8 is row g once more. */
+template <class T>
+__device__ __forceinline__ void attention_few_change(const cuda_attention_many &a, const attention_sequence &s, int block, float (&x)[T::KEYS / 2])
+{
+  const int row = threadIdx.x % 32 / 4, end = max(0, s.queries - 1);
+  const attention_line one(a, s, row), two(a, s, row + (T::TILES - 1) * 8);
+  const int h[2] = { min(one.h, a.heads - 1), min(two.h, a.heads - 1) }, i[2] = { min(one.i, end), min(two.i, end) },
+            at[2] = { one.i + s.shift, two.i + s.shift };
+  const attention_change_rows rows(a.change, s.b, h, i);
+  uint32_t not_asked[1];
+  attention_changed<false>(a.change, rows, at, block, s.keys, not_asked, x);
 }
 
 /* ---- parts ----------------------------------------------------------------------------------------------------------------- */
@@ -207,25 +222,26 @@ template <class T> __global__ void __launch_bounds__(T::THREADS, 1) attention_fe
   for (int next_page; n <= last; n += warps, page = next_page) {
     next_page = page_of(n + warps);
     /* S = q k', even and odd words apart: two chains */
-    float x[KEYS / 8][4];
+    float x[KEYS / 2];
     uint32_t p[TILES][KEYS / 8];
 #pragma unroll
     for (int j = 0; j < KEYS / 8; j++) {
       float odd[4] = {};
 #pragma unroll
-      for (int e = 0; e < 4; e++) x[j][e] = 0;
+      for (int e = 0; e < 4; e++) x[4 * j + e] = 0;
 #pragma unroll
       for (int i = 0; i < QUARTERS; i++) {
         const uint4 one = T::Q_SHARED ? attention_few_query(own, i * 32 + lane) : q[0][i],
                     two = TILES > 1 ? q[TILES - 1][i] : make_uint4(0, 0, 0, 0), w = k[j][i];
         const uint32_t left[4] = { one.x, two.x, one.y, two.y }, right[4] = { one.z, two.z, one.w, two.w };
-        attention_product<T::kind>(x[j], left, w.x, w.y);
+        attention_product<T::kind>(x + 4 * j, left, w.x, w.y);
         attention_product<T::kind>(odd, right, w.z, w.w);
       }
 #pragma unroll
-      for (int e = 0; e < 4; e++) x[j][e] += odd[e];
+      for (int e = 0; e < 4; e++) x[4 * j + e] += odd[e];
     }
     if (n + warps <= last) load_keys(n + warps, next_page);
+    if constexpr (T::CHANGED) attention_few_change<T>(a, s, n * KEYS, x);
     /* Softmax */
 #pragma unroll
     for (int t = 0; t < TILES; t++) {
@@ -235,7 +251,7 @@ template <class T> __global__ void __launch_bounds__(T::THREADS, 1) attention_fe
       for (int j = 0; j < KEYS / 8; j++)
 #pragma unroll
         for (int e = 0; e < 2; e++) {
-          float &y = x[j][2 * t + e];
+          float &y = x[4 * j + 2 * t + e];
           if (8 * j + e > up || 8 * j + e < down) y = -INFINITY;
           top = fmaxf(top, y);
         }
@@ -243,7 +259,7 @@ template <class T> __global__ void __launch_bounds__(T::THREADS, 1) attention_fe
       const float by = fn_exp2((m[t] - top) * a.unit), base = top * a.unit;
 #pragma unroll
       for (int j = 0; j < KEYS / 8; j++) {
-        const float one = fn_exp2(fmaf(x[j][2 * t], a.unit, -base)), two = fn_exp2(fmaf(x[j][2 * t + 1], a.unit, -base));
+        const float one = fn_exp2(fmaf(x[4 * j + 2 * t], a.unit, -base)), two = fn_exp2(fmaf(x[4 * j + 2 * t + 1], a.unit, -base));
         add += one + two, p[t][j] = T::kind == MMA_BF16 ? pack_bf16(one, two) : pack_f16(one, two);
       }
       m[t] = top, l[t] = fmaf(l[t], by, add);
@@ -258,7 +274,10 @@ template <class T> __global__ void __launch_bounds__(T::THREADS, 1) attention_fe
       for (int h = 0; h < HALVES; h++)
 #pragma unroll
         for (int w = 0; w < 4; w++) {
-          auto word = [&](int i) { return w == 0 ? v[4 * j + i][h].x : w == 1 ? v[4 * j + i][h].y : w == 2 ? v[4 * j + i][h].z : v[4 * j + i][h].w; };
+          auto word = [&](int i) {
+            const uint4 &of = v[4 * j + i][h];
+            return w == 0 ? of.x : w == 1 ? of.y : w == 2 ? of.z : of.w;
+          };
           const uint32_t of[4] = { __byte_perm(word(0), word(1), 0x5410), __byte_perm(word(0), word(1), 0x7632),
                                    __byte_perm(word(2), word(3), 0x5410), __byte_perm(word(2), word(3), 0x7632) };
 #pragma unroll
@@ -319,6 +338,6 @@ template <class T> __global__ void __launch_bounds__(T::THREADS, 1) attention_fe
     if (*of_block >> row & 1) attention_many_again<T>(a, of, attention_line(a, of, row));
 }
 
-#define ATTENTION_FEW(kind, d, rows, whole, paged) \
-  { d, rows, whole, paged, CUDA_FEW_KEYS(d), CUDA_FEW_THREADS(d, rows), \
-    (const void *)attention_few<attention_few_shape<kind, d, rows / 8, whole, paged>> },
+#define ATTENTION_FEW(kind, d, rows, whole, form) \
+  { d, rows, whole, form, CUDA_FEW_KEYS(d), CUDA_FEW_THREADS(d, rows), \
+    (const void *)attention_few<attention_few_shape<kind, d, rows / 8, whole, form>> },

@@ -93,12 +93,13 @@ static const cuda_few_kernel *few_for(const qn_request *r, const state *st)
 {
   const cuda_attention_many *a = &st->a;
   const qn_value *q = &r->value[st->q];
-  const bool changed = a->change.valued || st->mask >= 0 || st->blocks >= 0 || a->threshold, paged = st->pages >= 0;
-  if (q->dtype == QN_F32 || changed || st->q_starts >= 0 || st->kv_starts >= 0 || a->batch > 65535 || a->heads / a->group > 65535 ||
-      qn_max_i64(a->k_stride[2], a->v_stride[2]) > INT32_MAX / 2)
+  const bool changed = a->change.valued || st->mask >= 0, paged = st->pages >= 0;
+  const int32_t form = paged ? CUDA_FEW_PAGED : changed ? CUDA_FEW_CHANGED : CUDA_FEW_PLAIN;
+  if (q->dtype == QN_F32 || (changed && paged) || st->blocks >= 0 || a->threshold || st->q_starts >= 0 || st->kv_starts >= 0 ||
+      a->batch > 65535 || r->value[st->k].dim[1] > 65535 || qn_max_i64(a->k_stride[2], a->v_stride[2]) > INT32_MAX / 2)
     return NULL;
   for (const cuda_few_kernel *kernel = q->dtype == QN_BF16 ? cuda_few_bf16 : cuda_few_f16; kernel->d; kernel++)
-    if ((int64_t)a->queries * a->group <= kernel->rows && kernel->paged == paged && (!paged || (a->n_pages && a->page % kernel->keys == 0)) &&
+    if ((int64_t)a->queries * a->group <= kernel->rows && kernel->form == form && (!paged || (a->n_pages && a->page % kernel->keys == 0)) &&
         (kernel->whole ? kernel->d == a->d && kernel->d == a->dv : kernel->d >= a->d && kernel->d >= a->dv))
       return kernel;
   return NULL;
@@ -128,7 +129,7 @@ static double few_time(const qn_request *r, const cuda_few_kernel *kernel, int64
                 active = qn_ceil_div(each, rounds), pieces = qn_ceil_div(rows * kernel->d, 128);
   *warps = qn_max_i64(active, qn_min_i64(pieces, room));    /* more of them join */
   const double waves = (double)qn_ceil_div(blocks, units * (most / room)), read = bytes / 4300 + 500,
-               stepping = waves * (double)rounds * (700 + 70 * (double)(active * beside)),
+               stepping = waves * (double)rounds * (700 + 70 * (double)(active * beside)) * (kernel->form == CUDA_FEW_CHANGED ? 1.5 : 1),
                joining = 1200 + 350 * (double)(qn_ceil_div(pieces, *warps) * qn_ceil_div(parts, 16)) + (double)(parts * rows * kernel->d) / 17;
   return 2700 + sqrt(sqrt(pow(stepping, 4) + pow(read, 4))) + (parts > 1 ? joining : 0);
 }
@@ -136,7 +137,7 @@ static double few_time(const qn_request *r, const cuda_few_kernel *kernel, int64
 static qn_status prepare_few(const qn_request *r, state *st, const cuda_few_kernel *kernel, qn_prepared *out)
 {
   cuda_attention_many *a = &st->a;
-  const int64_t rows = (int64_t)a->queries * a->group, key_heads = a->heads / a->group, heads = a->batch * key_heads,
+  const int64_t rows = (int64_t)a->queries * a->group, key_heads = r->value[st->k].dim[1], heads = a->batch * key_heads,
                 window = a->left < 0 || (a->right < 0 && a->top_left) ? a->keys : (int64_t)a->left + a->queries + qn_max_i64(0, a->right),
                 seen = qn_min_i64(a->keys, window), steps = qn_max_i64(1, qn_ceil_div(seen, kernel->keys)),
                 part = 4 * cuda_few_words((int32_t)rows, kernel->d);
