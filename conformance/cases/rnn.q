@@ -199,6 +199,12 @@ rnn_backward dy=f32/5x3x16 dht=f32/1x3x16 dct=f32/1x3x16 x=f32/5x3x16 y=f32/5x3x
 rnn_backward dy=f32/3x9x24 x=f32/3x9x8 y=f32/3x9x24 w=[f32/72x8] r=[f32/72x24] gates=f32/1x3x9x96 dw=? dr=? dbw=? dbr=? dh0=? h0=f32/1x9x24 cell=gru ; gates.fill=pos r0.fill=signed:0.2 as=f16,bf16
 rnn_backward dy=f32/4x6x16 dht=f32/4x6x8 x=f32/4x6x8 y=f32/4x6x16 w=[f32/32x8,f32/32x8,f32/32x16,f32/32x16] r=[f32/32x8,f32/32x8,f32/32x8,f32/32x8] h0=f32/4x6x8 c0=f32/4x6x8 lengths=i32/6 gates=f32/4x4x6x32 cells=f32/4x4x6x8 inner=f32/1x4x6x16 dw=? dr=? dh0=? dc0=? layers=2 direction=both ; lengths.is=2,4,0,-1,9,1 gates.fill=pos r0.fill=signed:0.4 r1.fill=signed:0.4 as=f16
 rnn_backward dy=f32/3x2x40 x=f32/3x2x8 y=f32/3x2x40 w=[f32/40x8] r=[f32/40x40] dr=? dh0=? h0=f32/1x2x40 cell=tanh direction=backward ; r0.fill=signed:0.2 as=f16
+# more than a thousand units: weights beyond the registers, one and two tiles of sequences
+rnn_forward x=f16/2x9x8 w=[f16/4608x8] r=[f16/4608x1152] ht=? ; r0.fill=signed:0.03
+rnn_forward x=f16/2x2x8 w=[f16/6144x8] r=[f16/6144x1536] ; r0.fill=signed:0.02
+rnn_forward x=bf16/2x2x8 w=[bf16/6144x8] r=[bf16/6144x2048] cell=gru ; r0.fill=signed:0.02
+rnn_forward x=f16/2x2x8 w=[f16/8192x8] r=[f16/8192x2048] ; r0.fill=signed:0.02
+rnn_backward dy=f16/2x2x1152 x=f16/2x2x8 y=f16/2x2x1152 w=[f16/4608x8] r=[f16/4608x1152] h0=f16/1x2x1152 c0=f16/1x2x1152 gates=f16/1x2x2x4608 cells=f16/1x2x2x1152 dw=? dbw=? dh0=? dc0=? ; gates.fill=pos r0.fill=signed:0.03
 
 # one step, as a network generates: rows in pieces of 16 bytes, few sequences, more than are taken at once; layers, directions, no state
 rnn_forward x=f32/1x1x16 w=[f32/32x16] r=[f32/32x8] bw=[f32/32] br=[f32/32] h0=f32/1x1x8 c0=f32/1x1x8 ht=? ct=? gates=? cells=? ; r0.fill=signed:0.4 as=f16,bf16

@@ -1,6 +1,6 @@
 /* rnn_grid.c -- all steps of a layer in one kernel: how the kernels of rnn_grid.cuh are cut to a problem, their launch.
  *
- * Not: f64; weights that do not fit the registers of all multiprocessors (about 1000 units of an lstm in f16); a batch whose sums do not
+ * Not: f64; weights that do not fit the multiprocessors (about 2000 units of an lstm in f16, 1000 in f32; gradient: 1280); a batch whose sums do not
  * fit shared memory; projection; gru with the reset before. */
 #include "rnn_grid.h"
 #include "kit/shared_memory.h"
@@ -41,7 +41,8 @@ static bool cut(const qn_request *r, const cuda_rnn_problem *p, const cuda_rnn_g
   g->unit_shift = 0;
   while ((2 << g->unit_shift) * gates <= lines && (1 << g->unit_shift) < q->hidden) g->unit_shift++;
   const int64_t units = 1 << g->unit_shift;
-  g->depth = (int32_t)depth, g->unit_blocks = (int32_t)qn_ceil_div(q->hidden, units);
+  g->depth = (int32_t)depth, g->blocks = (int32_t)qn_ceil_div(depth, CUDA_RNN_GRID_THREADS);
+  g->unit_blocks = (int32_t)qn_ceil_div(q->hidden, units);
   const int64_t most = r->device->units / (g->unit_blocks * p->directions);
   if (most < 1 || q->batch > (1 << 20)) return false;
   g->batch_share = (int32_t)qn_round_up(qn_ceil_div(q->batch, qn_min_i64(most, qn_ceil_div(q->batch, grain))), grain);
@@ -63,7 +64,8 @@ static double step_cost(const cuda_rnn_problem *p, const cuda_rnn_grid_kernel *k
   const cuda_rnn_grid *g = &w->grid;
   const double share = g->batch_share, items = share * (1 << g->unit_shift);
   const double read = share * g->depth * (double)qn_kit_bytes(q->dtype) / 90;
-  const double product = k->simt ? share * (k->lines * (k->depth / 256.0) + 3 * k->lines) * 4 / 1.7 : share * k->lines * k->depth / 1800;
+  const double simt = share * (k->lines * (k->depth / 256.0) + 3 * k->lines) * 4 / 1.7;
+  const double product = k->simt ? simt : share * (k->lines * g->blocks * 256 + k->laid * 4) / 1800;
   const double by_wgmma = k->depth / 16.0 * (16 + k->columns / 4) / 1.7;
   const double outside = (double)(p->directions * q->batch * q->hidden) * (double)(q->gates * 6 + 12) / 2000;
   const double gates = items / CUDA_RNN_GRID_THREADS * 150;

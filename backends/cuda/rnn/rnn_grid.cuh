@@ -1,5 +1,5 @@
-/* rnn_grid.cuh -- all steps of a layer in one kernel: a block keeps the recurrent weights of some units in registers from the first step
- * to the last, and c and h of its units in shared memory.
+/* rnn_grid.cuh -- all steps of a layer in one kernel: a block keeps the recurrent weights of some units in registers (of many units
+ * a part of them in shared memory) from the first step to the last, and c and h of its units in shared memory.
  *
  *   forward    sums [line][sequence] = r h, lines: the gates of its units      depth: states
  *   gradient   sums [unit][sequence] = r' slopes                               depth: gates times units
@@ -34,73 +34,117 @@ struct rnn_lines {
   }
 };
 
-template <bool bf16, int TILES, int BLOCKS> struct rnn_mma {    /* 16 TILES lines, 256 BLOCKS numbers along the depth */
+/* 16 TILES lines, 256 BLOCKS numbers along the depth: of a warp's blocks of 32 the first KEPT lie in registers, the others in shared
+ * memory. As few blocks of each warp as the depth needs are used. */
+template <bool bf16, int TILES, int BLOCKS, int KEPT> struct rnn_mma {
   typedef uint16_t number;
   static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
   static constexpr bool resident = false;
   static constexpr int lines = 16 * TILES, slices = CUDA_RNN_GRID_THREADS / 32, at_once = TILES >= 4 || BLOCKS >= 8 ? 1 : 2;
-  static constexpr int group = 8 * at_once, pieces = at_once * BLOCKS;
-  uint32_t a[TILES][BLOCKS][2][4];
+  static constexpr int group = 8 * at_once, pieces = at_once * BLOCKS, LAID = BLOCKS - KEPT;
+  static constexpr int laid = 8 * TILES * LAID * CUDA_RNN_GRID_THREADS;      /* numbers of 4 bytes of weights in shared memory */
+  uint32_t a[TILES][KEPT][2][4];
+  const uint4 *more_a;                    /* this thread's: [tile][block][half][thread] */
 
   static __device__ __forceinline__ uint16_t pack(float x) { return bf16 ? float_to_bf16(x) : float_to_f16(x); }
   static __device__ __forceinline__ float open(uint16_t x) { return bf16 ? bf16_to_float(x) : f16_to_float(x); }
-  static __device__ __forceinline__ int depth_of(int block) { return (threadIdx.x / 32 * BLOCKS + block) * 32 + threadIdx.x % 4 * 8; }
+  static __device__ __forceinline__ int depth_of(const cuda_rnn_grid &p, int block)
+  {
+    return (threadIdx.x / 32 * p.blocks + block) * 32 + threadIdx.x % 4 * 8;
+  }
 
-  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int, float *)
+  __device__ __forceinline__ void load(const cuda_rnn_grid &p, const void *weights, int64_t row_step, const rnn_lines &of, int,
+                                       float *room)
   {
     const int lane = threadIdx.x % 32;
+    uint4 *to = (uint4 *)room + threadIdx.x;
+    more_a = to;
 #pragma unroll
-    for (int m = 0; m < 2 * TILES; m++) {
-      const int64_t row = of.row(m * 8 + lane / 4);
+    for (int m = 0; m < TILES; m++) {
+      const int64_t row = of.row(m * 16 + lane / 4), other = of.row(m * 16 + 8 + lane / 4);
 #pragma unroll
       for (int i = 0; i < BLOCKS; i++) {
-        const int k = depth_of(i);
-        const uint4 v = row >= 0 && k < p.depth ? *(const uint4 *)((const uint16_t *)weights + row * row_step + k) : make_uint4(0, 0, 0, 0);
-        a[m / 2][i][0][m % 2] = v.x, a[m / 2][i][0][2 + m % 2] = v.y, a[m / 2][i][1][m % 2] = v.z, a[m / 2][i][1][2 + m % 2] = v.w;
+        const int k = depth_of(p, i);
+        const bool there = i < p.blocks && k < p.depth;
+        const uint16_t *from = (const uint16_t *)weights + k;
+        const uint4 v = there && row >= 0 ? *(const uint4 *)(from + row * row_step) : make_uint4(0, 0, 0, 0);
+        const uint4 w = there && other >= 0 ? *(const uint4 *)(from + other * row_step) : make_uint4(0, 0, 0, 0);
+        if (i < KEPT) {
+          const int at = i < KEPT ? i : 0;
+          a[m][at][0][0] = v.x, a[m][at][0][1] = w.x, a[m][at][0][2] = v.y, a[m][at][0][3] = w.y;
+          a[m][at][1][0] = v.z, a[m][at][1][1] = w.z, a[m][at][1][2] = v.w, a[m][at][1][3] = w.w;
+        } else {
+          to[((m * LAID + i - KEPT) * 2) * CUDA_RNN_GRID_THREADS] = make_uint4(v.x, w.x, v.y, w.y);
+          to[((m * LAID + i - KEPT) * 2 + 1) * CUDA_RNN_GRID_THREADS] = make_uint4(v.z, w.z, v.w, w.w);
+        }
       }
     }
   }
   /* This thread's pieces of `group` sequences from n on. */
   __device__ __forceinline__ void fetch(const cuda_rnn_grid &p, const uint16_t *from, int n, uint32_t to) const
   {
-    if (n < p.batch_share)
 #pragma unroll
-      for (int j = 0; j < at_once; j++)
+    for (int j = 0; j < at_once; j++) {
+      if (n + 8 * j >= p.batch_share) break;
 #pragma unroll
-        for (int i = 0; i < BLOCKS; i++) {
-          const int b = n + 8 * j + threadIdx.x % 32 / 4, k = depth_of(i);
-          const bool there = k < p.depth && b < p.batch_share;
-          copy_async<16>(to + (j * BLOCKS + i) * CUDA_RNN_GRID_THREADS * 16, from + (there ? (int64_t)b * p.depth + k : 0), there ? 16 : 0);
-        }
+      for (int i = 0; i < BLOCKS; i++) {
+        const int b = n + 8 * j + threadIdx.x % 32 / 4, k = depth_of(p, i);
+        if (i >= p.blocks) break;
+        const bool there = k < p.depth;
+        copy_async<16>(to + (j * BLOCKS + i) * CUDA_RNN_GRID_THREADS * 16, from + (there ? (int64_t)b * p.depth + k : 0), there ? 16 : 0);
+      }
+    }
     copy_async_commit();
   }
   __device__ __forceinline__ void multiply(const cuda_rnn_grid &p, const uint4 *mine, int n, float *sums) const
   {
     const int lane = threadIdx.x % 32, pitch = cuda_rnn_grid_pitch(p.batch_share);
-    float sum[at_once][TILES][4] = {}, more[at_once][TILES][4] = {};
     sums += (threadIdx.x / 32 * lines + lane / 4) * pitch + n + lane % 4 * 2;
 #pragma unroll
-    for (int i = 0; i < BLOCKS; i++)
+    for (int j = 0; j < at_once; j++) {
+      if (n + 8 * j >= p.batch_share) break;
+      float sum[TILES][4] = {}, more[TILES][4] = {};
 #pragma unroll
-      for (int j = 0; j < at_once; j++) {
-        const uint4 b = mine[(j * BLOCKS + i) * CUDA_RNN_GRID_THREADS];
+      for (int first = 0; first < BLOCKS; first += LAID ? 2 : 4) {
+        constexpr int most = BLOCKS < 4 ? BLOCKS : LAID ? 2 : 4;
+        uint4 b[most];                    /* all are under way before the first is multiplied */
+        if (first >= p.blocks) break;
 #pragma unroll
-        for (int m = 0; m < TILES; m++) {
-          product(sum[j][m], a[m][i][0], b.x, b.y);
-          product(TILES * at_once < 4 ? more[j][m] : sum[j][m], a[m][i][1], b.z, b.w);       /* few sums: two chains */
+        for (int e = 0; e < most; e++)
+          b[e] = first + e < BLOCKS && first + e < p.blocks ? mine[(j * BLOCKS + first + e) * CUDA_RNN_GRID_THREADS] : make_uint4(0, 0, 0, 0);
+#pragma unroll
+        for (int e = 0; e < most; e++) {
+          if (first + e >= BLOCKS || first + e >= p.blocks) break;
+          multiply_block(sum, more, first + e, b[e]);
         }
       }
 #pragma unroll
-    for (int j = 0; j < at_once; j++)
+      for (int m = 0; m < TILES; m++) {
+        if (TILES < 4)
 #pragma unroll
-      for (int m = 0; m < TILES && n + 8 * j < p.batch_share; m++) {
-        if (TILES * at_once < 4)
-#pragma unroll
-          for (int c = 0; c < 4; c++) sum[j][m][c] += more[j][m][c];
+          for (int c = 0; c < 4; c++) sum[m][c] += more[m][c];
         float *to = sums + m * 16 * pitch + 8 * j;
-        *(float2 *)to = make_float2(sum[j][m][0], sum[j][m][1]);
-        *(float2 *)(to + 8 * pitch) = make_float2(sum[j][m][2], sum[j][m][3]);
+        *(float2 *)to = make_float2(sum[m][0], sum[m][1]);
+        *(float2 *)(to + 8 * pitch) = make_float2(sum[m][2], sum[m][3]);
       }
+    }
+  }
+  /* Few sums are made in two chains, sum and more. */
+  __device__ __forceinline__ void multiply_block(float (&sum)[TILES][4], float (&more)[TILES][4], int block, const uint4 &b) const
+  {
+#pragma unroll
+    for (int m = 0; m < TILES; m++) {
+      float (&other)[4] = TILES < 4 ? more[m] : sum[m];
+      if (block < KEPT) {
+        product(sum[m], a[m][block < KEPT ? block : 0][0], b.x, b.y);
+        product(other, a[m][block < KEPT ? block : 0][1], b.z, b.w);
+        continue;
+      }
+      const uint4 *from = more_a + (m * LAID + block - KEPT) * 2 * CUDA_RNN_GRID_THREADS, v = from[0], w = from[CUDA_RNN_GRID_THREADS];
+      const uint32_t one[4] = { v.x, v.y, v.z, v.w }, two[4] = { w.x, w.y, w.z, w.w };
+      product(sum[m], one, b.x, b.y);
+      product(other, two, b.z, b.w);
+    }
   }
   static __device__ __forceinline__ void product(float (&d)[4], const uint32_t (&x)[4], uint32_t b0, uint32_t b1)
   {
@@ -113,7 +157,7 @@ template <int LINES, int QUADS> struct rnn_simt {               /* LINES lines, 
   typedef float number;
   static constexpr uint32_t dtype = QN_F32;
   static constexpr bool resident = false;
-  static constexpr int lines = LINES, slices = 0, group = 8 / QUADS, pieces = 8;
+  static constexpr int lines = LINES, slices = 0, group = 8 / QUADS, pieces = 8, laid = 0;
   float4 w[LINES][QUADS];
 
   static __device__ __forceinline__ float pack(float x) { return x; }
@@ -198,7 +242,7 @@ template <class W> struct rnn_block {
     met = p.met + group;
     other = (int64_t)p.batch_blocks * p.batch_share * p.depth;
     exchange = (typename W::number *)p.exchange[direction] + (int64_t)b0 * p.depth;
-    mine = (uint4 *)room + threadIdx.x;
+    mine = (uint4 *)(room + W::laid) + threadIdx.x;
     sums = room + p.sums_at, slot = room + p.slots_at;
     h = slot + CUDA_RNN_GRID_SLOTS * items, c = h + items;
     bias = c + items, length = (int *)(bias + 2 * net.gates * units);
@@ -559,9 +603,9 @@ __global__ static void __launch_bounds__(CUDA_RNN_GRID_THREADS, 1) rnn_grid_back
 
 template <class W> static cuda_rnn_grid_kernel rnn_grid_forward_of(int depth, bool simt)
 {
-  return { W::lines, depth, W::pieces, simt, 0, (const void *)rnn_grid_forward<W>, nullptr };
+  return { W::lines, depth, W::pieces, simt, W::laid, 0, (const void *)rnn_grid_forward<W>, nullptr };
 }
 template <class W> static cuda_rnn_grid_kernel rnn_grid_backward_of(int depth, bool simt)
 {
-  return { W::lines, depth, W::pieces, simt, 0, nullptr, (const void *)rnn_grid_backward<W> };
+  return { W::lines, depth, W::pieces, simt, W::laid, 0, nullptr, (const void *)rnn_grid_backward<W> };
 }

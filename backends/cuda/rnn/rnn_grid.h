@@ -14,6 +14,7 @@ typedef struct cuda_rnn_grid {
   int32_t   unit_shift, unit_blocks;      /* units of a block: 1 << unit_shift */
   int32_t   batch_share, batch_blocks;    /* sequences of a block, a multiple of 8 */
   int32_t   groups;                       /* of warps, each with lines of its own (SIMT) */
+  int32_t   blocks;                       /* of 32 numbers along the depth, of each warp (by mma) */
   int32_t   ring;                         /* 4 or 2: copies under way at once */
   int32_t   sums_at, slots_at;            /* in shared memory, in floats: behind weights and copies; behind sums */
 } cuda_rnn_grid;
@@ -21,6 +22,7 @@ typedef struct cuda_rnn_grid {
 typedef struct cuda_rnn_grid_kernel {
   int32_t lines, depth;                   /* lines of weights that a block (SIMT: a group of warps) keeps, the most numbers of each */
   int32_t pieces, simt;                   /* pieces: of 16 bytes that a thread copies at a time */
+  int32_t laid;                           /* of mma's weights what lies in shared memory, in floats */
   int32_t columns;                        /* wgmma: the most sequences; else 0 */
   const void *forward, *backward;         /* one of them; NULL: the other */
 } cuda_rnn_grid_kernel;
@@ -34,13 +36,13 @@ extern const cuda_rnn_grid_kernel cuda_rnn_grid_f16[], cuda_rnn_grid_bf16[], cud
 #endif
 enum { CUDA_RNN_GRID_THREADS = 256, CUDA_RNN_GRID_SLOTS = 7 };
 
-/* Shared memory: copies, sums of each warp (a pitch that keeps reads of 8 units of 4 sequences apart), slots of each unit and sequence,
+/* Shared memory: weights that registers have no room for, copies, sums of each warp (a pitch that keeps reads of 8 units of 4 sequences apart), slots of each unit and sequence,
  * h, c, biases, lengths. With wgmma: weights, a step's h or the sums made of it, slots ... */
 QN_EITHER_SIDE int32_t cuda_rnn_grid_pitch(int32_t share) { return share + 4; }
 static inline int64_t cuda_rnn_grid_shared(cuda_rnn_grid *g, const cuda_rnn_grid_kernel *k, int32_t gates)
 {
   const int64_t units = 1 << g->unit_shift, share = g->batch_share, items = share * units, pitch = cuda_rnn_grid_pitch((int32_t)share);
-  const int64_t copies = k->columns ? k->lines * (int64_t)k->depth / 2 : 4 * (int64_t)g->ring * k->pieces * CUDA_RNN_GRID_THREADS;
+  const int64_t copies = k->columns ? k->lines * (int64_t)k->depth / 2 : k->laid + 4 * (int64_t)g->ring * k->pieces * CUDA_RNN_GRID_THREADS;
   const int64_t sums = k->columns ? qn_max_i64(k->columns * (int64_t)k->depth / 2, 2 * k->lines * pitch) : 8 * k->lines * pitch;
   g->sums_at = (int32_t)copies, g->slots_at = (int32_t)(copies + sums);
   return 4 * (copies + sums + (CUDA_RNN_GRID_SLOTS + 2) * items + 2 * gates * units + share);

@@ -8,7 +8,7 @@ template <bool bf16, int COLUMNS, int BLOCKS> struct rnn_wgmma {         /* 256 
   typedef uint16_t number;
   static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
   static constexpr bool resident = true;
-  static constexpr int lines = 64, slices = 2, pieces = 0, group = 0, CHUNKS = 2 * BLOCKS;     /* chunks of 64 numbers of a warpgroup */
+  static constexpr int lines = 64, slices = 2, pieces = 0, group = 0, laid = 0, CHUNKS = 2 * BLOCKS;     /* chunks of 64 numbers of a warpgroup */
   uint32_t weights, tile;                 /* in shared memory: [chunk][row][128 bytes], swizzled */
 
   static __device__ __forceinline__ uint16_t pack(float x) { return bf16 ? float_to_bf16(x) : float_to_f16(x); }
@@ -75,7 +75,7 @@ template <bool bf16, int COLUMNS, int BLOCKS> struct rnn_wgmma {         /* 256 
 template <bool bf16, int COLUMNS, int BLOCKS> static cuda_rnn_grid_kernel forward_of()
 {
   typedef rnn_wgmma<bf16, COLUMNS, BLOCKS> W;
-  return { W::lines, 256 * BLOCKS, 0, 0, COLUMNS, (const void *)rnn_grid_forward<W>, nullptr };
+  return { W::lines, 256 * BLOCKS, 0, 0, 0, COLUMNS, (const void *)rnn_grid_forward<W>, nullptr };
 }
 #define ALL(bf16) { forward_of<bf16, 16, 4>(), forward_of<bf16, 32, 4>(), forward_of<bf16, 64, 2>(), {} }
 const cuda_rnn_grid_kernel cuda_rnn_grid_wgmma_f16[] = ALL(false);
