@@ -1,7 +1,7 @@
 /* rnn_grid.c -- all steps of a layer in one kernel: how the kernels of rnn_grid.cuh are cut to a problem, their launch.
  *
- * Not: f64; weights that do not fit the multiprocessors (about 2000 units of an lstm in f16, 1000 in f32; gradient: 1280); a batch whose sums do not
- * fit shared memory; projection; gru with the reset before. */
+ * Not: f64; weights that do not fit the multiprocessors (beyond about 2000 units of an lstm in f16, the gradient's 1280); a batch whose
+ * sums do not fit shared memory; projection; gru with the reset before. */
 #include "rnn_grid.h"
 #include "kit/shared_memory.h"
 
@@ -18,6 +18,15 @@ static qn_status refused(const qn_request *r, const cuda_rnn_problem *p, qn_prep
     return qn_refuse(out, "states in pieces of 16 bytes", "r", q->dtype == QN_F32 ? "a multiple of 4" : "a multiple of 8", "%lld",
                      (long long)q->hidden);
   if (q->steps > INT32_MAX / 512) return qn_refuse(out, "counters of 32 bits", "x", "fewer steps", "%lld", (long long)q->steps);
+  if (q->steps > INT32_MAX / q->batch || q->rows > INT32_MAX)
+    return qn_refuse(out, "places of 32 bits", "x", "fewer steps or sequences", "%lld steps", (long long)q->steps);
+  static const int given[] = { RNN_Y, RNN_DY, RNN_INNER, RNN_GATES, RNN_CELLS, RNN_H0, RNN_C0 };    /* from the third: by layer */
+  for (int i = 0; i < (int)(sizeof given / sizeof *given); i++) {
+    const cuda_rnn_operand *o = &p->one[given[i]];
+    for (int d = i > 1; d < 4 && o->value >= 0; d++)
+      if (o->stride[d] > INT32_MAX || o->stride[d] < -INT32_MAX)
+        return qn_refuse(out, "strides of 32 bits", "y", "smaller ones", "%lld", (long long)o->stride[d]);
+  }
   for (int64_t k = 0; k < p->n && !q->gradient; k++) {
     const cuda_rnn_operand *w = &p->list[RNN_R][k];
     if (w->stride[1] != 1 || w->stride[0] % unit || w->align < 16)
@@ -42,6 +51,7 @@ static bool cut(const qn_request *r, const cuda_rnn_problem *p, const cuda_rnn_g
   while ((2 << g->unit_shift) * gates <= lines && (1 << g->unit_shift) < q->hidden) g->unit_shift++;
   const int64_t units = 1 << g->unit_shift;
   g->depth = (int32_t)depth, g->blocks = (int32_t)qn_ceil_div(depth, CUDA_RNN_GRID_THREADS);
+  g->row = k->simt || k->columns ? g->depth : g->blocks * CUDA_RNN_GRID_THREADS;
   g->unit_blocks = (int32_t)qn_ceil_div(q->hidden, units);
   const int64_t most = r->device->units / (g->unit_blocks * p->directions);
   if (most < 1 || q->batch > (1 << 20)) return false;
@@ -65,12 +75,15 @@ static double step_cost(const cuda_rnn_problem *p, const cuda_rnn_grid_kernel *k
   const double share = g->batch_share, items = share * (1 << g->unit_shift);
   const double read = share * g->depth * (double)qn_kit_bytes(q->dtype) / 90;
   const double simt = share * (k->lines * (k->depth / 256.0) + 3 * k->lines) * 4 / 1.7;
-  const double product = k->simt ? simt : share * (k->lines * g->blocks * 256 + k->laid * 4) / 1800;
+  const double by_mma = q->gradient ? share / 8 * g->blocks * 60 : share * (k->lines * g->blocks * 256 + k->laid * 4) / 1800;
+  const double product = k->simt ? simt : by_mma;
   const double by_wgmma = k->depth / 16.0 * (16 + k->columns / 4) / 1.7;
   const double outside = (double)(p->directions * q->batch * q->hidden) * (double)(q->gates * 6 + 12) / 2000;
-  const double gates = items / CUDA_RNN_GRID_THREADS * 150;
-  if (k->columns) return 3000 + fmax(read, by_wgmma) + 0.3 * fmin(read, by_wgmma) + share * 256 / 55 + gates + outside;
-  return (k->simt ? 4000 : 3000) + (read > product ? read : product) + 0.3 * (read > product ? product : read) + share * k->lines * 8 / 55 +
+  const bool back = q->gradient && !k->simt;
+  const double gates = items / CUDA_RNN_GRID_THREADS * (back ? 200.0 * (double)q->gates : 150);
+  const double exchange = k->simt ? 4000 : back ? 2600 : 3000;
+  if (k->columns) return exchange + fmax(read, by_wgmma) + 0.3 * fmin(read, by_wgmma) + share * 256 / 55 + gates + outside;
+  return exchange + (read > product ? read : product) + 0.3 * (read > product ? product : read) + share * k->lines * 8 / 55 +
          gates + outside;
 }
 
@@ -95,7 +108,7 @@ qn_status cuda_rnn_grid_plan(const qn_request *r, qn_prepared *out, const cuda_r
                      "fewer units or sequences", "%lld units", (long long)q->hidden);
   const cuda_rnn_grid *g = &walk->grid;
   for (int64_t d = 0; d < p->directions; d++)
-    walk->exchange[d] = cuda_rnn_take(out, 2 * (int64_t)g->batch_blocks * g->batch_share * g->depth, q->dtype);
+    walk->exchange[d] = cuda_rnn_take(out, 2 * (int64_t)g->batch_blocks * g->batch_share * g->row, q->dtype);
   const uint64_t counters = (uint64_t)(p->directions * g->batch_blocks) * sizeof(uint32_t);
   if (out->counters < counters) out->counters = counters;
   if (q->dtype != QN_F32) {

@@ -10,7 +10,7 @@ typedef struct cuda_rnn_grid {
   void     *exchange[2];                  /* [2][batch][depth] what all blocks read: h, or the step's slopes; batch rounded up */
   uint32_t *met;                          /* of each direction and share of the batch */
   int64_t   weights_row[2];
-  int32_t   depth;                        /* state, or gate rows */
+  int32_t   depth, row;                   /* state, or gate rows; a row of the exchange, of mma as long as its blocks, zeros after depth */
   int32_t   unit_shift, unit_blocks;      /* units of a block: 1 << unit_shift */
   int32_t   batch_share, batch_blocks;    /* sequences of a block, a multiple of 8 */
   int32_t   groups;                       /* of warps, each with lines of its own (SIMT) */
@@ -36,8 +36,8 @@ extern const cuda_rnn_grid_kernel cuda_rnn_grid_f16[], cuda_rnn_grid_bf16[], cud
 #endif
 enum { CUDA_RNN_GRID_THREADS = 256, CUDA_RNN_GRID_SLOTS = 7 };
 
-/* Shared memory: weights that registers have no room for, copies, sums of each warp (a pitch that keeps reads of 8 units of 4 sequences apart), slots of each unit and sequence,
- * h, c, biases, lengths. With wgmma: weights, a step's h or the sums made of it, slots ... */
+/* Shared memory: weights that registers have no room for, copies, sums of each warp (a pitch that keeps reads of 8 units of 4 sequences
+ * apart), slots of each unit and sequence, h, c, biases, lengths. With wgmma: weights, a step's h or the sums made of it, slots ... */
 QN_EITHER_SIDE int32_t cuda_rnn_grid_pitch(int32_t share) { return share + 4; }
 static inline int64_t cuda_rnn_grid_shared(cuda_rnn_grid *g, const cuda_rnn_grid_kernel *k, int32_t gates)
 {

@@ -8,7 +8,8 @@ template <bool bf16, int COLUMNS, int BLOCKS> struct rnn_wgmma {         /* 256 
   typedef uint16_t number;
   static constexpr uint32_t dtype = bf16 ? QN_BF16 : QN_F16;
   static constexpr bool resident = true;
-  static constexpr int lines = 64, slices = 2, pieces = 0, group = 0, laid = 0, CHUNKS = 2 * BLOCKS;     /* chunks of 64 numbers of a warpgroup */
+  static constexpr int lines = 64, slices = 2, pieces = 0, group = 0, laid = 0;
+  static constexpr int CHUNKS = 2 * BLOCKS;       /* of 64 numbers of a warpgroup */
   uint32_t weights, tile;                 /* in shared memory: [chunk][row][128 bytes], swizzled */
 
   static __device__ __forceinline__ uint16_t pack(float x) { return bf16 ? float_to_bf16(x) : float_to_f16(x); }
