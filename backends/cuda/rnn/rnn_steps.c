@@ -112,7 +112,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
     st->h[0] = cuda_rnn_take(out, q->batch * q->h_row, q->dtype);
     st->laid = cuda_rnn_take(out, q->h_row != q->state ? q->rows * q->h_row : 0, q->dtype);
     st->full = cuda_rnn_take(out, units, q->dtype), st->reset = cuda_rnn_take(out, units, q->dtype);
-    out->estimate += (double)p->n * (3000 + (double)q->steps * (2500 + (double)units * 5 / 1000) * (1 + q->before + q->projects));
+    const double launch = qn_kit_bytes(q->dtype) == 2 ? 2000 : 2500;       /* beside products; of 16 bits measured */
+    out->estimate += (double)p->n * (3000 + (double)q->steps * (launch + (double)units * 5 / 1000) * (1 + q->before + q->projects));
   }
   cuda_rnn_take_scratch(out, p);
   return QN_OK;

@@ -8,7 +8,8 @@
  *   vector  the same for few sequences, product and slopes of a step in one launch (rnn_vector_backward.cu)
  *   block   all steps of both directions in one kernel, each sequence in a block alone (rnn_block_backward.cu)
  *   grid    the same over all blocks (rnn_grid.cuh), where they hold the weights
- *   wavefront   all steps of several layers in one kernel (rnn_wavefront_backward.cu), which passes dx of a layer to the one below itself
+ *   wavefront   all steps of several layers in one kernel (rnn_wavefront_backward.cu), which passes dx of a layer to the one below itself;
+ *           or of one layer's directions
  * and then, in products over all places, the matmul engines'
  *   dw = slope_x' inputs      dr = slope_h' states before      dbw, dbr = slopes' ones      dprojection = slope_state' h before it
  *   dx = slope_x w, of both directions added up
@@ -38,6 +39,8 @@ typedef struct state {
 
 /* Are the slopes of r h other than those of w x? */
 static bool apart(const cuda_rnn *q) { return q->gates == 3 && !q->before; }
+/* Do layers of one launch give each other what they take back? */
+static bool passes(const state *st) { return st->way == WAVEFRONT && !st->front.apart; }
 static bool wanted(const cuda_rnn_problem *p, int list, int64_t k) { return p->list[list][k].value >= 0; }
 /* Is what a layer took made in workspace? Does its product write dx as it is? */
 static bool lay_below(const state *st, int64_t layer)
@@ -162,7 +165,7 @@ static qn_status prepare_layer(const qn_request *r, qn_prepared *out, state *st,
   if (!s) s = prepare_weights(r, out, st, layer, k, part);
   if (writes_dx(st, layer))
     x = layer ? cuda_rnn_matrix(d, 16, places, inputs, inputs, 1) : cuda_rnn_places(p, &p->one[RNN_DX], inputs);
-  if (!s && !(st->way == WAVEFRONT && layer))
+  if (!s && !(passes(st) && layer))
     s = cuda_rnn_product(r, out, p, &part[DX], cuda_rnn_matrix(d, 16, places, q->rows, q->rows, 1),
                          cuda_rnn_weight(&p->list[RNN_W][k], false), x, 1);
   return s;
@@ -175,12 +178,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   state *st = out->state;
   cuda_rnn_problem *p = &st->p;
   const cuda_rnn *q = &p->net;
-  const bool wavefront = way == WAVEFRONT;
   st->way = way;
   if (way == VECTOR) s = cuda_rnn_vector_plan(r, out, p);
   if (way == BLOCK) s = cuda_rnn_block_plan(r, out, p, &st->alone);
   if (way == GRID) s = cuda_rnn_grid_plan(r, out, p, &st->walk);
-  if (wavefront) s = cuda_rnn_front_prepare(r, out, p, &st->front);
+  if (way == WAVEFRONT) s = cuda_rnn_front_prepare(r, out, p, &st->front);
   for (int64_t k = 0; k < p->n && !s; k++) s = prepare_layer(r, out, st, k / p->directions, k % p->directions);
   if (s) {
     cuda_rnn_release(out);
@@ -189,13 +191,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   const int64_t places = q->steps * q->batch, units = q->batch * q->hidden;
   const int64_t widest = p->layers > 1 ? qn_max_i64(p->inputs, q->width) : p->inputs;
   bool lay = false, adds = false, before = false, biases = false;
-  for (int64_t l = 0; l < p->layers; l++) lay |= lay_below(st, l), adds |= !writes_dx(st, l) && !(wavefront && l);
+  for (int64_t l = 0; l < p->layers; l++) lay |= lay_below(st, l), adds |= !writes_dx(st, l) && !(passes(st) && l);
   for (int64_t k = 0; k < p->n; k++) {
     before |= wanted(p, RNN_DR, k) && !shifts(p, k / p->directions);
     biases |= wanted(p, RNN_DBW, k) || wanted(p, RNN_DBR, k);
   }
   for (int i = 0; i < CUDA_RNN_FRONT_LAYERS; i++) {
-    const bool used = i < (wavefront ? st->front.at_once : p->directions);
+    const bool used = i < (passes(st) ? st->front.at_once : p->directions);
     st->slope_x[i] = cuda_rnn_take(out, used ? places * q->rows : 0, q->dtype);
     st->slope_h[i] = cuda_rnn_take(out, used && apart(q) ? places * q->rows : 0, q->dtype);
   }
@@ -217,11 +219,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   st->ones = cuda_rnn_take(out, biases ? places : 0, q->dtype);
   for (int i = 0; i < 2; i++) {
     st->by[i] = cuda_rnn_take(out, adds && i < p->directions ? places * widest : 0, p->sum);
-    st->dout[i] = cuda_rnn_take(out, p->layers > 1 && !wavefront ? places * q->width : 0, q->dtype);
+    st->dout[i] = cuda_rnn_take(out, p->layers > 1 && !passes(st) ? places * q->width : 0, q->dtype);
   }
   cuda_rnn_take_scratch(out, p);
+  /* Beside products, of 16 bits measured: most of a launch is over before the one before it has ended. */
+  const double launch = qn_kit_bytes(q->dtype) == 2 ? 500 : 2500;
   if (way == STEPS)
-    out->estimate += (double)p->n * (double)q->steps * (2500 + (double)units * 7 / 1000) * (1 + q->before + q->projects);
+    out->estimate += (double)p->n * (double)q->steps * (launch + (double)units * 7 / 1000) * (1 + q->before + q->projects);
   return QN_OK;
 }
 static qn_status prepare_steps(const qn_request *r, qn_prepared *out) { return prepare(r, out, STEPS); }
@@ -311,7 +315,7 @@ static qn_status products(const state *st, const qn_launch *launch, const cuda_r
   if (!s && one_bias(p, k))
     s = cuda_rnn_multiply(p, launch, k, DBR, launch->ptr[p->list[RNN_DBW][k].value], launch->ptr[p->list[RNN_DBR][k].value], NULL);
   else if (!s && wanted(p, RNN_DBR, k)) s = cuda_rnn_multiply(p, launch, k, DBR, ones, slope_h, launch->ptr[p->list[RNN_DBR][k].value]);
-  if (s || (st->way == WAVEFRONT && q->layer)) return s;
+  if (s || (passes(st) && q->layer)) return s;
   return cuda_rnn_multiply(p, launch, k, DX, q->slope_x, launch->ptr[p->list[RNN_W][k].value], by);
 }
 
@@ -354,6 +358,7 @@ static qn_status run_layer(const state *st, const qn_launch *launch, int64_t lay
   }
   if (!s && st->way == GRID) s = cuda_rnn_grid_run(&st->walk, net, weights, weights_row, launch);
   if (!s && st->way == VECTOR) s = walk_vector(net, p->directions, weights, launch);
+  if (!s && st->way == WAVEFRONT) s = cuda_rnn_front_run_layer(&st->front, p, launch, net);
   if (!s && st->way == BLOCK) s = cuda_rnn_block_run(&st->alone, net, weights, weights_row, weights_step, launch);
   for (int64_t d = 0; d < p->directions && st->way != STEPS && !s; d++) s = products(st, launch, &net[d], layer * p->directions + d, by[d]);
   return s || writes_dx(st, layer) ? s : cuda_rnn_finish(&net[0], by[0], by[1], &to, launch->stream);
@@ -387,7 +392,7 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 {
   const state *st = prepared->state;
   qn_status s = QN_OK;
-  if (st->way == WAVEFRONT) {
+  if (passes(st)) {
     for (int64_t l = st->p.layers - 1; l >= 0 && !s; l -= st->front.at_once)
       s = run_layers(st, launch, l, (int32_t)qn_min_i64(st->front.at_once, l + 1));
     return s;

@@ -1,9 +1,10 @@
 /* rnn_wavefront.c -- all steps of several layers in one kernel: how the kernels of rnn_wavefront.cuh are cut to a problem, their launches.
- * As many layers as the device has room for go at once, the rest follow in further launches.
+ * As many layers as the device has room for go at once, the rest follow in further launches. The gradient of both directions, which no
+ * layer may begin before the one above has ended, goes a layer at a time.
  *
- * Not: f32, f64; both directions (a layer's first step needs the last one of the layer below); projection; gru with the reset before;
- * more than 1024 units or, of forward, inputs, whose weights fill registers and shared memory of a block of 16 units; the gradient of
- * dropout between layers. */
+ * Not: f32, f64; forward, both directions (a layer's first step needs the last one of the layer below); projection; gru with the reset
+ * before; more than 1024 units or, of forward, inputs, whose weights fill registers and shared memory of a block of 16 units; the gradient
+ * of dropout between layers. */
 #include "rnn_wavefront.h"
 #include "kit/shared_memory.h"
 
@@ -15,7 +16,8 @@ static qn_status refused(const qn_request *r, const cuda_rnn_problem *p, qn_prep
                      (int)r->device->arch_minor);
   if (q->dtype != QN_F16 && q->dtype != QN_BF16)
     return qn_refuse(out, "products by the Tensor Cores of 16-bit numbers", "x", "f16, bf16", "%s", "another dtype");
-  if (p->directions != 1) return qn_refuse(out, "layers follow each other step by step", "direction", "forward, backward", "both");
+  if (p->directions != 1 && !q->gradient)
+    return qn_refuse(out, "layers follow each other step by step", "direction", "forward, backward", "both");
   if (q->projects) return qn_refuse(out, "a state is what its cell gives", "projection", "none", "one");
   if (q->before) return qn_refuse(out, "all gates come of one product by h", "reset", "after", "before");
   if (q->gradient && q->dropout > 0 && p->layers > 1)
@@ -55,7 +57,8 @@ qn_status cuda_rnn_front_prepare(const qn_request *r, qn_prepared *out, const cu
   if (!q->gradient && shares * q->steps * plan->input_chunks > INT32_MAX / 2)
     return qn_refuse(out, "x is laid in one launch, two blocks a tile", "x", "fewer steps, sequences or inputs", "%lld steps",
                      (long long)q->steps);
-  plan->at_once = (int32_t)qn_min_i64(qn_min_i64(room, p->layers), CUDA_RNN_FRONT_LAYERS);
+  plan->apart = q->gradient && p->directions > 1;
+  plan->at_once = (int32_t)qn_min_i64(qn_min_i64(room, plan->apart ? p->directions : p->layers), CUDA_RNN_FRONT_LAYERS);
 
   const int64_t of_chunk = shares * plan->slots * CUDA_RNN_FRONT_TILE, chunks = q->gradient ? plan->unit_blocks : plan->chunks;
   const int64_t input_bytes = q->gradient ? 0 : of_chunk * plan->input_chunks;
@@ -63,8 +66,8 @@ qn_status cuda_rnn_front_prepare(const qn_request *r, qn_prepared *out, const cu
   plan->inputs = cuda_rnn_take(out, input_bytes / 2, q->dtype);
   plan->zeros = cuda_rnn_take(out, plan->cleared / 2, q->dtype);
   for (int i = 0; i < CUDA_RNN_FRONT_LAYERS + 1; i++) {     /* the last layer of a launch is read by the next one */
-    const bool used = i < qn_min_i64(plan->at_once + 1, p->layers);
-    const bool passes = used && passes_other(p);
+    const bool used = i < (plan->apart ? plan->at_once : qn_min_i64(plan->at_once + 1, p->layers));
+    const bool passes = used && passes_other(p) && !plan->apart;
     plan->states[i] = cuda_rnn_take(out, used ? of_chunk * chunks / 2 : 0, q->dtype);
     plan->passed[i] = cuda_rnn_take(out, passes ? of_chunk * chunks / 2 : 0, q->dtype);
   }
@@ -73,8 +76,12 @@ qn_status cuda_rnn_front_prepare(const qn_request *r, qn_prepared *out, const cu
   out->traits |= QN_TRAIT_TENSOR_CORES;
   if (out->numerics.accumulator == QN_ACC_NATIVE) out->numerics.accumulator = QN_ACC_F32_TC;
   out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);         /* a larger batch may not fit */
-  const double launches = (double)qn_ceil_div(p->layers, plan->at_once), steps = (double)(q->steps + plan->at_once - 1);
-  const double step = q->gradient ? 7600 + 1.8 * k->depth : 4400 + 1.66 * k->depth;     /* of 1024 units 6.1, 9.4 us; measured 5.7, 9.4 */
+  const double launches = (double)(plan->apart ? p->layers * qn_ceil_div(p->directions, plan->at_once)
+                                               : qn_ceil_div(p->layers, plan->at_once));
+  const double steps = (double)(plan->apart ? q->steps : q->steps + plan->at_once - 1);
+  /* Of 1024 units 6.1, 9.4 us; measured 5.7, 9.4; of both directions, or where one layer's shares fill the device, 11 to 12. */
+  const double crowded = plan->apart || (q->gradient && room < 2) ? 2.0 * k->depth : 0;
+  const double step = (q->gradient ? 7600 + 1.8 * k->depth : 4400 + 1.66 * k->depth) + crowded;
   out->estimate += 4000 + (double)input_bytes / 1000 + launches * (60000 + steps * step);
   return QN_OK;
 }
@@ -112,4 +119,28 @@ qn_status cuda_rnn_front_run(const cuda_rnn_front_plan *plan, const cuda_rnn_pro
   void *arguments[] = { &g };
   return s ? s : cuda_launch_clusters(plan->kernel->run, (unsigned)(n * plan->shares * plan->unit_blocks), CUDA_TOGETHER,
                                       CUDA_RNN_FRONT_THREADS, (size_t)plan->kernel->shared, arguments, launch, "rnn_wavefront");
+}
+
+qn_status cuda_rnn_front_run_layer(const cuda_rnn_front_plan *plan, const cuda_rnn_problem *p, const qn_launch *launch,
+                                   const cuda_rnn *net)
+{
+  char *base = launch->workspace;
+  qn_status s = QN_OK;
+  for (int64_t d = 0; d < p->directions && !s; d += plan->at_once) {
+    const int n = (int)qn_min_i64(plan->at_once, p->directions - d);
+    cuda_rnn_front g = { .met = launch->counters, .zeros = base + plan->zeros, .partial = base + plan->zeros + CUDA_RNN_FRONT_TILE,
+                         .layers = n, .shares = plan->shares, .unit_blocks = plan->unit_blocks, .chunks = plan->chunks,
+                         .slots = plan->slots };
+    for (int i = 0; i < n; i++) {
+      const cuda_rnn_operand *r = &p->list[RNN_R][net[d + i].layer * p->directions + d + i];
+      g.layer[i] = (cuda_rnn_front_layer){ .net = net[d + i], .weights = { NULL, launch->ptr[r->value] }, .row = { 0, r->stride[0] },
+                                           .column = { 0, r->stride[1] }, .states = base + plan->states[i] };
+    }
+    s = cuda_check(cudaMemsetAsync(base + plan->zeros, 0, (size_t)plan->cleared, (cudaStream_t)launch->stream), "cudaMemsetAsync");
+    void *arguments[] = { &g };
+    if (!s)
+      s = cuda_launch_clusters(plan->kernel->run, (unsigned)(n * plan->shares * plan->unit_blocks), CUDA_TOGETHER, CUDA_RNN_FRONT_THREADS,
+                               (size_t)plan->kernel->shared, arguments, launch, "rnn_wavefront");
+  }
+  return s;
 }

@@ -40,6 +40,7 @@ qn_status cuda_rnn_front_lay(const cuda_rnn *net, void *tiles, int32_t chunks, i
 /* What prepare decides. */
 typedef struct cuda_rnn_front_plan {
   const cuda_rnn_front_kernel *kernel;
+  bool     apart;                         /* a launch has one layer, in as many directions as go at once: see front_run_layer */
   int32_t  at_once, shares, unit_blocks, chunks, input_chunks, slots;
   int64_t  cleared;                       /* bytes from zeros on: a tile, of the gradient partial as well */
   uint64_t inputs, zeros, states[CUDA_RNN_FRONT_LAYERS + 1], passed[CUDA_RNN_FRONT_LAYERS + 1];      /* places in workspace */
@@ -50,6 +51,9 @@ qn_status cuda_rnn_front_prepare(const qn_request *r, qn_prepared *out, const cu
 /* n layers at once, from the given one upwards, of the gradient downwards. */
 qn_status cuda_rnn_front_run(const cuda_rnn_front_plan *plan, const cuda_rnn_problem *p, const qn_launch *launch, int64_t from, int32_t n,
                              const cuda_rnn *net);
+/* Of the gradient, where plan says apart: all directions of a layer, to which products over all places give what it takes. */
+qn_status cuda_rnn_front_run_layer(const cuda_rnn_front_plan *plan, const cuda_rnn_problem *p, const qn_launch *launch,
+                                   const cuda_rnn *net);
 
 #ifdef __cplusplus
 }
