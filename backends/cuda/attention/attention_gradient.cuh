@@ -16,17 +16,27 @@
 /* In place of lse log2 e where lse is -Inf (all scores are -Inf, or none is seen): no finite score reaches it. */
 #define ATTENTION_UNSEEN FLT_MAX
 
-template <int kind> __device__ __forceinline__ void attention_eight(float (&x)[8], const cuda_attention_rows &r, int64_t at)
+/* Eight elements, as they lie in memory. */
+struct attention_eight { uint4 x, y; };
+__device__ __forceinline__ attention_eight attention_eight_of(const cuda_attention_rows &r, int64_t at)
 {
-  if (r.f32) {
-    const float4 a = *(const float4 *)((const float *)r.p + at), b = *(const float4 *)((const float *)r.p + at + 4);
-    x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w, x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
-    return;
-  }
-  const uint4 v = *(const uint4 *)((const uint16_t *)r.p + at);
-  const uint32_t w[4] = { v.x, v.y, v.z, v.w };
+  attention_eight e = {};
+  const uint4 *p = (const uint4 *)((const char *)r.p + at * (r.f32 ? 4 : 2));
+  e.x = p[0];
+  if (r.f32) e.y = p[1];
+  return e;
+}
+template <int kind>
+__device__ __forceinline__ float attention_product_of(const attention_eight &a, bool a_f32, const attention_eight &b, bool b_f32)
+{
+  float sum = 0;
+  auto value = [](const attention_eight &e, bool f32, int i) {
+    const uint32_t words[8] = { e.x.x, e.x.y, e.x.z, e.x.w, e.y.x, e.y.y, e.y.z, e.y.w };
+    return f32 ? __uint_as_float(words[i]) : attention_value<kind>((uint16_t)(words[i / 2] >> 16 * (i % 2)));
+  };
 #pragma unroll
-  for (int i = 0; i < 8; i++) x[i] = attention_value<kind>((uint16_t)(w[i / 2] >> 16 * (i % 2)));
+  for (int i = 0; i < 8; i++) sum = fmaf(value(a, a_f32, i), value(b, b_f32, i), sum);
+  return sum;
 }
 
 /* Of row i of q, counted from its sequence's or, if ragged, its head's first: lse log2 e and D. */
@@ -41,37 +51,57 @@ __device__ __forceinline__ float2 attention_statistics_of(const cuda_attention_g
   return make_float2(p[0], p[CUDA_ATTENTION_BLOCK]);
 }
 
-/* 16 lanes a row; also clears its part of dq's sums and of what their adders count. */
+/* A block makes 64 rows', of which a thread asks for four at once; it also clears their part of dq's sums and of what their adders
+ * count. */
 template <int kind> __global__ void __launch_bounds__(128) attention_statistics(const __grid_constant__ cuda_attention_gradient a)
 {
-  const int64_t row = blockIdx.x * (int64_t)8 + threadIdx.x / 16;
-  const int head = (int)(row / a.padded), place = (int)(row % a.padded), b = head / a.heads, h = head % a.heads, lane = threadIdx.x % 16;
-  int i = place, has = a.queries, first = 0, sequence = b;
+  constexpr int BLOCK = CUDA_ATTENTION_BLOCK, ROWS = 4;
+  const int tiles = a.padded / BLOCK, head = blockIdx.x / tiles, tile = blockIdx.x % tiles, b = head / a.heads, h = head % a.heads,
+            lanes = a.y.size > 64 ? 16 : 8, lane = threadIdx.x % lanes, step = 128 / lanes;
+  int row0 = tile * BLOCK, has = a.queries, first = 0, sequence = b;
   if (a.q_starts) {
-    sequence = attention_sequence_of<CUDA_ATTENTION_BLOCK>(a.q_starts, a.q_starts_stride, a.q_starts_i64, a.batch, has,
-                                                           place / CUDA_ATTENTION_BLOCK);
-    int tile;
-    first = attention_start<CUDA_ATTENTION_BLOCK>(a.q_starts, a.q_starts_stride, a.q_starts_i64, sequence, has, tile);
-    i = place - tile * CUDA_ATTENTION_BLOCK;
+    int begin;
+    sequence = attention_sequence_of<BLOCK>(a.q_starts, a.q_starts_stride, a.q_starts_i64, a.batch, has, tile);
+    first = attention_start<BLOCK>(a.q_starts, a.q_starts_stride, a.q_starts_i64, sequence, has, begin);
+    row0 -= begin * BLOCK;
   }
-  float lse = -INFINITY, sum = 0;
-  if (i >= 0 && i < attention_length(a.q_lengths, sequence * a.q_lengths_stride, a.q_lengths_i64, has))
-    lse = a.lse[b * a.lse_stride[0] + h * a.lse_stride[1] + (first + i) * a.lse_stride[2]];
-  i += first;
-  for (int c = lane * 8; c < a.y.size && lse != -INFINITY; c += 128) {
-    float dy[8], y[8];
-    attention_eight<kind>(dy, a.dy, b * a.dy.stride[0] + h * a.dy.stride[1] + i * a.dy.stride[2] + c);
-    attention_eight<kind>(y, a.y, b * a.y.stride[0] + h * a.y.stride[1] + i * a.y.stride[2] + c);
+  has = attention_length(a.q_lengths, sequence * a.q_lengths_stride, a.q_lengths_i64, has);
+#pragma unroll 1
+  for (int r = threadIdx.x / lanes; r < BLOCK; r += ROWS * step) {
+    float lse[ROWS], sum[ROWS] = {};
 #pragma unroll
-    for (int e = 0; e < 8; e++) sum = fmaf(dy[e], y[e], sum);
+    for (int n = 0; n < ROWS; n++) {
+      const int i = row0 + r + n * step;
+      lse[n] = i >= 0 && i < has ? a.lse[b * a.lse_stride[0] + h * a.lse_stride[1] + (first + i) * a.lse_stride[2]] : -INFINITY;
+    }
+#pragma unroll 1
+    for (int c = lane * 8; c < a.y.size; c += 8 * lanes) {
+      attention_eight dy[ROWS] = {}, y[ROWS] = {};
+#pragma unroll
+      for (int n = 0; n < ROWS; n++) {
+        const int i = row0 + r + n * step;
+        if (i < 0 || i >= has) continue;
+        dy[n] = attention_eight_of(a.dy, b * a.dy.stride[0] + h * a.dy.stride[1] + (first + i) * a.dy.stride[2] + c);
+        y[n] = attention_eight_of(a.y, b * a.y.stride[0] + h * a.y.stride[1] + (first + i) * a.y.stride[2] + c);
+      }
+#pragma unroll
+      for (int n = 0; n < ROWS; n++) sum[n] += attention_product_of<kind>(dy[n], a.dy.f32, y[n], a.y.f32);
+    }
+#pragma unroll
+    for (int n = 0; n < ROWS; n++) {
+      const int i = row0 + r + n * step;
+      for (int o = 1; o < lanes; o *= 2) sum[n] += __shfl_xor_sync(~0u, sum[n], o);
+      if (lane) continue;
+      const bool seen = lse[n] != -INFINITY;
+      if (a.dlse && seen) sum[n] -= a.dlse[b * a.dlse_stride[0] + h * a.dlse_stride[1] + (first + i) * a.dlse_stride[2]];
+      float *to = a.statistics + (int64_t)blockIdx.x * 2 * BLOCK + r + n * step;
+      to[0] = seen ? lse[n] * 1.44269504f : ATTENTION_UNSEEN, to[BLOCK] = seen ? sum[n] : 0;
+    }
   }
-  for (int c = lane * 4; c < a.sums_row; c += 64) *(float4 *)(a.sums + row * a.sums_row + c) = make_float4(0, 0, 0, 0);
-  sum = warp_sum<16>(sum);
-  if (lane) return;
-  if (a.turns && row < a.n_turns) a.turns[row] = 0;
-  if (a.dlse && lse != -INFINITY) sum -= a.dlse[b * a.dlse_stride[0] + h * a.dlse_stride[1] + i * a.dlse_stride[2]];
-  float *to = attention_statistics_at(a, b, h, place);
-  to[0] = lse == -INFINITY ? ATTENTION_UNSEEN : lse * 1.44269504f, to[CUDA_ATTENTION_BLOCK] = sum;
+  float *sums = a.sums + (int64_t)blockIdx.x * BLOCK * a.sums_row;
+  for (int c = threadIdx.x * 4; c < BLOCK * a.sums_row; c += 512) *(float4 *)(sums + c) = make_float4(0, 0, 0, 0);
+  const int64_t turn = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+  if (a.turns && threadIdx.x < BLOCK && turn < a.n_turns) a.turns[turn] = 0;
 }
 
 /* dsink = -sum exp(sink - lse) D: a head a block. */
@@ -388,7 +418,7 @@ __device__ __forceinline__ void attention_gradient_end(const cuda_attention_grad
                                                        float (&sum1)[N1], float (&sum2)[N2])
 {
   const int lane = threadIdx.x % 32;
-  unsigned again[2];
+  unsigned again = 0;                     /* bit 4 g: row g, bit 4 g + 1: row g + 8 */
 #pragma unroll
   for (int i = 0; i < N1; i++) sum1[i] *= a.scale;
   if constexpr (T::SUM1 && T::SUM2) {
@@ -406,7 +436,7 @@ __device__ __forceinline__ void attention_gradient_end(const cuda_attention_grad
     for (int j = 0; j < N2 / 4; j++) probe = fmaf(sum2[4 * j + 2 * h], 0.f, fmaf(sum2[4 * j + 2 * h + 1], 0.f, probe));
     probe += __shfl_xor_sync(~0u, probe, 1), probe += __shfl_xor_sync(~0u, probe, 2);
     const bool bad = there && !(probe == 0);
-    again[h] = __ballot_sync(~0u, bad && lane % 4 == 0);
+    again |= __ballot_sync(~0u, bad && lane % 4 == 0) << h;
     const cuda_attention_rows &to = T::KEYS ? a.dk : a.dq;
     if constexpr (T::SUM1)
       attention_put<T::kind, T::D1>(attention_result_in(to), attention_at(to, t.own_b, t.h, t.own0 + at), sum1, h, 1, there && !bad);
@@ -415,6 +445,8 @@ __device__ __forceinline__ void attention_gradient_end(const cuda_attention_grad
                                         there && !bad);
   }
 #pragma unroll 1
-  for (int i = 0; i < 16; i++)
-    if (again[i / 8] >> i % 8 * 4 & 1) attention_gradient_again<T>(a, t, row0 + i);
+  for (; again; again &= again - 1) {
+    const int bit = __ffs(again) - 1;
+    attention_gradient_again<T>(a, t, row0 + bit / 4 + bit % 4 * 8);
+  }
 }

@@ -95,7 +95,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cuda_attention_gradient a;
   cuda_attention_gradient_addresses(&st->request, launch, &a);
   a.statistics = launch->workspace, a.parts = a.statistics + statistics_bytes(st) / 4;
-  const uint32_t rows = (uint32_t)(cuda_attention_gradient_statistics(&st->request) / 8);
+  const uint32_t rows = (uint32_t)(cuda_attention_gradient_statistics(&st->request) / CUDA_ATTENTION_BLOCK);
   qn_status s = cuda_attention_gradient_launch(st->kernels->statistics, rows, 128, 0, &a, launch->stream);
   if ((a.q_starts || a.kv_starts) && !s)
     s = cuda_attention_gradient_launch(st->kernels->clear, (uint32_t)qn_min_i64(65536, qn_ceil_div((int64_t)a.heads

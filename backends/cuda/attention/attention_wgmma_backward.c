@@ -190,7 +190,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   a.sums = launch->workspace, a.statistics = a.sums + rows * a.sums_row, a.parts = a.statistics + rows * 2;
   if (st->order != CUDA_ATTENTION_HELD)
     a.turns = (uint32_t *)(a.parts + (joined ? (int64_t)st->grid * st->kernels->bn * (st->kernels->d + st->kernels->dv) : 0));
-  qn_status s = cuda_attention_gradient_launch(st->shared->statistics, (uint32_t)(rows / 8), 128, 0, &a, launch->stream);
+  qn_status s = cuda_attention_gradient_launch(st->shared->statistics, (uint32_t)(rows / CUDA_ATTENTION_BLOCK), 128, 0, &a, launch->stream);
   void *args[] = { &a, &maps };
   if (!s)
     s = cuda_launch_kernel(of->gradient[st->order], true, (dim3){ st->grid, 1, 1 }, (uint32_t)st->kernels->threads,
