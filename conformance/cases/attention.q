@@ -255,6 +255,13 @@ attention_backward dy=f16/1x2x140x64 q=f16/1x2x140x64 k=f16/1x2x140x64 v=f16/1x2
 attention_backward dy=bf16/1x4x70x256 q=bf16/1x4x70x256 k=bf16/1x2x99x256 v=bf16/1x2x99x256 y=bf16/1x4x70x256 lse=f32/1x4x70 mask=bool/1x1x70x99 dv=? right=0 softcap=5 scale=0.05 ; lse.is=4 as=f16
 attention_backward dy=bf16/1x2x70x72 q=bf16/1x2x70x72 k=bf16/1x2x99x72 v=bf16/1x2x99x72 y=bf16/1x2x70x72 lse=f32/1x2x70 dv=? left=40 softcap=3 ; lse.is=4
 attention_backward dy=f16/1x2x70x104 q=f16/1x2x70x168 k=f16/1x1x99x168 v=f16/1x1x99x104 y=f16/1x2x70x104 lse=f32/1x2x70 bias=f16/1x2x70x99 slopes=f32/2 dv=? scale=0.1 ; lse.is=4 slopes.fill=pos
+# biases in whole rows of pieces of 8 keys; more heads than one
+attention_backward dy=f16/2x2x140x64 q=f16/2x2x140x64 k=f16/2x2x152x64 v=f16/2x2x152x64 y=f16/2x2x140x64 lse=f32/2x2x140 bias=f16/1x2x140x152 dv=? scale=0.05 ; lse.is=4 as=bf16
+attention_backward dy=bf16/1x4x70x80 q=bf16/1x4x70x80 k=bf16/1x2x136x80 v=bf16/1x2x136x80 y=bf16/1x4x70x80 lse=f32/1x4x70 bias=bf16/1x1x70x136 mask=bool/1x4x70x136 dv=? right=0 scale=0.1 ; lse.is=4 as=f16
+attention_backward dy=f16/3x2x261x32 q=f16/3x2x261x32 k=f16/3x2x264x32 v=f16/3x2x264x32 y=f16/3x2x261x32 lse=f32/3x2x261 bias=bf16/3x1x261x264 kv_lengths=i32/3 q_lengths=i32/3 dv=? scale=0.05 ; lse.is=4 kv_lengths.is=264,130,3 q_lengths.is=261,3,130
+attention_backward dy=f16/2x2x140x32 q=f16/2x2x140x24 k=f16/2x2x152x24 v=f16/2x2x152x32 y=f16/2x2x140x32 lse=f32/2x2x140 bias=f16/1x2x140x152 dv=? scale=0.05 left=60 ; lse.is=4
+attention_backward dy=f16/1x2x392x32 q=f16/1x2x392x32 k=f16/1x2x136x32 v=f16/1x2x136x32 y=f16/1x2x392x32 lse=f32/1x2x392 bias=f16/1x2x392x136 dv=? scale=0.05 ; lse.is=4
+attention_backward dy=bf16/1x4x70x96 q=bf16/1x4x70x72 k=bf16/1x1x136x72 v=bf16/1x1x136x96 y=bf16/1x4x70x96 lse=f32/1x4x70 dv=? scale=0.1 ; lse.is=4 as=f16
 attention_backward dy=bf16/1x1x3x8 q=bf16/1x1x3x8 k=bf16/1x1x0x8 v=bf16/1x1x0x8 y=bf16/1x1x3x8 lse=f32/1x1x3 dv=?
 attention_backward dy=bf16/1x1x0x8 q=bf16/1x1x0x8 k=bf16/1x1x5x8 v=bf16/1x1x5x8 y=bf16/1x1x0x8 lse=f32/1x1x0 dv=?
 

@@ -295,22 +295,26 @@ __device__ __forceinline__ void attention_block_of(const cuda_attention_gradient
     for (int e = 0; e < 4; e++) take(i + e, of[e / 2][at[e % 2]]);
   }
 }
-/* Before the products that make scores s: a bit of each that the mask hides; and in s biases, as products, or zeros. So memory is read
- * while products are waited for. */
-template <int kind, int N>
-__device__ __forceinline__ void attention_before(const cuda_attention_gradient &a, int b, int h, int key, int query, float (&s)[N],
-                                                 uint32_t (&hidden)[(N + 31) / 32])
+/* Before the products that make scores, so that memory is read while they are waited for: a bit of each that the mask hides. */
+template <int N>
+__device__ __forceinline__ void attention_hidden(const cuda_attention_gradient &a, int b, int h, int key, int query,
+                                                 uint32_t (&hidden)[N / 32])
 {
 #pragma unroll
-  for (int i = 0; i < (N + 31) / 32; i++) hidden[i] = 0;
+  for (int i = 0; i < N / 32; i++) hidden[i] = 0;
   if (a.mask && a.mask_stride[2] == 0)
     attention_block_of<4>(a, a.mask, a.mask_stride, b, h, key, query, [&](int i, uint8_t x) {
 #pragma unroll
-      for (int j = 0; j < (N + 31) / 32; j++) hidden[j] |= x ? 0 : 0x11111111u << i;
+      for (int j = 0; j < N / 32; j++) hidden[j] |= x ? 0 : 0x11111111u << i;
     });
   else if (a.mask)
     attention_block_of<N>(a, a.mask, a.mask_stride, b, h, key, query,
                           [&](int i, uint8_t x) { hidden[i / 32] |= (uint32_t)!x << i % 32; });
+}
+/* Likewise: in s biases, as products, or zeros. */
+template <int N>
+__device__ __forceinline__ void attention_biases(const cuda_attention_gradient &a, int b, int h, int key, int query, float (&s)[N])
+{
 #pragma unroll
   for (int i = 0; i < N; i++) s[i] = 0;
   if (!a.bias) return;
@@ -322,10 +326,37 @@ __device__ __forceinline__ void attention_before(const cuda_attention_gradient &
       s[i] = (a.bias_dtype == QN_BF16 ? bf16_to_float(x) : f16_to_float(x)) * by;
     });
 }
+/* The same, of a tile in shared memory: 64 keys of 64 queries, rows of 128 swizzled bytes, and `apart` bytes behind it the next 64
+ * queries'. */
+template <int N>
+__device__ __forceinline__ void attention_biases_in(const cuda_attention_gradient &a, uint32_t tile, int apart, float (&s)[N])
+{
+  const uint32_t lane = threadIdx.x % 32, row = lane % 8 + lane / 16 * 8;
+  const float by = 1 / a.scale;
+  tile += row * 128 + ((threadIdx.x % 128 / 32 * 2 + lane / 8 % 2 ^ lane % 8) << 4);
+#pragma unroll
+  for (int j = 0; j < N / 8; j++) {
+    uint32_t x[4];
+    load_matrices<true>(x, tile + j / 4 * apart + j % 4 * 2048);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const float2 pair = a.bias_dtype == QN_BF16 ? make_float2(bf16_to_float((uint16_t)x[i]), bf16_to_float((uint16_t)(x[i] >> 16)))
+                                                  : make_float2(f16_to_float((uint16_t)x[i]), f16_to_float((uint16_t)(x[i] >> 16)));
+      s[8 * j + 2 * i] = pair.x * by, s[8 * j + 2 * i + 1] = pair.y * by;
+    }
+  }
+}
+/* Scores that the mask hides are -Inf. */
+template <int N> __device__ __forceinline__ void attention_hide(float (&s)[N], const uint32_t (&hidden)[N / 32])
+{
+#pragma unroll
+  for (int i = 0; i < N; i++)
+    if (hidden[i / 32] >> i % 32 & 1) s[i] = -INFINITY;
+}
 /* Weights of these scores. statistics(j): of the two queries of element 4 j. Returns a number below 0 if a weight is, which none is. */
 template <int N, class S>
 __device__ __forceinline__ int attention_changed_weights(const cuda_attention_gradient &a, const attention_own &t, int h, int key,
-                                                         int query, float (&s)[N], const uint32_t (&hidden)[(N + 31) / 32],
+                                                         int query, float (&s)[N], const uint32_t (&hidden)[N / 32],
                                                          S &&statistics)
 {
   const int up[2] = { t.high(key) - query, t.high(key + 8) - query }, down[2] = { t.low(key) - query, t.low(key + 8) - query };

@@ -12,7 +12,7 @@
 #include "engines.h"
 #include "kit/early.h"
 
-enum { Q, K, V, DY, N_MAPS };
+enum { Q, K, V, DY, N_MAPS, BIAS = N_MAPS };
 static const uint32_t mapped[N_MAPS] = { QN_ROLE_ATTENTION_BACKWARD_Q, QN_ROLE_ATTENTION_BACKWARD_K, QN_ROLE_ATTENTION_BACKWARD_V,
                                          QN_ROLE_ATTENTION_BACKWARD_DY };
 static const char *const variants[] = { "any_order", "one_order", "held", NULL };
@@ -23,7 +23,7 @@ typedef struct state {
   const cuda_attention_wgmma_backward_kernels *kernels;
   const cuda_attention_backward_kernels *shared;            /* statistics, the sink's gradient */
   const cuda_driver *driver;
-  qn_value tensor[N_MAPS];
+  qn_value tensor[N_MAPS + 1];            /* and bias */
   uint32_t grid, tiles;                   /* of keys, of queries */
   int32_t  order;
 } state;
@@ -59,18 +59,35 @@ static int32_t section_of(int64_t heads, int64_t most)
   return (int32_t)(2 * even >= n ? even : qn_ceil_div(heads, qn_ceil_div(heads, n)));
 }
 
+/* Elements of a row of dq's sums. */
+static int32_t sums_row(const state *st) { return (st->kernels->d + 63) / 64 * 64; }
 /* Elements of rows of q, with those that fill up tiles and shapes. */
 static double elements_of(const state *st)
 {
-  return (double)st->request.a.batch * st->request.a.heads * st->request.a.padded * st->kernels->d;
+  return (double)st->request.a.batch * st->request.a.heads * st->request.a.padded * sums_row(st);
+}
+/* Whole rows of keys for each query, which TMA takes. */
+static bool bias_in_tiles(const qn_value *bias, const cuda_attention_gradient *a)
+{
+  if (!bias || bias->dtype == QN_F32 || bias->dim[2] != a->queries || bias->dim[3] != a->keys || bias->stride[3] != 1 || bias->align < 16)
+    return false;
+  for (int d = 0; d < 3; d++)
+    if (bias->dim[d] > 1 && (bias->stride[d] < 1 || bias->stride[d] % 8)) return false;
+  return true;
 }
 static double products_ns(const state *st, double queries)  /* of a block of keys, by so many queries */
 {
   const cuda_attention_wgmma_backward_kernels *k = st->kernels;
-  return queries * k->bn * (6 * k->d + 4 * k->dv) / (k->bn == 64 ? 2200 : k->d > 64 ? 4900 : 4200) * (st->request.changed ? 1.6 : 1);
+  const cuda_attention_gradient *a = &st->request.a;
+  const int operations = 6 * k->d + 4 * k->dv;
+  const bool costly = st->request.pointers[CUDA_ATTENTION_SLOPES] >= 0 || a->softcap > 0
+                   || (st->request.pointers[CUDA_ATTENTION_BIAS] >= 0 && a->bias_stride[2] && !st->maps.bias_tiles);
+  return queries * k->bn * (k->bn == 64 ? operations / 2200. : (operations + 200) / 5600.)
+         * (costly ? 1.6 : st->request.changed ? 1.1 : 1);
 }
-/* A block's 5 products at about 4200 operations a ns (550 TFLOP/s of an H100), its beginning and end; dq's sums are cleared, added up and
- * read in memory. Blocks of 64 keys add so often that L2 is what they wait for. */
+/* A block's 5 products at up to 4900 operations a ns (650 TFLOP/s of an H200) and, beside them, what each pair of a query and a key costs;
+ * its beginning and end; dq's sums are cleared, added up and read in memory. Blocks of 64 keys add so often that L2 is what they wait
+ * for. */
 static double added_ns(const state *st, int32_t units, uint64_t parts)
 {
   const cuda_attention_gradient *a = &st->request.a;
@@ -82,7 +99,8 @@ static double added_ns(const state *st, int32_t units, uint64_t parts)
 static bool may_hold(const state *st)
 {
   const cuda_attention_gradient *a = &st->request.a;
-  return st->kernels->of[st->request.changed].gradient[CUDA_ATTENTION_HELD] && a->group == 1 && a->padded <= 2 * st->kernels->bm;
+  return st->kernels->of[st->request.changed].gradient[CUDA_ATTENTION_HELD] && a->group == 1
+      && a->padded <= (st->kernels->d > 32 ? 2 : 4) * st->kernels->bm;
 }
 static double held_ns(const state *st, int32_t units)
 {
@@ -132,17 +150,20 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
         return qn_refuse(out, "strides of tensor maps, which are positive", name[i], "at least 8", "%lld",
                          (long long)st.tensor[i].stride[d]);
   }
+  const qn_value *bias = cuda_value(r, QN_ROLE_ATTENTION_BACKWARD_BIAS);
+  st.maps.bias_tiles = kernels->bn == 128 && bias_in_tiles(bias, a);
+  if (st.maps.bias_tiles) st.tensor[BIAS] = *bias;
   for (int i = 0; i < CUDA_ATTENTION_ORDERS && r->variant; i++)
     if (!strcmp(r->variant, variants[i])) st.order = i;
   const int64_t blocks = cuda_attention_gradient_tiles(&st.request, 1, kernels->bn);
   if (st.order == CUDA_ATTENTION_HELD && !may_hold(&st))
-    return qn_refuse(out, "dq's sums in shared memory: heads without groups, rows of 64 elements, two tiles", "q", "256 queries", "%d",
-                     (int)a->queries);
+    return qn_refuse(out, "dq's sums in shared memory: heads without groups, rows of 64 elements, two tiles", "q",
+                     kernels->d > 32 ? "256 queries" : "512 queries", "%d", (int)a->queries);
   a->share = share_of(a, blocks, r->device->units, st.order == CUDA_ATTENTION_ONE_ORDER);
   a->shares = (int32_t)qn_ceil_div(a->group, a->share);
   st.grid = (uint32_t)(blocks * a->shares);
   st.tiles = (uint32_t)cuda_attention_gradient_tiles(&st.request, 0, kernels->bm);
-  a->section[0] = section_of((int64_t)a->batch * (a->heads / a->group), (24 << 20) / ((int64_t)a->padded * kernels->d * 8))
+  a->section[0] = section_of((int64_t)a->batch * (a->heads / a->group), (24 << 20) / ((int64_t)a->padded * sums_row(&st) * 8))
                 * a->shares;
 
   const uint64_t rows = (uint64_t)a->batch * (uint64_t)a->heads * (uint64_t)a->padded;
@@ -154,8 +175,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     out->estimate = held_ns(&st, r->device->units), out->workspace = rows * 8;
     st.grid = (uint32_t)qn_min_i64(r->device->units, (int64_t)a->batch * a->heads);
   } else {
-    a->sums_row = kernels->d, a->n_turns = (int32_t)(1 + 2 * (int64_t)st.tiles);
-    out->workspace = rows * 8 + rows * (uint64_t)kernels->d * 4 + parts + (uint64_t)a->n_turns * 4;
+    a->sums_row = sums_row(&st), a->n_turns = (int32_t)(1 + 2 * (int64_t)st.tiles);
+    out->workspace = rows * 8 + rows * (uint64_t)a->sums_row * 4 + parts + (uint64_t)a->n_turns * 4;
   }
   if (st.order == CUDA_ATTENTION_ANY_ORDER) out->traits &= ~(uint64_t)(QN_TRAIT_DETERMINISTIC | QN_TRAIT_BATCH_INVARIANT);
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC, .store = q->dtype };
@@ -172,6 +193,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   qn_status s = cuda_driver_get(&st->driver);
   for (int i = 0; i < N_MAPS && !s; i++)
     s = cuda_attention_map(st->driver, &st->maps.map[i], &st->tensor[i], i == Q || i == DY ? st->kernels->bm : st->kernels->bn);
+  if (st->maps.bias_tiles && !s) s = cuda_attention_map(st->driver, &st->maps.map[BIAS], &st->tensor[BIAS], 64);
   if (s) return s;
   return cuda_check(cudaFuncSetAttribute(st->kernels->of[st->request.changed].gradient[st->order],
                                          cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernels->shared), "cudaFuncSetAttribute");
@@ -185,6 +207,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cuda_attention_gradient_maps maps = st->maps;
   cuda_attention_gradient_addresses(&st->request, launch, &a);
   for (int i = 0; i < N_MAPS; i++) st->driver->tensor_map_address(&maps.map[i], rows_of(&a, i)->p);
+  if (maps.bias_tiles) st->driver->tensor_map_address(&maps.map[BIAS], (void *)a.bias);
   const int64_t rows = (int64_t)a.batch * a.heads * a.padded;
   const bool joined = a.shares > 1;
   a.sums = launch->workspace, a.statistics = a.sums + rows * a.sums_row, a.parts = a.statistics + rows * 2;

@@ -15,8 +15,11 @@
  * Where there are few blocks for so many multiprocessors, several share the heads of a group: their sums of dk and dv go to memory, and
  * a third kernel adds them.
  *
- * Held: where a head's queries are two tiles at most, sums of dq stay in shared memory; a block takes whole heads, one after the other, all
- * blocks of keys of one, and makes dq itself. Keys of the next are loaded while results are stored.
+ * A bias whose rows TMA takes is loaded with q, 64 keys of 64 queries at a time, to where dS' of the same pairs will lie; there a warp
+ * finds its keys by transposed loads.
+ *
+ * Held: where a head's queries are two tiles at most (four, if rows have 32 elements), sums of dq stay in shared memory; a block takes
+ * whole heads, one after the other, all blocks of keys of one, and makes dq itself. Keys of the next are loaded while results are stored.
  *
  * In one order: the blocks of keys that see a tile of queries add to it in turn, first keys first. They also take their numbers so, so
  * no block waits for one that has not begun.
@@ -26,18 +29,25 @@
 #include "attention_gradient.cuh"
 #include "attention_wgmma_backward.h"
 
-/* D1: elements of a key, D2: of a value. COLUMNS: of dq, those that a warpgroup makes of 64 queries; BUFFERS: of dS' and of dq. */
+/* D1: elements of a key, D2: of a value; P1, P2: of their rows in shared memory. COLUMNS: of dq, those that a warpgroup makes of 64
+ * queries; BUFFERS: of dS' and of dq. */
 template <int kind_, int D1_, int D2_, bool CHANGED_> struct attention_wgmma_backward_shape {
-  static constexpr int kind = kind_, D1 = D1_, D2 = D2_, BN = 128, BM = D1 > 64 ? 64 : 128, COLUMNS = D1 > 64 ? D1 / 2 : 64, threads = 384;
+  static constexpr int kind = kind_, D1 = D1_, D2 = D2_, P1 = (D1 + 63) / 64 * 64, P2 = (D2 + 63) / 64 * 64, BN = 128,
+                       BM = D1 > 64 ? 64 : 128, COLUMNS = D1 > 64 ? P1 / 2 : 64, threads = 384;
   static constexpr bool KEYS = true, SUM1 = true, SUM2 = true, CHANGED = CHANGED_;
   static constexpr int BUFFERS = D1 > 128 ? 1 : 2, PIECE = D1 > 128 ? BM / 2 : BM;
-  static constexpr int k_bytes = BN * D1 * 2, v_bytes = BN * D2 * 2, q_bytes = BM * D1 * 2, dy_bytes = BM * D2 * 2, ds_bytes = BN * BM * 2,
+  static constexpr int k_bytes = BN * P1 * 2, v_bytes = BN * P2 * 2, q_bytes = BM * P1 * 2, dy_bytes = BM * P2 * 2, ds_bytes = BN * BM * 2,
                        sum_bytes = 64 * COLUMNS * 4, statistics = BM * 8, header = 1024 + 2 * statistics;
   static constexpr int shared = header + k_bytes + v_bytes + 2 * (q_bytes + dy_bytes) + BUFFERS * (ds_bytes + 2 * sum_bytes);
   static_assert(shared <= 227 * 1024, "");
 };
 template <int kind_, int D1_, int D2_, bool CHANGED_> struct attention_finish_shape {
-  static constexpr int kind = kind_, D1 = D1_, D2 = D2_, BM = D1 > 64 ? 64 : 128, COLUMNS = D1 > 64 ? D1 / 2 : 64;
+  static constexpr int kind = kind_, D1 = (D1_ + 63) / 64 * 64, D2 = (D2_ + 63) / 64 * 64, BM = D1 > 64 ? 64 : 128,
+                       COLUMNS = D1 > 64 ? D1 / 2 : 64;
+  static constexpr bool KEYS = false, SUM1 = true, SUM2 = false, CHANGED = CHANGED_;
+};
+template <int kind_, int D1_, int D2_, bool CHANGED_> struct attention_held_shape {
+  static constexpr int kind = kind_, D1 = D1_, D2 = D2_;
   static constexpr bool KEYS = false, SUM1 = true, SUM2 = false, CHANGED = CHANGED_;
 };
 
@@ -128,9 +138,9 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
     attention_wgmma_gradient(const __grid_constant__ cuda_attention_gradient a, const __grid_constant__ cuda_attention_gradient_maps maps)
 {
   constexpr int D1 = T::D1, D2 = T::D2, BN = T::BN, BM = T::BM, DS = T::ds_bytes, SUM = T::sum_bytes, BUFFERS = T::BUFFERS,
-                PIECE = T::PIECE;
+                PIECE = T::PIECE, SUMS = D1 < 64 ? D1 / 8 : 8;         /* of dq's columns, eights that there are */
   constexpr bool ORDERED = ORDER == CUDA_ATTENTION_ONE_ORDER, HELD = ORDER == CUDA_ATTENTION_HELD;
-  /* Named barriers: of both warpgroups; of a warpgroup's part of dq; of what a warpgroup has read of the only dS'. */
+  /* Named barriers: of both warpgroups; of a warpgroup's part of dq; of what a warpgroup has read of the only dS', or of biases. */
   enum { BOTH = 1, FULL = 2, FREE = 4, READ = 6 };
   extern __shared__ __align__(1024) unsigned char shared[];
   /* Offsets into shared memory. */
@@ -173,7 +183,12 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
       for (int c = 0; c < D2; c += 64) tma_load(base + V0 + c * BN * 2, &maps.map[2], c, t.row0, key_head, t.b, base + OWN_FULL);
       for (int i = 0; i < walk.total; i++, walk.next()) {
         const float *of = a.statistics + walk.tile(a, t) * (2 * BM);
-        barrier_wait(base + Q_EMPTY + stage * 8, phase), barrier_expect(base + Q_FULL + stage * 8, T::q_bytes + T::statistics);
+        const bool bias = T::CHANGED && maps.bias_tiles;
+        barrier_wait(base + Q_EMPTY + stage * 8, phase);
+        barrier_expect(base + Q_FULL + stage * 8, T::q_bytes + T::statistics + (bias ? DS : 0));
+        for (int c = 0; bias && c < BM * BN / 64; c += 64)   /* 64 queries and keys at a time: the keys of the first, of the second */
+          tma_load(base + DS0 + (HELD ? stage : (walk.total - i) % BUFFERS) * DS + c * 128, &maps.map[4], t.row0 + c % BN,
+                   walk.m * BM + c / BN * 64, a.bias_stride[1] ? walk.h : 0, a.bias_stride[0] ? t.b : 0, base + Q_FULL + stage * 8);
         for (int c = 0; c < D1; c += 64)
           tma_load(base + Q0 + stage * T::q_bytes + c * BM * 2, &maps.map[0], c, walk.m * BM, walk.h, t.b, base + Q_FULL + stage * 8);
         bulk_load(base + STATISTICS + stage * T::statistics, of, T::statistics, base + Q_FULL + stage * 8);
@@ -187,6 +202,8 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
       const attention_own &t = own[0];
       attention_walk<BM> walk(a, t, BN);
       const int w = warp - 1;
+      /* Of dq's columns those that there are: they come first. */
+      const int bytes = T::COLUMNS > 64 ? SUM : min(SUM, (a.dq.size - (BM == 128 ? 0 : w * 64)) / 8 * 2048);
       const bool lead = threadIdx.x % 32 == 0;
       if (walk.total) group_arrive(FREE + w, 160);
       for (int left = walk.total; left; left--, walk.next()) {
@@ -202,7 +219,7 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
           const int64_t at = walk.tile(a, t) * 2 + w;
           if (ORDERED)
             turn_wait(a.turns + 1 + at, (uint32_t)(t.row0 / BN - max(0, a.left < 0 ? 0 : walk.m * BM - t.shift - a.left) / BN));
-          bulk_add(a.sums + at * (SUM / 4), base + SUM0 + (w * BUFFERS + left % BUFFERS) * SUM, SUM);
+          if (bytes > 0) bulk_add(a.sums + at * (SUM / 4), base + SUM0 + (w * BUFFERS + left % BUFFERS) * SUM, (uint32_t)bytes);
           tma_store_commit();
           if (ORDERED) {
             tma_store_wait<0>();
@@ -225,8 +242,9 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
     /* Operands that begin at `from`, an offset into shared memory: k is the head's dim; or a query, a key: `rows` of them. */
     auto by_dims = [&](uint32_t from) { return mma_descriptor(at + from, 16, 1024, 128); };
     auto by_rows = [&](uint32_t from, int rows) { return mma_descriptor(at + from, rows * 128, 1024, 128); };
-    float dv[D2 / 2], dk[D1 / 2], s[PIECE / 2], g[PIECE / 2], dq[32];
+    float dv[D2 / 2], dk[D1 / 2], s[PIECE / 2], g[PIECE / 2], dq[4 * SUMS];
     uint32_t p[PIECE / 4], ds[PIECE / 4], hidden[(PIECE + 63) / 64];
+    static_assert(!T::CHANGED || (PIECE == BM && BUFFERS == 2), "a bias lies where dS' will");
     int stage = 0, phase = 0;
 #pragma unroll 1
     for (int job = 0; job < jobs; job++) {
@@ -238,11 +256,11 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
       for (int i = 0; i < D2 / 2; i++) dv[i] = 0;
 #pragma unroll
       for (int i = 0; i < D1 / 2; i++) dk[i] = 0;
-      auto held = [&](int m, int j) { return at + SUM0 + (w * BUFFERS + m) * SUM + j * 2048 + thread * 16; };
+      auto held = [&](int m, int j) { return at + SUM0 + w * BUFFERS * SUM + (m * SUMS + j) * 2048 + thread * 16; };
       if (HELD && job % tiles_n == 0) {
         const float zeros[4] = {};
 #pragma unroll
-        for (int j = 0; j < 16; j++) attention_put_four(held(j / 8, j % 8), zeros);
+        for (int j = 0; j < BUFFERS * SUM / 2048; j++) attention_put_four(held(0, j), zeros);
       }
       if (walk.total) {
         if (!HELD) barrier_wait(at + OWN_FULL, 0);
@@ -282,17 +300,32 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
           asm volatile("{.reg .pred p; setp.lt.s32 p, %0, 0; @p st.shared.u32 [%1], %0;}" :: "r"(signs), "r"(at + 512) : "memory");
         };
         auto key = [&] { return t.row0 + own_row() + (int)(thread % 32 / 4); };
-        auto before = [&](int piece) {
-          if constexpr (T::CHANGED)
-            attention_before<T::kind>(a, t.b, walk.h, key(), walk.m * BM + piece + first_column(), s, hidden);
+        auto before = [&](int buffer) {
+          if constexpr (T::CHANGED) {
+            const int query = walk.m * BM + first_column();
+            attention_hidden<PIECE / 2>(a, t.b, walk.h, key(), query, hidden);
+            if (maps.bias_tiles) {
+              barrier_wait(at + Q_FULL + stage * 8, phase);
+              attention_biases_in(a, at + DS0 + buffer * DS + w * 8192, BN * 128, s);
+            } else {
+              attention_biases(a, t.b, walk.h, key(), query, s);
+            }
+          }
+        };
+        /* Scores that more changes than a bias and a mask. While they become weights, registers for dP' are short. */
+        auto costly = [&] { return T::CHANGED && (a.slopes || a.softcap > 0); };
+        auto costly_weights = [&] {
+          if constexpr (T::CHANGED) {
+            const uint32_t from = statistics_of(0);
+            hold(attention_changed_weights(a, t, walk.h, key(), walk.m * BM + first_column(), s, hidden,
+                                           [&](int j) { return attention_two(from + j / 8 * 512 + j % 8 * 32); }));
+          }
         };
         auto weights = [&](int piece) {     /* of the scores in s */
           const int column0 = walk.m * BM + piece;
           if constexpr (T::CHANGED) {
-            const uint32_t from = statistics_of(piece);
-            hold(attention_changed_weights(a, t, walk.h, key(), column0 + first_column(), s, hidden,
-                                           [&](int j) { return attention_two(from + j / 8 * 512 + j % 8 * 32); }));
-            return;
+            if (costly()) return;
+            if (a.mask) attention_hide(s, hidden);
           }
           if (column0 + PIECE - 1 > whole_high || column0 < whole_low) {
             /* This thread's rows are keys: the columns, queries, that each sees, counted from its first. */
@@ -338,9 +371,10 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
         do {
           anew();
           const int buffer = HELD ? stage : left % BUFFERS;
-          before(0);
+          before(buffer);
           barrier_wait(at + Q_FULL + stage * 8, phase);
           multiply_q(0);
+          if (costly()) wgmma_wait<0>(), costly_weights();
           barrier_wait(at + DY_FULL + stage * 8, phase);
           multiply_dy(0);
           wgmma_wait<1>();
@@ -349,6 +383,7 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
           gradients(0);
           add_dv(0);
           if (BUFFERS == 1 && left < walk.total) group_sync(READ + w, 256);
+          if (T::CHANGED && maps.bias_tiles) group_sync(READ + w, 128);      /* dS' takes the place of biases */
           store_ds(0, buffer);
           if constexpr (PIECE == BM) {
             proxy_fence();
@@ -360,14 +395,14 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
             wgmma_wait<1>();
             if (HELD) {
 #pragma unroll
-              for (int j = 0; j < 8; j++) {
+              for (int j = 0; j < SUMS; j++) {
                 const float4 x = attention_four(held(walk.m, j));
                 dq[4 * j] += x.x, dq[4 * j + 1] += x.y, dq[4 * j + 2] += x.z, dq[4 * j + 3] += x.w;
                 attention_put_four(held(walk.m, j), dq + 4 * j);
               }
             } else {
               group_sync(FREE + w, 160);
-              store_dq(dq, 0, 8, buffer);
+              store_dq(dq, 0, SUMS, buffer);
               proxy_fence();
               group_arrive(FULL + w, 160);
             }
@@ -375,7 +410,6 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
             if (lead()) barrier_arrive(at + Q_EMPTY + stage * 8);
           } else {
             add_dk(0);
-            before(PIECE);
             multiply_q(PIECE);
             wgmma_wait<1>();
             multiply_dy(PIECE);
@@ -426,11 +460,11 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
         for (int m = 0; m * BM < a.padded; m++) {
           float none[1];
 #pragma unroll
-          for (int j = 0; j < 8; j++) {
+          for (int j = 0; j < SUMS; j++) {
             const float4 x = attention_four(held(m, j));
             dq[4 * j] = x.x, dq[4 * j + 1] = x.y, dq[4 * j + 2] = x.z, dq[4 * j + 3] = x.w;
           }
-          attention_gradient_end<attention_finish_shape<T::kind, D1, D2, T::CHANGED>>(a, queries, m * BM + own_row(), dq, none);
+          attention_gradient_end<attention_held_shape<T::kind, D1, D2, T::CHANGED>>(a, queries, m * BM + own_row(), dq, none);
         }
       }
     }
@@ -480,7 +514,7 @@ template <class T> __global__ void __launch_bounds__(256) attention_gradient_fin
     constexpr int N = sizeof sum / sizeof *sum;
 #pragma unroll
     for (int j = 0; j < N / 4; j++) {
-      const float4 x = from[j * 128];
+      const float4 x = column + 8 * j < a.dq.size ? from[j * 128] : make_float4(0, 0, 0, 0);
       sum[4 * j] = x.x, sum[4 * j + 1] = x.y, sum[4 * j + 2] = x.z, sum[4 * j + 3] = x.w;
     }
     const attention_result to = { a.dq.p, a.dq.f32, a.dq.size - column };
@@ -510,20 +544,22 @@ template <class T> __global__ void __launch_bounds__(256) attention_gradient_fin
 template <int D1, int D2, int kind, bool CHANGED> constexpr const void *attention_held()
 {
   typedef attention_wgmma_backward_shape<kind, D1, D2, CHANGED> shape;
-  if constexpr (D1 == 64) return (const void *)attention_wgmma_gradient<shape, CUDA_ATTENTION_HELD>;
+  if constexpr (D1 <= 64) return (const void *)attention_wgmma_gradient<shape, CUDA_ATTENTION_HELD>;
   else return NULL;
 }
 #define ATTENTION_WGMMA_BACKWARD_OF(kind, d, dv, changed)                                                                \
   { { (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d, dv, changed>, CUDA_ATTENTION_ANY_ORDER>, \
       (const void *)attention_wgmma_gradient<attention_wgmma_backward_shape<kind, d, dv, changed>, CUDA_ATTENTION_ONE_ORDER>, \
       attention_held<d, dv, kind, changed>() },                                                                          \
-    (const void *)attention_gradient_finish<attention_finish_shape<kind, d, dv, changed>>,                               \
+    (const void *)attention_gradient_finish<attention_finish_shape<kind, (d + 63) / 64 * 64, (dv + 63) / 64 * 64, changed>>, \
     (const void *)attention_gradient_join<attention_wgmma_backward_shape<kind, d, dv, changed>> }
 #define ATTENTION_WGMMA_BACKWARD(kind, d, dv, ...)                                                                            \
   { d, dv, attention_wgmma_backward_shape<kind, d, dv, false>::BM, attention_wgmma_backward_shape<kind, d, dv, false>::BN, \
     attention_wgmma_backward_shape<kind, d, dv, false>::threads, attention_wgmma_backward_shape<kind, d, dv, false>::shared, \
     { ATTENTION_WGMMA_BACKWARD_OF(kind, d, dv, false), __VA_ARGS__ } },
 #define ATTENTION_WGMMA_BACKWARD_SHAPES(kind)                                                                            \
+  ATTENTION_WGMMA_BACKWARD(kind, 32, 32, ATTENTION_WGMMA_BACKWARD_OF(kind, 32, 32, true))                                \
   ATTENTION_WGMMA_BACKWARD(kind, 64, 64, ATTENTION_WGMMA_BACKWARD_OF(kind, 64, 64, true))                                \
+  ATTENTION_WGMMA_BACKWARD(kind, 96, 96, ATTENTION_WGMMA_BACKWARD_OF(kind, 96, 96, true))                                \
   ATTENTION_WGMMA_BACKWARD(kind, 128, 128, ATTENTION_WGMMA_BACKWARD_OF(kind, 128, 128, true))                            \
   ATTENTION_WGMMA_BACKWARD(kind, 192, 128, {})              /* changed scores: no registers are left for that */

@@ -3,7 +3,8 @@
 #define QN_CUDA_ATTENTION_WGMMA_BACKWARD_H
 #include "attention_gradient.h"
 
-typedef struct cuda_attention_gradient_maps { CUtensorMap map[4]; } cuda_attention_gradient_maps;      /* q, k, v, dy: [D, S, heads, B] */
+/* q, k, v, dy: [D, S, heads, B]; if bias_tiles is not 0, bias: [keys, queries, heads or 1, B or 1]. */
+typedef struct cuda_attention_gradient_maps { CUtensorMap map[5]; int32_t bias_tiles; } cuda_attention_gradient_maps;
 
 /* In which order blocks of keys add to dq. Held: a block adds all of a head's, in shared memory. */
 enum { CUDA_ATTENTION_ANY_ORDER, CUDA_ATTENTION_ONE_ORDER, CUDA_ATTENTION_HELD, CUDA_ATTENTION_ORDERS };

@@ -123,7 +123,7 @@ template <class T, int ORDER> __global__ void __launch_bounds__(T::threads, 1)
         if constexpr (T::CHANGED) {
 #pragma unroll
           for (int i = 0; i < 32; i++) s[i] = 0;
-          if (w == 0) attention_before<T::kind>(a, t.b, walk.h, key, column, s, hidden);
+          if (w == 0) attention_hidden<32>(a, t.b, walk.h, key, column, hidden), attention_biases(a, t.b, walk.h, key, column, s);
         }
         if (w == 0) barrier_wait(q_full, phase);
         else barrier_wait(at + DY_FULL, dy_phase);

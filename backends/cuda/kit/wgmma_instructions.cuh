@@ -31,6 +31,7 @@
 #define REGS64 F32(0)
 #define INTS64 R32(0)
 #define REGS80  F32(0), F8(32)
+#define REGS96  F32(0), F8(32), F8(40)
 #define REGS128 F32(0), F32(32)
 #define INTS128 R32(0), R32(32)
 #define REGS160 F32(0), F32(32), F8(64), F8(72)
@@ -43,6 +44,7 @@
 #define L16  L8 ",%8,%9,%10,%11,%12,%13,%14,%15"
 #define L32  L16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
 #define L40  L32 ",%32,%33,%34,%35,%36,%37,%38,%39"
+#define L48  L40 ",%40,%41,%42,%43,%44,%45,%46,%47"
 #define L64  L32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
 #define L80  L64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
 #define L88  L64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87"
@@ -194,12 +196,26 @@ __device__ __forceinline__ void wgmma_tf32(float (&d)[128], const uint32_t *a, u
 }
 
 /* The same with bf16 or f16 a from registers: a[0], a[1] are rows 16w + g and g + 8, k 2q and the next; a[2], a[3] those 8 further in k. */
+template <int kind, int tb> __device__ __forceinline__ void wgmma_registers(float (&d)[16], const uint32_t *a, uint64_t b, int accumulate)
+{
+  if constexpr (kind == MMA_BF16)
+    MMA_R16("m64n32k16.f32.bf16.bf16", L16, "%16, %17, %18, %19", "%20", "%21", "%22", REGS32);
+  if constexpr (kind == MMA_F16)
+    MMA_R16("m64n32k16.f32.f16.f16", L16, "%16, %17, %18, %19", "%20", "%21", "%22", REGS32);
+}
 template <int kind, int tb> __device__ __forceinline__ void wgmma_registers(float (&d)[32], const uint32_t *a, uint64_t b, int accumulate)
 {
   if constexpr (kind == MMA_BF16)
     MMA_R16("m64n64k16.f32.bf16.bf16", L32, "%32, %33, %34, %35", "%36", "%37", "%38", REGS64);
   if constexpr (kind == MMA_F16)
     MMA_R16("m64n64k16.f32.f16.f16", L32, "%32, %33, %34, %35", "%36", "%37", "%38", REGS64);
+}
+template <int kind, int tb> __device__ __forceinline__ void wgmma_registers(float (&d)[48], const uint32_t *a, uint64_t b, int accumulate)
+{
+  if constexpr (kind == MMA_BF16)
+    MMA_R16("m64n96k16.f32.bf16.bf16", L48, "%48, %49, %50, %51", "%52", "%53", "%54", REGS96);
+  if constexpr (kind == MMA_F16)
+    MMA_R16("m64n96k16.f32.f16.f16", L48, "%48, %49, %50, %51", "%52", "%53", "%54", REGS96);
 }
 template <int kind, int tb> __device__ __forceinline__ void wgmma_registers(float (&d)[64], const uint32_t *a, uint64_t b, int accumulate)
 {
