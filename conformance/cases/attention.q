@@ -262,6 +262,12 @@ attention_backward dy=f16/3x2x261x32 q=f16/3x2x261x32 k=f16/3x2x264x32 v=f16/3x2
 attention_backward dy=f16/2x2x140x32 q=f16/2x2x140x24 k=f16/2x2x152x24 v=f16/2x2x152x32 y=f16/2x2x140x32 lse=f32/2x2x140 bias=f16/1x2x140x152 dv=? scale=0.05 left=60 ; lse.is=4
 attention_backward dy=f16/1x2x392x32 q=f16/1x2x392x32 k=f16/1x2x136x32 v=f16/1x2x136x32 y=f16/1x2x392x32 lse=f32/1x2x392 bias=f16/1x2x392x136 dv=? scale=0.05 ; lse.is=4
 attention_backward dy=bf16/1x4x70x96 q=bf16/1x4x70x72 k=bf16/1x1x136x72 v=bf16/1x1x136x96 y=bf16/1x4x70x96 lse=f32/1x4x70 dv=? scale=0.1 ; lse.is=4 as=f16
+# a head is a tile
+attention_backward dy=f16/5x3x49x32 q=f16/5x3x49x32 k=f16/5x3x49x32 v=f16/5x3x49x32 y=f16/5x3x49x32 lse=f32/5x3x49 bias=f16/1x3x49x49 dv=? scale=0.05 ; lse.is=4 as=bf16
+attention_backward dy=bf16/3x2x64x64 q=bf16/3x2x64x64 k=bf16/3x2x64x64 v=bf16/3x2x64x64 y=bf16/3x2x64x64 lse=f32/3x2x64 bias=f32/3x1x64x64 dlse=f32/3x2x64 kv_lengths=i32/3 q_lengths=i32/3 dv=? right=0 scale=0.05 ; lse.is=4,-inf,3 kv_lengths.is=64,30,0 q_lengths.is=64,0,13 as=f16
+attention_backward dy=bf16/1x30x33x40 q=bf16/1x30x33x56 k=bf16/1x30x50x56 v=bf16/1x30x50x40 y=bf16/1x30x33x40 lse=f32/1x30x33 dv=f32/1x30x50x40 dq=f32/1x30x33x56 left=20 scale=0.05 ; lse.is=4
+attention_backward dy=f16/2x2x60x64 q=f16/2x2x60x64 k=f16/2x2x61x64 v=f16/2x2x61x64 y=f16/2x2x60x64 lse=f32/2x2x60 bias=f16/1x1x1x61 slopes=f32/2 mask=bool/2x1x60x61 dbias=? dv=? dropout=0.2 seed=5 softcap=3 ; lse.is=4 slopes.fill=pos as=bf16
+attention_backward dy=f16/2x2x60x24 q=f16/2x2x60x24 k=f16/2x2x20x24 y=f16/2x2x60x24 lse=f32/2x2x60 sink=f32/2 dsink=? right=0 value_size=24 ; lse.is=4
 attention_backward dy=bf16/1x1x3x8 q=bf16/1x1x3x8 k=bf16/1x1x0x8 v=bf16/1x1x0x8 y=bf16/1x1x3x8 lse=f32/1x1x3 dv=?
 attention_backward dy=bf16/1x1x0x8 q=bf16/1x1x0x8 k=bf16/1x1x5x8 v=bf16/1x1x5x8 y=bf16/1x1x0x8 lse=f32/1x1x0 dv=?
 

@@ -1,4 +1,5 @@
-/* attention_mma_backward.c -- attention's gradient by mma.sync: what the kernels of attention_mma_backward.cuh take, their launches.
+/* attention_mma_backward.c -- attention's gradient by mma.sync: what the kernels of attention_mma_backward.cuh and of attention_whole.cuh
+ * take, their launches.
  *
  * bf16 and f16 from compute capability 8.0 on, up to 256 elements of a key and of a value, and f32, by 3xTF32, up to 128 (zeros fill up to
  * the next shape), any number of queries, keys and heads, groups of query heads, causal masks and windows, lengths, bias, mask, blocks,
@@ -10,7 +11,9 @@
 typedef struct state {
   cuda_attention_gradient_request request;
   const cuda_attention_backward_kernels *kernels;
-  uint32_t grid[2], bias_grid, join_grid; /* tiles of queries, of keys; parts of tiles of dbias; its elements, if it has parts */
+  const cuda_attention_whole_kernels *whole;                /* instead of passes, if not NULL */
+  uint32_t grid[2], bias_grid, join_grid, whole_grid;       /* tiles of queries, of keys; parts of tiles of dbias; its elements, if it has
+                                                             * parts; blocks that take heads */
 } state;
 enum { PASSES = 3 };
 
@@ -39,6 +42,11 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     return qn_refuse(out, "values of more than 128 elements apart from keys", "v", "a tensor", "%s", "none");
   if (a->dbias_dim[0] && (st.request.ragged[0] || st.request.ragged[1]))
     return qn_refuse(out, "a bias' gradient, or ragged tensors, not both", "dbias", "none", "%s", "one");
+  if (!f32 && a->group == 1 && a->queries <= CUDA_ATTENTION_BLOCK && a->keys <= CUDA_ATTENTION_BLOCK && st.kernels->d == 64
+      && st.kernels->dv == 64 && !st.request.ragged[0] && !st.request.ragged[1]) {
+    st.whole = dtype == QN_BF16 ? &cuda_attention_whole_bf16 : &cuda_attention_whole_f16;
+    st.whole_grid = (uint32_t)qn_min_i64((int64_t)a->batch * a->heads, (int64_t)st.whole->blocks * r->device->units);
+  }
   /* Where a dim of bias is spread, a block walks over it, or several share that, so that there are some for each unit. */
   const int64_t bias_tiles = (int64_t)a->dbias_dim[0] * a->dbias_dim[1] * qn_ceil_div(a->dbias_dim[2], CUDA_ATTENTION_BLOCK)
                            * qn_ceil_div(a->dbias_dim[3], st.kernels->bias_keys),
@@ -62,10 +70,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->numerics = (qn_numerics){ .accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC, .store = f32 ? 0 : dtype };
   out->math = f32 ? QN_MATH_F32 : QN_MATH_STRICT;
   /* Two blocks a unit, together about 1900 operations a ns (250 TFLOP/s of an H100), one where there is no room for two; 3 products for
-   * dq, 4 for dk and dv together, 5 one by one. A block begins and ends in 3.5 us. */
+   * dq, 4 for dk and dv together, 5 one by one. A block begins and ends in 3.5 us. A whole head takes 8 us, three of a unit at a time. */
   const int resident = st.kernels->d > 192 ? 1 : 2, products[2] = { 6, st.kernels->pass[2].shared ? 10 : 8 };
-  out->estimate = 8000;
-  for (int i = 0; i < 2; i++)
+  out->estimate = st.whole ? 5000 : 8000;
+  if (st.whole)
+    out->estimate += (double)qn_ceil_div((int64_t)a->batch * a->heads, st.whole->blocks * r->device->units)
+                   * (st.request.changed && st.request.pointers[CUDA_ATTENTION_BIAS] < 0 ? 16000 : 8000);
+  for (int i = 0; i < 2 && !st.whole; i++)
     out->estimate += (double)qn_ceil_div(st.grid[i], resident * r->device->units)
                    * (3500 + cuda_attention_gradient_visits(&st.request, i) * (i ? a->group : 1) * products[i] * CUDA_ATTENTION_BLOCK
                              * (st.kernels->d + st.kernels->dv) / 2 / (f32 ? 150 : st.request.changed ? 200 : 950));
@@ -80,7 +91,10 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   const state *st = out->state;
   qn_status s = QN_OK;
   (void)r;
-  for (int i = 0; i < PASSES && !s && st->kernels->pass[i].shared; i++)
+  if (st->whole)
+    s = cuda_check(cudaFuncSetAttribute(st->whole->kernel[st->request.changed], cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        st->whole->shared), "cudaFuncSetAttribute");
+  for (int i = 0; i < PASSES && !s && !st->whole && st->kernels->pass[i].shared; i++)
     s = cuda_check(cudaFuncSetAttribute(st->kernels->pass[i].kernel[st->request.changed], cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         st->kernels->pass[i].shared), "cudaFuncSetAttribute");
   if (!s && st->bias_grid)
@@ -96,11 +110,14 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   cuda_attention_gradient_addresses(&st->request, launch, &a);
   a.statistics = launch->workspace, a.parts = a.statistics + statistics_bytes(st) / 4;
   const uint32_t rows = (uint32_t)(cuda_attention_gradient_statistics(&st->request) / CUDA_ATTENTION_BLOCK);
-  qn_status s = cuda_attention_gradient_launch(st->kernels->statistics, rows, 128, 0, &a, launch->stream);
+  qn_status s = st->whole
+              ? cuda_attention_gradient_launch(st->whole->kernel[st->request.changed], st->whole_grid, 128, st->whole->shared, &a,
+                                               launch->stream)
+              : cuda_attention_gradient_launch(st->kernels->statistics, rows, 128, 0, &a, launch->stream);
   if ((a.q_starts || a.kv_starts) && !s)
     s = cuda_attention_gradient_launch(st->kernels->clear, (uint32_t)qn_min_i64(65536, qn_ceil_div((int64_t)a.heads
                                          * qn_max_i64(a.queries, a.keys), 8)), 128, 0, &a, launch->stream);
-  for (int i = 0; i < PASSES && !s && st->kernels->pass[i].shared; i++)
+  for (int i = 0; i < PASSES && !s && !st->whole && st->kernels->pass[i].shared; i++)
     s = cuda_attention_gradient_launch(st->kernels->pass[i].kernel[st->request.changed], st->grid[st->kernels->pass[i].keys], 128,
                                        st->kernels->pass[i].shared, &a, launch->stream);
   if (a.dbias && !s)

@@ -15,6 +15,10 @@ typedef struct cuda_attention_backward_kernels {
 extern const cuda_attention_backward_kernels cuda_attention_backward_bf16[], cuda_attention_backward_f16[],     /* by d; ended by d 0 */
                                              cuda_attention_backward_f32[];
 
+/* Those of attention_whole.cuh: blocks of a multiprocessor; of plain scores, of changed ones. */
+typedef struct cuda_attention_whole_kernels { int32_t shared, blocks; const void *kernel[2]; } cuda_attention_whole_kernels;
+extern const cuda_attention_whole_kernels cuda_attention_whole_bf16, cuda_attention_whole_f16;
+
 #define CUDA_ATTENTION_BACKWARD_SHAPES(X, PASS) X(64, 64) X(128, 128) X(192, 128) X(256, 256, PASS(256, 256))
 #define CUDA_ATTENTION_BACKWARD_SHAPES_F32(X) X(64, 64) X(128, 128)
 #endif
