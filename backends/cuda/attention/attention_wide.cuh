@@ -104,7 +104,7 @@ template <class T> __global__ void __launch_bounds__(ATTENTION_WIDE_THREADS, 1)
     else if (n < last) load_keys(n + 1, stage ^ 1);
     copy_async_commit();
     copy_async_wait<T::STAGES - 1>();
-    if (T::WGMMA) proxy_fence();
+    if constexpr (T::WGMMA) proxy_fence();
     __syncthreads();
     const uint32_t keys = k0 + stage * T::stage, values = keys + (T::OWN ? T::k_stage : 0) + half * (HALF / 64) * T::chunk;
     /* S = q k' */
