@@ -165,6 +165,9 @@ attention_forward q=f16/1x2x1x64 k=f16/1x2x77x64 v=f16/1x2x77x64 bias=f16/1x2x1x
 attention_forward q=f16/2x2x70x64 k=f16/2x2x197x64 v=f16/2x2x197x64 bias=f16/1x2x70x197 kv_lengths=i32/2 lse=? right=0 ; kv_lengths.is=197,100 as=bf16
 attention_forward q=bf16/2x2x20x64 k=bf16/2x2x30x64 v=bf16/2x2x30x64 bias=bf16/2x1x1x30/60:60:60:2 lse=? ; bias.fill=signed:4
 
+# as many sequences as fill a device of 132 multiprocessors: none has parts of its keys, but one alone has
+attention_forward q=f32/200x2x1x4 k=f32/200x2x260x4 v=f32/200x2x260x4
+
 # parts of the keys of few rows: one row a head, a group of 3, of 16; lengths; rows beyond them; fewer elements than the kernel's
 attention_forward q=f16/1x2x1x64 k=f16/1x2x700x64 v=f16/1x2x700x64 lse=? max=? ; as=bf16
 attention_forward q=bf16/2x3x1x128 k=bf16/2x1x800x128 v=bf16/2x1x800x128 kv_lengths=i32/2 sink=f32/3 lse=? ; kv_lengths.is=800,70

@@ -250,14 +250,15 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
   const int64_t part = (kernel->dv * kernel->rows + 4 * kernel->threads) * 4;
   const int64_t room = (kernel->d > 128 ? 1 : kernel->rows == 16 ? 3 : 2) * (int64_t)r->device->units;        /* blocks at once */
-  a->splits = splits_for(r, kernel->rows == 16, room, busy, qn_ceil_div(mean_keys, kernel->bn), all * part);
+  const int64_t steps = qn_ceil_div(mean_keys, kernel->bn), of_one = qn_max_i64(1, batch);      /* tiles of one sequence: busy / of_one */
+  a->splits = splits_for(r, kernel->rows == 16, room, busy, steps, all * part);
   st.kernel = plain ? kernel->plain : kernel->any, st.shared = kernel->shared, st.threads = kernel->threads;
   st.grid = (dim3){ (unsigned)(all * a->splits), 1, 1 };
   a->by_splits = cuda_divide_by(a->splits);
-  if (a->splits > 1) {
-    out->workspace = (uint64_t)(all * a->splits * part), out->counters = (uint64_t)all * 4;
+  if (a->splits > 1) out->workspace = (uint64_t)(all * a->splits * part), out->counters = (uint64_t)all * 4;
+  /* A sequence alone has fewer tiles, and so may have parts where the batch has none. */
+  if (a->splits > 1 || splits_for(r, kernel->rows == 16, room, busy / of_one, steps, all / of_one * part) > 1)
     out->traits &= ~(uint64_t)QN_TRAIT_BATCH_INVARIANT;
-  }
   const bool f32 = q->dtype == QN_F32;
   out->numerics = (qn_numerics){ .accumulator = f32 ? QN_ACC_3XTF32 : QN_ACC_F32_TC, .store = f32 ? 0 : q->dtype };        /* weights */
   out->math = f32 ? QN_MATH_F32 : QN_MATH_STRICT;
