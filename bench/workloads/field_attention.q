@@ -214,3 +214,5 @@ attention_forward q=bf16/1x32x4x128 k=bf16/1x8x4000x128 v=bf16/1x8x4000x128 righ
 attention_forward q=bf16/2x32x16x128 k=bf16/2x8x2048x128 v=bf16/2x8x2048x128 right=0 ; name=chunk.q16b2k2048.bf16
 attention_forward q=bf16/1x32x64x128 k=bf16/1x8x4096x128 v=bf16/1x8x4096x128 right=0 ; name=chunk.q64b1k4096.bf16
 attention_forward q=bf16/4x32x128x128 k=bf16/4x8x2048x128 v=bf16/4x8x2048x128 right=0 ; name=chunk.q128b4k2048.bf16
+attention_forward q=bf16/8x32x1x128 k=bf16/8x8x2048x128 v=bf16/8x8x2048x128 mask=bool/8x1x1x2048 ; name=dec.padded.b8k2048d128.bf16
+attention_forward q=f16/8x12x1x64 k=f16/8x12x1024x64 v=f16/8x12x1024x64 bias=f16/1x12x1x1024 ; name=dec.bias.b8k1024d64.f16
