@@ -19,8 +19,7 @@ typedef struct state {
 static void release(qn_prepared *p)
 {
   state *st = p->state;
-  for (int i = 0; st && i < 2; i++)
-    if (st->part[i]) cuda_host->part_release(st->part[i]);
+  if (st) cuda_parts_release(st->part, 2);
   cuda_release(p);
 }
 
@@ -82,20 +81,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   const int64_t n = rows.dim[0] * rows.stride[0];
   st->scratch = (uint64_t)qn_round_up(n * 2, 256);
-  out->workspace = st->scratch + (of[0]->workspace > of[1]->workspace ? of[0]->workspace : of[1]->workspace);
-  out->counters = of[0]->counters > of[1]->counters ? of[0]->counters : of[1]->counters;
-  out->estimate = of[0]->estimate + of[1]->estimate;
+  for (int i = 0; i < 2; i++) cuda_parts_add(out, of[i], st->scratch);
+  out->traits |= of[1]->traits & QN_TRAIT_TENSOR_CORES;     /* a copy has none */
   out->math = of[1]->math, out->numerics = of[1]->numerics;
-  out->traits &= of[1]->traits;
   return QN_OK;
 }
 
 static qn_status build(const qn_request *r, qn_prepared *out)
 {
-  const state *st = out->state;
   (void)r;
-  const qn_status s = cuda_host->part_build(st->part[0]);
-  return s ? s : cuda_host->part_build(st->part[1]);
+  return cuda_parts_build(((state *)out->state)->part, 2);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)

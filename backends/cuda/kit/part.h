@@ -20,12 +20,34 @@ static inline qn_status cuda_part_prepare(const qn_request *r, const qn_node *op
   return r->host->part_prepare(r, &of, NULL, part);
 }
 
+/* Of the n parts of an engine, which run one after the other; NULL: there is none. */
+static inline void cuda_parts_release(qn_part *const *part, int n)
+{
+  for (int i = 0; i < n; i++)
+    if (part[i]) cuda_host->part_release(part[i]);
+}
+static inline qn_status cuda_parts_build(qn_part *const *part, int n)
+{
+  qn_status s = QN_OK;
+  for (int i = 0; i < n && !s; i++)
+    if (part[i]) s = cuda_host->part_build(part[i]);
+  return s;
+}
+/* A part's answer joined to the engine's: scratch behind what the engine keeps in the workspace, and counters, are used in turn. */
+static inline void cuda_parts_add(qn_prepared *out, const qn_prepared *answer, uint64_t kept)
+{
+  if (out->workspace < kept + answer->workspace) out->workspace = kept + answer->workspace;
+  if (out->counters < answer->counters) out->counters = answer->counters;
+  out->estimate += answer->estimate, out->traits &= answer->traits;
+}
+
 /* A copy of x with the strides that `to` has. */
 static inline qn_status cuda_part_copy(const qn_request *r, const qn_value *x, const qn_value *to, qn_part **part)
 {
   static const int32_t one_each[] = { 0, 1, 2 };
   qn_value pair[] = { *x, *to };
-  const qn_node node = { .op = QN_OP_COPY, .family = QN_FAMILY_TRANSFORM, .n_roles = 2, .n_inputs = 1, .first = one_each, .arg = one_each };
+  const qn_node node = { .op = QN_OP_COPY, .family = QN_FAMILY_TRANSFORM, .attr = NULL, .n_roles = 2, .n_inputs = 1, .first = one_each,
+                         .arg = one_each };
   return cuda_part_prepare(r, &node, pair, part);
 }
 #endif

@@ -19,8 +19,7 @@ typedef struct state {
 static void release(qn_prepared *p)
 {
   state *st = p->state;
-  for (int i = 0; st && i < 2; i++)
-    if (st->part[i]) cuda_host->part_release(st->part[i]);
+  if (st) cuda_parts_release(st->part, 2);
   cuda_release(p);
 }
 
@@ -74,20 +73,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t n = qn_elements(of_dy);
   st->indices = (uint64_t)qn_round_up(n * qn_kit_bytes(y.dtype), 256);
   st->scratch = st->indices + (uint64_t)qn_round_up(n * qn_kit_bytes(indices.dtype), 256);
-  out->workspace = st->scratch + (one->workspace > two->workspace ? one->workspace : two->workspace);
-  out->counters = one->counters > two->counters ? one->counters : two->counters;
-  out->estimate = one->estimate + two->estimate + 500;
+  out->estimate = 500;
+  cuda_parts_add(out, one, st->scratch), cuda_parts_add(out, two, st->scratch);
   out->math = two->math, out->numerics = two->numerics;
-  out->traits &= one->traits & two->traits;
   return QN_OK;
 }
 
 static qn_status build(const qn_request *r, qn_prepared *out)
 {
-  const state *st = out->state;
   (void)r;
-  const qn_status s = cuda_host->part_build(st->part[0]);
-  return s ? s : cuda_host->part_build(st->part[1]);
+  return cuda_parts_build(((state *)out->state)->part, 2);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)

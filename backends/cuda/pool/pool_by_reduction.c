@@ -19,8 +19,7 @@ typedef struct state {
 static void release(qn_prepared *p)
 {
   state *st = p->state;
-  for (int i = 0; st && i < 2; i++)
-    if (st->part[i]) cuda_host->part_release(st->part[i]);
+  if (st) cuda_parts_release(st->part, 2);
   cuda_release(p);
 }
 
@@ -87,10 +86,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 static qn_status build(const qn_request *r, qn_prepared *out)
 {
-  const state *st = out->state;
   (void)r;
-  const qn_status s = cuda_host->part_build(st->part[0]);
-  return s || !st->part[1] ? s : cuda_host->part_build(st->part[1]);
+  return cuda_parts_build(((state *)out->state)->part, 2);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
