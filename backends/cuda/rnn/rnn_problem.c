@@ -156,6 +156,16 @@ static void add_demands(qn_prepared *out, cuda_rnn_problem *p, const qn_prepared
   if (answer->workspace > p->scratch_bytes) p->scratch_bytes = answer->workspace;
 }
 
+static void add_numerics(qn_prepared *out, const qn_prepared *answer)
+{
+  if (coarseness(answer->numerics.accumulator) > coarseness(out->numerics.accumulator)) {
+    const uint32_t store = out->numerics.store;
+    out->numerics = answer->numerics;
+    if (!out->numerics.store) out->numerics.store = store;
+  } else if (answer->numerics.store)
+    out->numerics.store = answer->numerics.store;
+}
+
 qn_status cuda_rnn_product(const qn_request *r, qn_prepared *out, cuda_rnn_problem *p, qn_part **to, qn_value a, qn_value b, qn_value y,
                            double times)
 {
@@ -168,12 +178,22 @@ qn_status cuda_rnn_product(const qn_request *r, qn_prepared *out, cuda_rnn_probl
   const qn_prepared *answer = r->host->part_answer(*to);
   const double flops = 2.0 * (double)y.dim[0] * (double)y.dim[1] * (double)y.dim[2] * (double)a.dim[a.rank - 1];
   add_demands(out, p, answer, times, 3000 + flops / 2000);
-  if (coarseness(answer->numerics.accumulator) > coarseness(out->numerics.accumulator)) {
-    const uint32_t store = out->numerics.store;
-    out->numerics = answer->numerics;
-    if (!out->numerics.store) out->numerics.store = store;
-  } else if (answer->numerics.store)
-    out->numerics.store = answer->numerics.store;
+  add_numerics(out, answer);
+  return QN_OK;
+}
+
+qn_status cuda_rnn_add_rows(const qn_request *r, qn_prepared *out, cuda_rnn_problem *p, qn_part **to, qn_value x, qn_value y)
+{
+  static const int32_t first[] = { 0, 1, 2 };
+  static const qn_axes rows = { sizeof(qn_axes), 1, 0, 0 };
+  qn_value value[] = { x, y };
+  const qn_node node = { .op = QN_OP_REDUCE_SUM, .family = QN_FAMILY_REDUCTION, .attr = &rows, .n_roles = 2, .n_inputs = 1, .first = first,
+                         .arg = first };
+  const qn_status s = cuda_part_prepare(r, &node, value, to);
+  if (s) return s;
+  const qn_prepared *answer = r->host->part_answer(*to);
+  add_demands(out, p, answer, 1, 3000 + (double)(x.dim[0] * x.dim[1]) * (double)qn_kit_bytes(x.dtype) / 3000);
+  add_numerics(out, answer);
   return QN_OK;
 }
 

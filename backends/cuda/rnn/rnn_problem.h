@@ -52,7 +52,7 @@ qn_status cuda_rnn_slopes_state(const cuda_rnn *p, int64_t s, void *stream);
 qn_status cuda_rnn_slopes(const cuda_rnn *p, int64_t s, void *stream);
 qn_status cuda_rnn_slopes_reset(const cuda_rnn *p, int64_t s, void *stream);
 qn_status cuda_rnn_slopes_end(const cuda_rnn *p, void *stream);
-enum { CUDA_RNN_BELOW, CUDA_RNN_BEFORE, CUDA_RNN_BEFORE_RESET, CUDA_RNN_FULL, CUDA_RNN_ONES };
+enum { CUDA_RNN_BELOW, CUDA_RNN_BEFORE, CUDA_RNN_BEFORE_RESET, CUDA_RNN_FULL };
 qn_status cuda_rnn_lay(const cuda_rnn *p, int what, void *to, void *stream);           /* a factor of the weights' gradients, [place][..] */
 /* to [t, b, i] = the sum of one or two of [place][inputs], in the dtype of sums, dropout undone; 0 beyond a sequence's end */
 qn_status cuda_rnn_finish(const cuda_rnn *p, const void *one, const void *other, const cuda_rnn_tensor *to, void *stream);
@@ -103,6 +103,8 @@ static inline qn_value cuda_rnn_weight(const cuda_rnn_operand *w, bool turned)  
 qn_status cuda_rnn_product(const qn_request *r, qn_prepared *out, cuda_rnn_problem *p, qn_part **part, qn_value a, qn_value b, qn_value y,
                            double times);
 qn_status cuda_rnn_copy(const qn_request *r, qn_prepared *out, cuda_rnn_problem *p, qn_part **part, qn_value x, qn_value y);
+/* y [1, column] = x's rows added up. */
+qn_status cuda_rnn_add_rows(const qn_request *r, qn_prepared *out, cuda_rnn_problem *p, qn_part **part, qn_value x, qn_value y);
 qn_status cuda_rnn_multiply(const cuda_rnn_problem *p, const qn_launch *launch, int64_t k, int which, const void *a, const void *b,
                             void *y);
 /* Places `n` elements in workspace; at last what the products need. */

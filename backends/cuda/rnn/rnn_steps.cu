@@ -198,8 +198,7 @@ template <class T> __global__ static void __launch_bounds__(THREADS) rnn_lay(con
     const int64_t s = place / p.batch, b = place % p.batch, length = rnn_length(p, b);
     const int64_t t = rnn_time(p, length, s), at = (t * p.batch + b) * columns + i;
     T v = 0;
-    if (what == CUDA_RNN_ONES) v = 1;
-    else if (s >= length) v = 0;
+    if (s >= length) v = 0;
     else if (what == CUDA_RNN_FULL)
       v = rnn_get<T>(p.gates_at, t, b, 3 * p.hidden + i) * tanh(rnn_bounded(p, rnn_get<T>(p.cells_at, t, b, i)));
     else if (what == CUDA_RNN_BELOW) {
@@ -290,7 +289,7 @@ qn_status cuda_rnn_slopes_end(const cuda_rnn *p, void *stream)
 }
 qn_status cuda_rnn_lay(const cuda_rnn *p, int what, void *to, void *stream)
 {
-  const int64_t columns = what == CUDA_RNN_ONES ? 1 : what == CUDA_RNN_BELOW ? p->inputs : what == CUDA_RNN_FULL ? p->hidden : p->state;
+  const int64_t columns = what == CUDA_RNN_BELOW ? p->inputs : what == CUDA_RNN_FULL ? p->hidden : p->state;
   return launch(BOTH(rnn_lay), p->steps * p->batch, columns, stream, p, what, to, columns);
 }
 qn_status cuda_rnn_finish(const cuda_rnn *p, const void *one, const void *other, const cuda_rnn_tensor *to, void *stream)

@@ -11,7 +11,7 @@
  *   wavefront   all steps of several layers in one kernel (rnn_wavefront_backward.cu), which passes dx of a layer to the one below itself;
  *           or of one layer's directions
  * and then, in products over all places, the matmul engines'
- *   dw = slope_x' inputs      dr = slope_h' states before      dbw, dbr = slopes' ones      dprojection = slope_state' h before it
+ *   dw = slope_x' inputs      dr = slope_h' states before      dbw, dbr: slopes added up      dprojection = slope_state' h before it
  *   dx = slope_x w, of both directions added up
  * Gru with the reset before multiplies the slopes of n by r first, which gives the slope of the reset gate. */
 #include "engines.h"
@@ -31,8 +31,7 @@ typedef struct state {
   cuda_rnn_alone alone;
   cuda_rnn_front_plan front;
   uint64_t slope_x[CUDA_RNN_FRONT_LAYERS], slope_h[CUDA_RNN_FRONT_LAYERS];          /* by direction; by layer of a launch */
-  uint64_t slope_state, step[2], product, inner, c[2], straight[2], turned[2], in, before, before_reset, full, ones, by[2],
-           dout[2];
+  uint64_t slope_state, step[2], product, inner, c[2], straight[2], turned[2], in, before, before_reset, full, by[2], dout[2];
 } state;
 
 /* ---- prepare ------------------------------------------------------------------------------------------- */
@@ -129,8 +128,7 @@ static qn_status prepare_weights(const qn_request *r, qn_prepared *out, state *s
       const cuda_rnn_operand *w = &p->list[RNN_DBW][k];
       s = cuda_rnn_copy(r, out, p, &part[DBR], cuda_rnn_matrix(w->dtype, w->align, 1, q->rows * w->stride[0], q->rows, w->stride[0]), row);
     } else
-      s = cuda_rnn_product(r, out, p, &part[DBW + i], cuda_rnn_matrix(d, 16, 1, places, places, 1),
-                           cuda_rnn_matrix(d, 16, places, q->rows, q->rows, 1), row, 1);
+      s = cuda_rnn_add_rows(r, out, p, &part[DBW + i], cuda_rnn_matrix(d, 16, places, q->rows, q->rows, 1), row);
   }
   return s;
 }
@@ -190,12 +188,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   }
   const int64_t places = q->steps * q->batch, units = q->batch * q->hidden;
   const int64_t widest = p->layers > 1 ? qn_max_i64(p->inputs, q->width) : p->inputs;
-  bool lay = false, adds = false, before = false, biases = false;
+  bool lay = false, adds = false, before = false;
   for (int64_t l = 0; l < p->layers; l++) lay |= lay_below(st, l), adds |= !writes_dx(st, l) && !(passes(st) && l);
-  for (int64_t k = 0; k < p->n; k++) {
-    before |= wanted(p, RNN_DR, k) && !shifts(p, k / p->directions);
-    biases |= wanted(p, RNN_DBW, k) || wanted(p, RNN_DBR, k);
-  }
+  for (int64_t k = 0; k < p->n; k++) before |= wanted(p, RNN_DR, k) && !shifts(p, k / p->directions);
   for (int i = 0; i < CUDA_RNN_FRONT_LAYERS; i++) {
     const bool used = i < (passes(st) ? st->front.at_once : p->directions);
     st->slope_x[i] = cuda_rnn_take(out, used ? places * q->rows : 0, q->dtype);
@@ -216,7 +211,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out, enum way way)
   st->before = cuda_rnn_take(out, before ? places * q->state : 0, q->dtype);
   st->before_reset = cuda_rnn_take(out, q->before ? places * q->state : 0, q->dtype);
   st->full = cuda_rnn_take(out, q->projects ? places * q->hidden : 0, q->dtype);
-  st->ones = cuda_rnn_take(out, biases ? places : 0, q->dtype);
   for (int i = 0; i < 2; i++) {
     st->by[i] = cuda_rnn_take(out, adds && i < p->directions ? places * widest : 0, p->sum);
     st->dout[i] = cuda_rnn_take(out, p->layers > 1 && !passes(st) ? places * q->width : 0, q->dtype);
@@ -275,7 +269,7 @@ static qn_status products(const state *st, const qn_launch *launch, const cuda_r
 {
   const cuda_rnn_problem *p = &st->p;
   char *base = launch->workspace;
-  void *stream = launch->stream, *ones = base + st->ones;
+  void *stream = launch->stream;
   const void *slope_h = q->slope_h ? q->slope_h : q->slope_x;
   const int64_t skipped = 2 * q->hidden;
   qn_status s = QN_OK;
@@ -310,11 +304,10 @@ static qn_status products(const state *st, const qn_launch *launch, const cuda_r
     if (!s)
       s = cuda_rnn_multiply(p, launch, k, DPROJECTION, q->slope_state, base + st->full, launch->ptr[p->list[RNN_DPROJECTION][k].value]);
   }
-  if (!s && (wanted(p, RNN_DBW, k) || wanted(p, RNN_DBR, k))) s = cuda_rnn_lay(q, CUDA_RNN_ONES, ones, stream);
-  if (!s && wanted(p, RNN_DBW, k)) s = cuda_rnn_multiply(p, launch, k, DBW, ones, q->slope_x, launch->ptr[p->list[RNN_DBW][k].value]);
+  if (!s && wanted(p, RNN_DBW, k)) s = cuda_rnn_multiply(p, launch, k, DBW, q->slope_x, launch->ptr[p->list[RNN_DBW][k].value], NULL);
   if (!s && one_bias(p, k))
     s = cuda_rnn_multiply(p, launch, k, DBR, launch->ptr[p->list[RNN_DBW][k].value], launch->ptr[p->list[RNN_DBR][k].value], NULL);
-  else if (!s && wanted(p, RNN_DBR, k)) s = cuda_rnn_multiply(p, launch, k, DBR, ones, slope_h, launch->ptr[p->list[RNN_DBR][k].value]);
+  else if (!s && wanted(p, RNN_DBR, k)) s = cuda_rnn_multiply(p, launch, k, DBR, slope_h, launch->ptr[p->list[RNN_DBR][k].value], NULL);
   if (s || (passes(st) && q->layer)) return s;
   return cuda_rnn_multiply(p, launch, k, DX, q->slope_x, launch->ptr[p->list[RNN_W][k].value], by);
 }
