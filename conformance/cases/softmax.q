@@ -128,6 +128,12 @@ softmax_backward y=f32/300x2 dy=f32/300x2 ; fill=signed,special,tiny,bits plain=
 log_softmax_backward y=f32/300x3 dy=f32/300x3 ; fill=special,tiny,bits plain=1 as=f16,bf16
 log_softmax_backward y=f16/300x3 dy=f16/300x3 ; fill=special seed=33 plain=1
 
+# many short rows
+softmax x=f32/400x3 ; fill=signed,special plain=1 as=f16
+log_softmax x=bf16/300x8 ; fill=signed,special plain=1
+softmax_backward y=f32/400x5 dy=f32/400x5 ; fill=signed:1 plain=1 as=bf16
+softmax x=f32/40x3x6/100:8:1 y=f16/40x3x6 ; plain=1
+
 # overlapping rows
 softmax x=f32/9x7/2:1 y=f32/9x7 ; plain=1
 

@@ -5,6 +5,7 @@
  *   log_softmax   y = x - m - ln s          dx = dy - exp(y) sum dy
  *
  * Contiguous axis:
+ *   short   a row by a thread
  *   lanes   a row in the registers of 8, 16 or 32 lanes
  *   kept    longer rows in the shared memory of a block or (sm_90) a cluster. A thread copies (cp.async) and later reads the
  *           same words, so registers are few, several blocks share an SM, and the loads of one overlap the stores of another
@@ -17,8 +18,8 @@
 #include "kit/shared_memory.h"
 #include "softmax_columns.cuh"
 
-/* LANES_MOST: elements; BLOCK_MOST: threads; KEPT_SHARE: bytes of a block of a cluster; KEPT_TOLD: bytes left for static shared memory */
-enum { V = 8, LANES_MOST = 1024, BLOCK_MOST = 512,
+/* SHORT_MOST, LANES_MOST: elements; BLOCK_MOST: threads; KEPT_SHARE: bytes of a block of a cluster; KEPT_TOLD: bytes left for static shared memory */
+enum { V = 8, SHORT_MOST = V, SHORT_BLOCK = 128, LANES_MOST = 1024, BLOCK_MOST = 512,
        KEPT_SHARE = 32 * 1024, KEPT_TOLD = 2048 };
 
 /* Merges n warps' results from shared memory; every warp gets the same. */
@@ -30,6 +31,31 @@ template <bool backward> __device__ __forceinline__ spread join_partial(const sp
     else j.join(partial[i]);
   }
   return join_warp<backward>(j);
+}
+
+/* ---- short: a row in the registers of a thread ------------------------------------------------------------------------- */
+
+template <bool backward> __global__ static void __launch_bounds__(SHORT_BLOCK) softmax_short(const __grid_constant__ rows r)
+{
+  const int64_t row = blockIdx.x * (int64_t)SHORT_BLOCK + threadIdx.x;
+  if (row >= r.count) return;
+  const int n = (int)r.length;
+  int64_t at[3];
+  r.begin(row, at);
+  float v[V], d[V];
+  vector_load(v, r.x, r.x_dtype, at[0], 1, n);
+  if (backward) vector_load(d, r.dy, r.dy_dtype, at[2], 1, n);
+  spread j = { -FLT_MAX, 0 };
+#pragma unroll
+  for (int e = 0; e < V; e++) {
+    if (backward) j.s += e < n ? finish::term(r.logarithm, v[e], d[e]) : 0;
+    else v[e] = e < n ? v[e] : -INFINITY;
+  }
+  if (!backward) j.join(v, max_of(v));
+  const finish f = finish_of<backward>(j, r.logarithm);
+#pragma unroll
+  for (int e = 0; e < V; e++) v[e] = backward ? f.backward(r.logarithm, v[e], d[e]) : f.forward(r.logarithm, v[e]);
+  vector_store(v, r.y, r.y_dtype, at[1], 1, n);
 }
 
 /* ---- lanes: a row in the registers of 8, 16 or 32 lanes ------------------------------------------------------------ */
@@ -389,7 +415,8 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
   if (!contiguous && !columns && r->count * 8 < r->length)
     return qn_refuse(out, "a contiguous axis, or many columns", "x", "a stride of 1", "%lld", (long long)r->step[0]);
 
-  if (contiguous && whole) {              /* a row's alignment, and so the order of its sums, may depend on its number */
+  const bool brief = contiguous && r->length <= SHORT_MOST;
+  if (contiguous && whole && !brief) {    /* a row's alignment, and so the order of its sums, may depend on its number */
     if (request->demands->determinism >= QN_DET_BATCH) {
       if (r->length % per_word) whole = false;
       else if (!steady)
@@ -398,7 +425,11 @@ static qn_status prepare(const qn_request *request, qn_prepared *out)
       out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
     }
   }
-  if (!contiguous) {
+  if (brief) {
+    s.kernel = r->backward ? (const void *)softmax_short<true> : (const void *)softmax_short<false>;
+    s.threads = SHORT_BLOCK;
+    s.blocks = (unsigned)qn_ceil_div(r->count, SHORT_BLOCK);
+  } else if (!contiguous) {
     if (!columns || !choose_columns(&s, request->device, request->demands, out)) choose_any_columns(&s);
   } else if (whole && r->length <= LANES_MOST) {
     const bool few = r->length <= 32 * LANES_FEW * per_word;
