@@ -32,6 +32,10 @@ cast x=e5m2/256 y=f16/256 ; fill=all plain=1
 cast x=e5m2/256 y=bf16/256 ; fill=all plain=1
 cast x=e5m2/256 y=e4m3/256 ; fill=all plain=1
 
+# whole 16-byte words
+cast x=f32/4096 y=f16/4096 ; fill=wide,special,tiny,signed:70000 plain=1
+cast x=f32/4096 y=bf16/4096 ; fill=wide,special,tiny,signed:70000 plain=1
+
 # floats to integers saturate, NaN gives 0; integers to all
 cast x=f64/1031 y=i8/1031 ; fill=signed:300,wide,special plain=1
 cast x=f64/1031 y=u8/1031 ; fill=signed:300,wide,special plain=1

@@ -97,6 +97,32 @@ __device__ __forceinline__ void vector_store(const float (&v)[V], void *base, ui
   }
 }
 
+/* V neighbouring elements of bool, i8 or u8, which begin at a multiple of V bytes, by words. */
+template <int V> struct alignas(V) vector_bytes { uint32_t word[V / 4]; };
+
+__device__ __forceinline__ bool vector_is_bytes(uint32_t dtype) { return dtype == QN_BOOL || dtype == QN_I8 || dtype == QN_U8; }
+
+template <int V> __device__ __forceinline__ void vector_load_bytes(float (&v)[V], const void *base, uint32_t dtype, int64_t at)
+{
+  const vector_bytes<V> q = *(const vector_bytes<V> *)((const uint8_t *)base + at);
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    const uint32_t b = q.word[i / 4] >> i % 4 * 8 & 0xff;
+    v[i] = dtype == QN_I8 ? (float)(int8_t)b : dtype == QN_U8 ? (float)b : (float)(b != 0);
+  }
+}
+template <int V> __device__ __forceinline__ void vector_store_bytes(const float (&v)[V], void *base, uint32_t dtype, int64_t at)
+{
+  const float low = dtype == QN_I8 ? -128 : 0, high = dtype == QN_I8 ? 127 : 255;
+  vector_bytes<V> q = {};
+#pragma unroll
+  for (int i = 0; i < V; i++) {
+    const int b = dtype == QN_BOOL ? v[i] != 0 : v[i] != v[i] ? 0 : (int)rintf(fminf(fmaxf(v[i], low), high));
+    q.word[i / 4] |= (b & 0xffu) << i % 4 * 8;
+  }
+  *(vector_bytes<V> *)((uint8_t *)base + at) = q;
+}
+
 /* The same for a known dtype with all V elements contiguous and aligned to 16 bytes: without branches, so that the loads of
  * several vectors can be in flight at once. A load may also be kept undecoded and opened later. */
 template <int dtype> constexpr int vector_per_16 = dtype == QN_F32 ? 4 : 8;

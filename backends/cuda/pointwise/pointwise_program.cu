@@ -5,7 +5,7 @@
  * neighbouring elements along the innermost dim through the whole program; all threads are in the same step at the same time, so
  * interpretation costs a few instructions per V elements. Grids are one-trip: one vector per thread. Where all tensors have one
  * dtype and are whole aligned vectors (or broadcast along the innermost dim), the first few that are read are loaded before the
- * program starts, so that their loads overlap. A single step on packed tensors has a kernel of its own.
+ * program starts, so that their loads overlap. A single step on packed tensors has a kernel of its own, and so has a cast of them.
  *
  * Refuses f64 and integer arithmetic, but not casts to them. */
 #include "cuda_backend.h"
@@ -15,7 +15,8 @@
 #include "kit/functions_listed.cuh"
 #include "kit/vector.cuh"
 
-enum { MAX_STEPS = 32, MAX_TENSORS = 12, MAX_SLOTS = 8, MAX_RANK = 4, MAX_INPUTS = 3, MAX_EARLY = 3 };
+enum { MAX_STEPS = 32, MAX_TENSORS = 12, MAX_SLOTS = 8, MAX_RANK = 4, MAX_INPUTS = 3, MAX_EARLY = 3,
+       MOST_KEPT = 40 };                  /* elements a thread keeps in slots: 40 KB of shared memory a block */
 enum { FROM_NONE, FROM_BEFORE, FROM_SLOT, FROM_TENSOR, FROM_SCALAR, FROM_EARLY /* ... + MAX_EARLY */ };
 
 struct source { uint8_t from, index; };
@@ -132,6 +133,11 @@ template <int V, int THREADS, int whole> struct machine {
         word[i * 4 / V] |= whole == QN_F32 ? ((const uint32_t *)from)[i] : (uint32_t)((const uint16_t *)from)[i] << (i & 1 ? 16 : 0);
     return make_uint4(word[0], word[1], word[2], word[3]);
   }
+  /* This vector of a tensor of single bytes is whole words. */
+  __device__ __forceinline__ bool in_words(const operand &o) const
+  {
+    return vector_is_bytes(o.dtype) && o.stride[0] == 1 && n == V && ((uintptr_t)o.p + at(o)) % V == 0;
+  }
   __device__ __forceinline__ void open(float (&v)[V], uint4 q, bool repeats) const
   {
     if (repeats) {
@@ -163,6 +169,7 @@ template <int V, int THREADS, int whole> struct machine {
     case FROM_TENSOR: {
       const operand &o = p.tensor[s.index];
       if (whole) open(v, bytes(o), o.stride[0] == 0);
+      else if (in_words(o)) vector_load_bytes(v, o.p, o.dtype, at(o));
       else vector_load(v, o.p, o.dtype, at(o), o.stride[0], n);
       break;
     }
@@ -178,6 +185,7 @@ template <int V, int THREADS, int whole> struct machine {
   __device__ __forceinline__ void store(const float (&v)[V], const operand &o) const
   {
     if (whole && n == V) vector_store_whole<whole ? whole : QN_F32>(v, o.p, at(o));
+    else if (!whole && in_words(o)) vector_store_bytes(v, o.p, o.dtype, at(o));
     else vector_store(v, o.p, whole ? whole : o.dtype, at(o), o.stride[0], n);
   }
 };
@@ -270,6 +278,27 @@ __global__ void __launch_bounds__(256, (single ? 1536 : weight ? 1024 : 2048) / 
     if (first + 256 * k < p.vectors) ((uint4 *)p.tensor[s.out].p)[first + 256 * k] = vector_close<whole>(v[0], k * per_16);
 }
 
+/* A cast of packed tensors. */
+template <int from, int to> __global__ void __launch_bounds__(256, 2048 / 256) pointwise_cast(const __grid_constant__ program p)
+{
+  const uint32_t vector = blockIdx.x * 256 + threadIdx.x;
+  if (vector >= p.vectors) return;
+  float v[8];
+  vector_load_whole<from>(v, p.tensor[0].p, vector * (int64_t)8);
+  vector_store_whole<to>(v, p.tensor[1].p, vector * (int64_t)8);
+}
+
+typedef const void *kernel;
+
+/* NULL: casts between these dtypes have no kernel of their own. */
+static kernel cast_kernel(uint32_t from, uint32_t to)
+{
+#define CAST(a, b) if (from == QN_##a && to == QN_##b) return (kernel)pointwise_cast<QN_##a, QN_##b>;
+  CAST(F32, BF16) CAST(F32, F16) CAST(BF16, F32) CAST(F16, F32) CAST(BF16, F16) CAST(F16, BF16)
+#undef CAST
+  return nullptr;
+}
+
 /* ---- from a region to a program ------------------------------------------------------------------------ */
 
 struct state {
@@ -277,9 +306,9 @@ struct state {
   int32_t n_tensors;
   int32_t number[MAX_TENSORS];            /* value index of each tensor in the request */
   uint8_t host[MAX_TENSORS];
-  int32_t wide, slots, weight;            /* wide: V is 8 */
+  int32_t wide, slots, weight;            /* wide: V is 8, a 16-byte word of the narrower dtype */
   uint8_t early[MAX_EARLY];               /* tensors loaded first */
-  bool flat;                              /* one step, packed */
+  bool flat, cast;                        /* one step, packed; such a cast, between two of f32, bf16 and f16 */
   uint32_t whole;                         /* the common dtype, or 0 */
 };
 
@@ -412,16 +441,22 @@ static const char *lay_out(compiler *c, const qn_value *y)
   if (nest.rank > MAX_RANK) return "at most 4 dims that do not merge";
   if (nest.rank == 0) nest.rank = 1, nest.dim[0] = 1;
   p->rank = nest.rank;
-  st->wide = 1;
   for (int d = 0; d < nest.rank; d++) {
     int from = nest.rank - 1 - d;
     if (nest.dim[from] > INT32_MAX) return "dims below 2^31";
     p->dim[d] = (uint32_t)nest.dim[from];
     for (int i = 0; i < st->n_tensors; i++) p->tensor[i].stride[d] = nest.stride[i + 1][from];
   }
-  for (int i = 0; i < st->n_tensors; i++)
-    if (c->r->value[st->number[i]].rank > 0 && qn_kit_bytes(p->tensor[i].dtype) > 2) st->wide = 0;
+  size_t most = 0;
+  bool halves = false;
+  for (int i = 0; i < st->n_tensors; i++) {
+    const size_t bytes = c->r->value[st->number[i]].rank > 0 ? qn_kit_bytes(p->tensor[i].dtype) : 0;
+    most = bytes > most ? bytes : most;
+    halves |= bytes == 2;
+  }
+  st->wide = st->slots * 8 <= MOST_KEPT && (most <= 2 || (halves && most == 4));
   int v = st->wide ? 8 : 4;
+  bool packed = nest.rank == 1 && p->dim[0] % (uint32_t)v == 0;
   st->whole = nest.rank == 1 || p->dim[0] % (uint32_t)v == 0 ? st->p.tensor[st->n_tensors - 1].dtype : 0;
   for (int i = 0; i < st->n_tensors; i++) {
     const qn_value *t = &c->r->value[st->number[i]];
@@ -433,15 +468,17 @@ static const char *lay_out(compiler *c, const qn_value *y)
   }
   if (!small_float(st->whole)) st->whole = 0;
   p->row_vectors = (uint32_t)qn_ceil_div(p->dim[0], v);
-  if (st->slots * v > 40) return "fewer values kept at once";        /* 40 KB of shared memory */
+  if (st->slots * v > MOST_KEPT) return "fewer values kept at once";
   double vectors = p->row_vectors;
   for (int d = 1; d < nest.rank; d++) vectors *= p->dim[d];
   if (vectors > 2e9) return "fewer than 2^31 vectors";
   p->vectors = p->row_vectors;
   for (int d = 1; d < nest.rank; d++) p->vectors *= p->dim[d];
   if (st->whole) fetch_early(st);
-  st->flat = st->whole && p->n_steps == 1 && p->rank == 1 && p->dim[0] % (uint32_t)v == 0;
-  for (int i = 0; i < st->n_tensors; i++) st->flat &= c->r->value[st->number[i]].rank == 0 || p->tensor[i].stride[0] == 1;
+  for (int i = 0; i < st->n_tensors; i++) packed &= c->r->value[st->number[i]].rank == 0 || p->tensor[i].stride[0] == 1;
+  st->flat = st->whole && packed && p->n_steps == 1;
+  st->cast = !st->whole && packed && p->n_steps == 1 && p->steps[0].op == QN_OP_CAST && cast_kernel(p->tensor[0].dtype, p->tensor[1].dtype);
+  for (int i = 0; i < st->n_tensors; i++) st->cast &= c->r->value[st->number[i]].align >= 16;
   return nullptr;
 }
 
@@ -468,7 +505,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 }
 
 /* [weight][scattered narrow, scattered wide, whole f32, bf16, f16, flat f32, bf16, f16] */
-typedef const void *kernel;
 #define KERNELS(weight)                                                                                     \
   { (kernel)pointwise_program<4, 256, weight, SCATTERED>, (kernel)pointwise_program<8, 256, weight, SCATTERED>,  \
     (kernel)pointwise_program<4, 256, weight, QN_F32>, (kernel)pointwise_program<8, 256, weight, QN_BF16>,       \
@@ -508,10 +544,10 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   unsigned blocks = (p.vectors + each - 1) / each;
   size_t shared = (size_t)st->slots * (st->wide ? 8 : 4) * threads * sizeof(float);
   int how = st->whole == QN_F32 ? 2 : st->whole == QN_BF16 ? 3 : st->whole == QN_F16 ? 4 : st->wide ? 1 : 0;
-  const kernel *k = st->flat ? single_kernel(p.steps[0].op, how - 2) : nullptr;
-  if (!k) k = &kernels[st->weight][how + (st->flat ? 3 : 0)];
+  const kernel *single = st->flat ? single_kernel(p.steps[0].op, how - 2) : nullptr;
+  const kernel k = st->cast ? cast_kernel(p.tensor[0].dtype, p.tensor[1].dtype) : single ? *single : kernels[st->weight][how + (st->flat ? 3 : 0)];
   void *args[] = { &p };
-  return cuda_check(cudaLaunchKernel(*k, blocks, threads, args, shared, stream), "pointwise_program");
+  return cuda_check(cudaLaunchKernel(k, blocks, threads, args, shared, stream), "pointwise_program");
 }
 
 static const qn_engine row[] = {
