@@ -39,6 +39,8 @@ scatter_add dy=bf16/1100x36 indices=i32/1100 dx=f32/33x36 ; labels=7..7 plain=1
 scatter_add dy=f32/600x3x5 indices=i32/600x3 dx=f32/40x5 ; labels=0..2 plain=1
 scatter_add dy=f32/700x4 indices=i32/700 dx=f32/9x4 ; labels=-1..-1 plain=1
 scatter_add dy=f32/70x1 indices=i64/70 dx=f32/1200000x1 ; labels=0..1199999 plain=1 fill=int
+scatter_add dy=f32/700x12 indices=i32/700 dx=f32/9001x12 ; labels=0..9010 plain=1
+scatter_add dy=f16/900x16 indices=i32/900 dx=f32/5000x16 ; labels=4093..4099 plain=1
 scatter_add dy=f32/2x900x5 indices=i32/900 dx=f32/2x6x5 axis=1 ; labels=0..5 plain=1 as=bf16
 scatter_add dy=f32/300x8300 indices=i32/300 dx=f32/70x8300 ; labels=0..99 plain=1
 

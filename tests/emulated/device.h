@@ -104,12 +104,13 @@ inline size_t __cvta_generic_to_shared(const void *p) { return (uint32_t)((const
 
 /* ---- barriers -------------------------------------------------------------------------------------------------- */
 
-int  emulated_block_barrier(int vote);  /* returns whether any thread's vote is not 0 */
+int  emulated_block_barrier(int vote);  /* returns how many threads' votes are not 0 */
 int  emulated_named_barrier(int id, int threads, int vote = 0);           /* returns the same of those who wait at it */
 void emulated_named_arrival(int id, int threads);                         /* counts as one, without waiting */
 void emulated_let_others();             /* yields: what this thread waits for has not happened yet */
 inline void __syncthreads() { emulated_block_barrier(0); }
-inline int  __syncthreads_or(int vote) { return emulated_block_barrier(vote); }
+inline int  __syncthreads_or(int vote) { return emulated_block_barrier(vote) != 0; }
+inline int  __syncthreads_count(int vote) { return emulated_block_barrier(vote); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 

@@ -352,7 +352,7 @@ static bool let_go_of_block()
   voted = 0;
   for (int i = 0; i < threads; i++) {
     if (fibers[i].is != AT_BLOCK && fibers[i].is != DONE) return false;
-    voted |= fibers[i].is == AT_BLOCK && fibers[i].vote;
+    voted += fibers[i].is == AT_BLOCK && fibers[i].vote;
   }
   for (int i = 0; i < threads; i++)
     if (fibers[i].is == AT_BLOCK) fibers[i].is = READY;

@@ -1,6 +1,6 @@
 /* select_order.cuh -- one pass of a stable counting sort of (key, place) by a digit of the key, for select_scatter.cu and select_sort.cu. A list
  * is cut into tiles, a block each: count_tile, then order_tile in a second launch, which starts from the counts of all tiles. A
- * list of one tile needs no count. sort_list makes all passes over one list. */
+ * list of one tile needs no count. sort_list makes all passes over one list; a short one it sorts in a single launch. */
 #pragma once
 #include "cuda_backend.h"
 #include "kit/sums.cuh"
@@ -121,9 +121,39 @@ __global__ static void __launch_bounds__(SORTERS) list_order(const __grid_consta
   order_tile(s.tile, blockIdx.x, d, s.counts, [&](uint32_t i) { return entry_at(s, from, i); }, [&](uint32_t i, uint2 e) { to[i] = e; });
 }
 
+/* A short list: an entry goes to the place that is the number of those before it, counted by all warps of its block. */
+enum { SHORT_LIST = 8192, RANKERS = 512, RANK_WARPS = RANKERS / 32 };
+
+template <class S> __global__ static void __launch_bounds__(RANKERS) list_rank(const __grid_constant__ S s, uint2 *to)
+{
+  __shared__ uint4 four[SHORT_LIST / 4];
+  __shared__ uint32_t rank[32];
+  uint32_t *const key = (uint32_t *)four;
+  const uint32_t t = threadIdx.x, n = s.tile.n, fours = (n + 3) / 4, mine = blockIdx.x * 32 + t % 32;
+  for (uint32_t i = t; i < fours * 4; i += RANKERS) key[i] = i < n ? entry_at(s, nullptr, i).x : ~0u;
+  if (t < 32) rank[t] = 0;
+  __syncthreads();
+  const uint32_t share = (fours + RANK_WARPS - 1) / RANK_WARPS, begin = t / 32 * share, end = min(fours, begin + share);
+  const uint32_t own = mine < n ? key[mine] : 0;
+  uint32_t before = 0;
+#pragma unroll 4
+  for (uint32_t i = begin; i < end; i++) {                /* of equal ones the earlier comes first */
+    const uint4 k = four[i];
+    before += (k.x < own + (4 * i < mine)) + (k.y < own + (4 * i + 1 < mine));
+    before += (k.z < own + (4 * i + 2 < mine)) + (k.w < own + (4 * i + 3 < mine));
+  }
+  atomicAdd(&rank[t % 32], before);
+  __syncthreads();
+  if (t < 32 && mine < n) to[rank[t]] = entry_at(s, nullptr, mine);
+}
+
 /* Leaves it in `sorted`; keys are at most `largest`. other: not touched where one digit holds them. */
 template <class S> static void sort_list(const S &s, uint32_t largest, uint2 *sorted, uint2 *other, cudaStream_t stream)
 {
+  if (s.tile.n <= SHORT_LIST) {
+    list_rank<<<(s.tile.n + 31) / 32, RANKERS, 0, stream>>>(s, sorted);
+    return;
+  }
   const uint2 *from = nullptr;
   uint32_t bits = 0;
   while (bits < 32 && largest >> bits) bits++;

@@ -1,6 +1,7 @@
 /* select_scatter.cu -- scatter_add: the places of dy are sorted by the row that they name, and added in that order. No atomics on
  * floats, and no cut depends on the device, so deterministic; a row that most indices name costs no more than others.
  *
+ * A list of up to 8192 is sorted in one launch (list_rank); a longer one digit by digit:
  *   count   per tile of the list: how many rows have each value of a digit of at most 10 bits
  *   order   a stable counting sort by that digit; one count and one order for each digit, the lowest first
  *   sum     a thread adds a slice of the list for four neighbouring elements. A run (neighbours that name one row) inside the slice is a
@@ -17,7 +18,9 @@
 #include "select_order.cuh"
 
 enum { MAX_DIMS = 6, ADDERS = 256, AHEAD = 8,           /* loads of a thread in flight */
-       MOST_SLICES = 32, CLEARED = 64, CLEARED_GROUPS = 2048 };           /* slices, and rows and groups of 4 to be written as 0, of a block */
+       MOST_SLICES = 32,                  /* of a block */
+       CLEARED = 512, CLEARED_GROUPS = 2048,            /* most rows, and groups of 4 of a row, that a block writes as 0 */
+       ENOUGH = 1024 };                   /* such blocks */
 
 struct scattering {
   const void *dy, *indices;
@@ -30,7 +33,7 @@ struct scattering {
   int64_t  index_stride[MAX_DIMS], named_stride[MAX_DIMS];      /* of indices and of dy, over the dims of indices */
   int64_t  dy_stride[MAX_DIMS], dx_stride[MAX_DIMS], row_stride;
   tiles    tile;                          /* of the list, for the sort */
-  uint32_t slice, lanes, slices;          /* places of a thread; groups of 4 and slices of a block */
+  uint32_t slice, lanes, slices, cleared; /* places of a thread; groups of 4 and slices of a block; rows that a block clears */
   uint32_t columns, chunks;               /* blocks beside each other for a row; slices of the list by blocks */
   uint32_t *counts;                       /* workspace: of each tile, by digit */
   uint2    *list, *ends;                  /* (row, place), sorted; of each chunk its last row, and how it ends */
@@ -121,25 +124,43 @@ template <int whole> __device__ __noinline__ void store_row(const scattering &s,
 
 __device__ __forceinline__ void add(float4 &sum, float4 v) { sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w; }
 
-/* Writes 0 to those of CLEARED rows that no place names. */
+/* The first place from low on whose row is not below; by a whole block. */
+__device__ __forceinline__ uint32_t place_of(const scattering &s, uint32_t low, uint32_t row)
+{
+  uint32_t high = s.n;
+  while (low < high) {                    /* ADDERS places cut what is left into parts that differ by one at most */
+    const uint32_t rest = high - low, probe = low + (uint32_t)((uint64_t)rest * threadIdx.x / ADDERS);
+    const uint32_t below = __syncthreads_count(s.list[probe].x < row);
+    if (below == 0) return low;
+    if (below < ADDERS) high = low + (uint32_t)((uint64_t)rest * below / ADDERS);
+    low += (uint32_t)((uint64_t)rest * (below - 1) / ADDERS) + 1;
+  }
+  return low;
+}
+
+/* Writes 0 to those of a block's rows that no place names. */
 template <int whole> __device__ __forceinline__ void clear_rows(const scattering &s, uint32_t block)
 {
   __shared__ bool named[CLEARED];
-  const uint32_t t = threadIdx.x, parts = (s.units + CLEARED_GROUPS - 1) / CLEARED_GROUPS, begin = block / parts * CLEARED;
-  const uint32_t rows = min((uint32_t)CLEARED, s.length - begin), unit = block % parts * CLEARED_GROUPS;
+  const uint32_t t = threadIdx.x, parts = (s.units + CLEARED_GROUPS - 1) / CLEARED_GROUPS, begin = block / parts * s.cleared;
+  const uint32_t rows = min(s.cleared, s.length - begin), unit = block % parts * CLEARED_GROUPS;
   const uint32_t units = min((uint32_t)CLEARED_GROUPS, s.units - unit);
-  if (t < rows) {
-    uint32_t low = 0, high = s.n;         /* the first place whose row is not below */
+  const uint32_t from = place_of(s, 0, begin), to = place_of(s, from, begin + rows);
+  for (uint32_t row = t; row < rows; row += ADDERS) {
+    uint32_t low = from, high = to;
     while (low < high) {
       const uint32_t middle = low + (high - low) / 2;
-      if (s.list[middle].x < begin + t) low = middle + 1;
+      if (s.list[middle].x < begin + row) low = middle + 1;
       else high = middle;
     }
-    named[t] = low < s.n && s.list[low].x == begin + t;
+    named[row] = low < to && s.list[low].x == begin + row;
   }
   __syncthreads();
-  for (uint32_t i = t; i < rows * units; i += ADDERS)
-    if (!named[i / units]) store_row(s, group<whole>(s, unit + i % units), begin + i / units, make_float4(0, 0, 0, 0));
+  uint32_t lanes = 1;                     /* of a row */
+  while (lanes < units && lanes < ADDERS) lanes *= 2;
+  for (uint32_t row = t / lanes; row < rows; row += ADDERS / lanes)
+    for (uint32_t u = t % lanes; u < units && !named[row]; u += lanes)
+      store_row(s, group<whole>(s, unit + u), begin + row, make_float4(0, 0, 0, 0));
 }
 
 template <int whole> __global__ static void __launch_bounds__(ADDERS, whole ? 3 : 2) scatter_sum(const __grid_constant__ scattering s)
@@ -311,7 +332,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   for (s->slice = 16; s->slice < 256 && (double)n * units / s->slice > 1 << 18;) s->slice *= 2;
   s->chunks = (uint32_t)qn_ceil_div(n, (int64_t)s->slices * s->slice);
   s->columns = (s->units + s->lanes - 1) / s->lanes;
-  const double clearing = (double)qn_ceil_div(s->length, CLEARED) * (double)qn_ceil_div(s->units, CLEARED_GROUPS);
+  const double bounded = (double)s->length / ENOUGH;          /* many blocks, each with work for its search */
+  for (s->cleared = CLEARED; s->cleared > 32 && (s->cleared * units > 8 * CLEARED_GROUPS || s->cleared > bounded);) s->cleared /= 2;
+  const double clearing = (double)qn_ceil_div(s->length, s->cleared) * (double)qn_ceil_div(s->units, CLEARED_GROUPS);
   if ((double)s->chunks * s->columns + clearing > INT32_MAX)
     return qn_refuse(out, "fewer than 2^31 blocks", "dy", "2^31", "%g", (double)s->chunks * s->columns + clearing);
   bool whole = s->rank == 1 && s->index_rank <= 1 && s->dim[0] % 4 == 0 && s->dy_stride[0] == 1 && s->dx_stride[0] == 1 &&
@@ -327,7 +350,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
 
 template <int whole> static void launch_sums(const scattering &s, cudaStream_t stream)
 {
-  const uint32_t clearing = (s.length + CLEARED - 1) / CLEARED * ((s.units + CLEARED_GROUPS - 1) / CLEARED_GROUPS);
+  const uint32_t clearing = (s.length + s.cleared - 1) / s.cleared * ((s.units + CLEARED_GROUPS - 1) / CLEARED_GROUPS);
   const uint32_t beside = (s.units + ADDERS / 2 - 1) / (ADDERS / 2);
   scatter_sum<whole><<<s.chunks * s.columns + clearing, ADDERS, 0, stream>>>(s);
   if (s.chunks > 1) scatter_join<whole><<<dim3(s.chunks, beside < 64 ? beside : 64), ADDERS / 2, 0, stream>>>(s);
