@@ -276,3 +276,11 @@ matmul a=f16/3x64x48/t b=f16/3x48x64 bias=f16/64 ; as=bf16
 matmul a=f32/270x20x24/t b=f32/270x24x16 ; as=bf16
 matmul a=f32/4x33x40 b=f32/4x40x56/t c=f32/4x33x56 ; as=f16
 matmul a=f16/2x72x200 b=f16/2x200x88 ; as=bf16,f32
+
+# few results of long sums, as a weights' gradient has: alike parts of k, and a shorter one; either dim contiguous; batches; a chain behind
+matmul a=f32/24x1600/t b=f32/1600x40 ; as=f16,bf16
+matmul a=f32/21x1031/t b=f32/1031x13 bias=f32/13 ; as=f16
+matmul a=f32/33x1000 b=f32/1000x65/t c=f32/33x65 beta=0.5 alpha=2 ; as=bf16
+matmul a=f32/2x20x777 b=f32/2x777x36 y=f32/2x20x36/720:1:20 ; as=bf16
+matmul a=f16/40x2104/t b=f16/2104x24 y=f32/40x24
+matmul a=f32/16x1200/t b=f32/1200x12 ; fill=signed,special as=bf16
