@@ -6,7 +6,8 @@
  *   backward filter  dw[k, r, c]  = sum over pixels (n,p) of dy[(n,p), k] x[n, p stride + r dilation - pad, c]
  *
  * TMA gathers the windows (im2col maps); the main loop is conv_wgmma.cuh. A gradient by the filter has few tiles and many pixels:
- * partial sums over pixels go to workspace and are added in order. Fastest with 64 channels or more. One to three spatial dims,
+ * partial sums over pixels go to workspace and are added in order. So with few pixels and many channels, where the last to come of a
+ * tile's parts adds them and finishes it. Fastest with 64 channels or more. One to three spatial dims,
  * one group, channels in multiples of 8. */
 #include <stdlib.h>
 #include "program/chain.h"
@@ -59,6 +60,7 @@ typedef struct state {
   const cuda_driver *driver;
   problem    problem;
   int32_t    parts, n_classes;
+  uint64_t   kept;                        /* bytes of workspace before those of partial sums of a tile */
   uint32_t   sum_dtype, out_dtype;        /* dtype that the product writes, and of the final output */
   int64_t    other_dim[4], other_stride[3];      /* the operand that is not gathered: columns, taps or pixels, filters, 1 */
   pixel_class class_[];
@@ -279,7 +281,19 @@ static double bytes_of(const problem *p)
 typedef struct product { int64_t m, n, steps, chunks, dw; } product;       /* steps: of all classes; dw: elements */
 typedef struct choice { int kernel; int64_t parts; double ns; } choice;
 
-/* Chooses the kernel and, for the gradient by the filter, the number of partial sums. */
+/* Columns of a tile's partial sums that are kept. */
+static int64_t kept_columns(const cuda_gemm_kernel *k, int64_t n) { return qn_min_i64(k->bn, qn_round_up(n, 8)); }
+
+/* Bytes of them: of a gradient by the filter all of dw's; else of the tiles of one launch. */
+static int64_t kept_bytes(const problem *p, const cuda_gemm_kernel *k, const product *g, int64_t classes, int64_t parts)
+{
+  if (parts == 1) return 0;
+  if (p->mode == CUDA_CONV_FILTER) return parts * g->dw * 4;
+  const int64_t tiles = qn_ceil_div(g->m, k->bm) * qn_ceil_div(g->n, k->bn) * qn_min_i64(classes, CUDA_CONV_CLASSES);
+  return parts * tiles * k->bm * kept_columns(k, g->n) * 4;
+}
+
+/* Chooses the kernel and the number of partial sums. */
 static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_kernel *kernels, const product *g, int64_t classes,
                         int slice, choice *best, qn_prepared *out)
 {
@@ -291,13 +305,16 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_k
     if (slice && !r->variant && !cuda_gemm_room(&kernels[i], 1, slice)) continue;
     if (splits > 1 && (classes > 1 || steps < 2 * splits || kernels[i].bn / splits < 64)) continue;
     int64_t tiles = qn_ceil_div(g->m, kernels[i].bm) * qn_ceil_div(g->n, kernels[i].bn);
-    for (int rounds = 0; rounds <= (p->mode == CUDA_CONV_FILTER && splits == 1 ? 2 : 0); rounds++) {
-      int64_t q = rounds == 0 ? 1 : qn_min_i64(rounds * (int64_t)r->device->units / tiles, (int64_t)steps / 8);
-      if (q < 1 || (rounds && q == 1) || q > 1024 || (q > 1 && (uint64_t)(q * g->dw * 4) > r->demands->workspace_limit)) continue;
+    const bool filter = p->mode == CUDA_CONV_FILTER, parts = splits == 1 && (filter || kernels[i].bn <= CUDA_CONV_IN_PARTS);
+    for (int rounds = 0; rounds <= (parts ? 2 : 0); rounds++) {
+      int64_t q = rounds == 0 ? 1 : qn_min_i64(rounds * (int64_t)r->device->units / (tiles * classes), (int64_t)steps / 8);
+      if (q < 1 || (rounds && q == 1) || q > 1024) continue;
+      const int64_t kept = kept_bytes(p, &kernels[i], g, classes, q);
+      if ((uint64_t)kept > r->demands->workspace_limit || (!filter && (double)kept > bytes)) continue;
       double t = cost(&measured[p->mode][i], tiles * classes * q, steps / (double)q, splits, bytes, r->device->units);
       if (t < 0) continue;
       if (p->mode == CUDA_CONV_FILTER && p->channels < 64) t *= 1.6;  /* as measured: boxes of 64 channels that are not there */
-      if (q > 1) t += JOIN + (double)(q * g->dw * 4) / JOIN_BANDWIDTH;
+      if (q > 1) t += JOIN + (filter ? (double)kept / JOIN_BANDWIDTH : (double)(q * kernels[i].bm * kept_columns(&kernels[i], g->n)) / 27);
       if (best->kernel < 0 || t < best->ns) *best = (choice){ i, q, t };
     }
   }
@@ -370,11 +387,13 @@ static void describe_product(const product *d, const qn_request *r, state *st)
   const qn_value *to = &r->value[st->chain.out];
   cuda_gemm *g = &st->conv.gemm;
   const int splits = st->kernel->splits, out_bytes = (int)qn_kit_bytes(st->sum_dtype);
+  const bool filter = st->problem.mode == CUDA_CONV_FILTER;
+  st->conv.eights = (int32_t)kept_columns(st->kernel, d->n) / 8;
   st->conv.chunks = (int32_t)d->chunks;
   st->conv.volume = st->problem.spatial == 3;
   g->m = (int32_t)d->m;
   g->n = (int32_t)d->n;
-  g->k_steps = (int32_t)qn_ceil_div(d->steps, st->parts);
+  g->k_steps = (int32_t)qn_ceil_div(filter ? d->steps : qn_max_i64(st->class_[0].grid.taps * d->chunks, 1), st->parts);
   g->split_steps = (int32_t)qn_ceil_div(g->k_steps, splits);
   g->tiles_m = (int32_t)qn_ceil_div(d->m, st->kernel->bm);
   g->tiles_n = (int32_t)qn_ceil_div(d->n, st->kernel->bn);
@@ -391,7 +410,9 @@ static void describe_product(const product *d, const qn_request *r, state *st)
   const int slice = slice_beside(&st->chain, to);
   g->store_map = plain && to->align >= 16 && d->n * out_bytes % 16 == 0 &&
                  (g->plain.added < 0 || added_fits(&st->problem, &r->value[st->chain.value[g->plain.added]], to)) &&
-                 (!vectors || cuda_plain_vectors(&st->chain, &g->plain, r, g->n)) && (!slice || cuda_gemm_room(st->kernel, 1, slice));
+                 (!vectors || cuda_plain_vectors(&st->chain, &g->plain, r, g->n)) &&
+                 (filter || st->parts == 1 || (!vectors && g->plain.added < 0)) &&         /* one of a tile's parts alone knows that it ends it */
+                 (!slice || cuda_gemm_room(st->kernel, 1, slice));
   g->staged = vectors && g->store_map;
 }
 
@@ -429,13 +450,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   st->kernel = &kernels[best.kernel];
   st->parts = (int32_t)best.parts;
-  st->sum_dtype = best.parts > 1 ? (uint32_t)QN_F32 : to->dtype;
+  const bool joined = best.parts > 1 && p.mode == CUDA_CONV_FILTER;        /* by a kernel of its own */
+  st->sum_dtype = joined ? (uint32_t)QN_F32 : to->dtype;
   describe_other(st);
   describe_product(&g, r, st);
 
   out->n_ops = chain.n_ops;
   out->variant = names[p.mode][best.kernel];
-  out->workspace = best.parts > 1 ? (uint64_t)(best.parts * g.dw * 4) : cuda_chain_bytes(&chain);
+  st->kept = cuda_chain_bytes(&chain);
+  out->workspace = (joined ? 0 : st->kept) + (uint64_t)kept_bytes(&p, st->kernel, &g, st->n_classes, best.parts);
+  if (best.parts > 1 && !joined)
+    out->counters = (uint64_t)st->conv.gemm.tiles_m * st->conv.gemm.tiles_n * CUDA_CONV_CLASSES * (st->kernel->bm / 64) * 4;
   out->estimate = best.ns;
   out->numerics = (qn_numerics){ .accumulator = QN_ACC_F32_TC };
   return QN_OK;
@@ -526,7 +551,9 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   const problem *q = &st->problem;
   cuda_conv c = st->conv;
   cuda_gemm *g = &c.gemm;
-  void *y = launch->ptr[st->chain.out], *product = st->parts > 1 ? launch->workspace : y;
+  const bool joined = st->parts > 1 && q->mode == CUDA_CONV_FILTER;
+  void *y = launch->ptr[st->chain.out], *product = joined ? launch->workspace : y;
+  g->kept = (float *)((char *)launch->workspace + st->kept), c.ticket = launch->counters;
   st->driver->tensor_map_address(q->mode == CUDA_CONV_FILTER ? &g->a : &g->b, launch->ptr[q->other]);
   if (q->mode == CUDA_CONV_FILTER || (q->mode == CUDA_CONV_FORWARD && g->store_map)) st->driver->tensor_map_address(&g->y, product);
   if (g->store_map && g->plain.added >= 0) st->driver->tensor_map_address(&g->added, launch->ptr[st->chain.value[g->plain.added]]);
@@ -553,7 +580,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
     s = cuda_gemm_launch(&c, st->kernel, (int)qn_min_i64(tiles, most) * splits, splits, launch->stream, "conv_wgmma");
     if (s) return s;
   }
-  return st->parts > 1 ? cuda_conv_join(y, st->out_dtype, product, st->parts, q->filters * q->taps * q->channels, launch->stream) : QN_OK;
+  return joined ? cuda_conv_join(y, st->out_dtype, product, st->parts, q->filters * q->taps * q->channels, launch->stream) : QN_OK;
 }
 
 /* A gradient by the filter has no rows whose bits a batch could change. */

@@ -5,6 +5,9 @@
  *   backward data     pixels of dy at a tap         channels of filters                  taps, filters
  *   backward filter   filters of dy                 channels of x, 64 of each tap        pixels, from part b1 on
  *
+ * A long sum of few tiles has parts (b1) in these two as well: each keeps its sums in workspace, and the warpgroup that comes last adds
+ * them in order and goes on.
+ *
  * Backward data: a stride divides dx's pixels into residue classes. Each is a stride-1 convolution over dy with the taps that
  * reach it, a batch (b0) of the product; a class that no tap reaches is set to 0. Classes with most taps come first. */
 #pragma once
@@ -45,6 +48,48 @@ __device__ __forceinline__ void conv_gather(const cuda_conv &p, uint32_t to, con
 {
   if (p.volume) tma_load_im2col(to, map, c, at.w, at.h, at.d, at.n, w, h, d, bar);
   else tma_load_im2col(to, map, c, at.w, at.h, at.n, w, h, bar);
+}
+
+/* The steps of k that a unit has of its tile's, and how many parts share these. */
+struct conv_share { int first, steps, parts; };
+template <int mode> __device__ __forceinline__ conv_share conv_share_of(const cuda_conv &p, const gemm_unit &u)
+{
+  const int each = p.gemm.k_steps;
+  if (mode == CUDA_CONV_FILTER) return { 0, each, 1 };
+  const int all = p.grid[mode == CUDA_CONV_DATA ? u.b0 : 0].taps * p.chunks, first = u.b1 * each;
+  return { first, min(all - first, each), p.gemm.batch1 > 1 ? (all + each - 1) / each : 1 };      /* steps < 0: a part too many */
+}
+
+/* Of which tiles: with more columns a thread has no registers for it. */
+template <int BN, int splits, int mode> constexpr bool conv_in_parts = mode != CUDA_CONV_FILTER && splits == 1 && BN <= CUDA_CONV_IN_PARTS;
+
+/* Keeps this warpgroup's part of a sum. True for the last of `parts`: d is then the total. tile: of `tiles` */
+template <int BM, int BN>
+__device__ __forceinline__ bool conv_join(const cuda_conv &p, float (&d)[BN / 2], int tile, int tiles, int part, int parts, int group)
+{
+  const int t = threadIdx.x % 128, at = tile * (BM / 64) + group;
+  const int64_t apart = (int64_t)tiles * (BM / 64) * p.eights * 128;
+  float4 *first = (float4 *)p.gemm.kept + (int64_t)at * p.eights * 128 + t, *mine = first + part * apart;
+#pragma unroll
+  for (int i = 0; i < BN / 8; i++)
+    if (i < p.eights) __stcg(mine + i * 128, make_float4(d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]));
+  __threadfence();
+  group_sync(1 + group, 128);
+  bool last = false;
+  if (t == 0 && (last = atomicAdd(p.ticket + at, 1) == (uint32_t)parts - 1)) p.ticket[at] = 0;
+  if (!group_any(last, 1 + group, 128)) return false;
+  __threadfence();
+#pragma unroll
+  for (int i = 0; i < BN / 2; i++) d[i] = 0;
+#pragma unroll 1
+  for (int s = 0; s < parts; s++, first += apart)
+#pragma unroll
+    for (int i = 0; i < BN / 8; i++)
+      if (i < p.eights) {
+        const float4 v = __ldcg(first + i * 128);
+        d[4 * i] += v.x, d[4 * i + 1] += v.y, d[4 * i + 2] += v.z, d[4 * i + 3] += v.w;
+      }
+  return true;
 }
 
 /* The producer for forward and backward data: tap by tap, and for each its channels. */
@@ -177,8 +222,8 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
     if (threadIdx.x == 0) {
       for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
         gemm_unit u = gemm_unit_at(g, tile, BM, BN);
-        int steps = mode == CUDA_CONV_DATA ? p.grid[u.b0].taps * p.chunks : g.k_steps;
-        int step = share * g.split_steps, last = splits > 1 ? min(steps, step + g.split_steps) : steps;
+        const conv_share of = conv_share_of<mode>(p, u);
+        int step = of.first + share * g.split_steps, last = of.first + (splits > 1 ? min(of.steps, (share + 1) * g.split_steps) : of.steps);
         if (step >= last) continue;
         std::conditional_t<mode == CUDA_CONV_FILTER, conv_pixels<shape, BM, BN>, conv_taps<shape, mode, BN>> source(p, u, step);
         for (; step < last; step++, ring.next()) {
@@ -194,14 +239,20 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
     for (int tile = blockIdx.x / splits; tile < tiles; tile += stride) {
       gemm_unit u = gemm_unit_at(g, tile, BM, BN);
       int row0 = u.m0 + group * 64;
-      int steps = mode == CUDA_CONV_DATA ? p.grid[u.b0].taps * p.chunks : g.k_steps;
-      int count = splits > 1 ? min(steps - share * g.split_steps, g.split_steps) : steps;
+      const conv_share of = conv_share_of<mode>(p, u);
+      if (of.steps <= 0 && u.b1 > 0) continue;
+      int count = splits > 1 ? min(of.steps - share * g.split_steps, g.split_steps) : of.steps;
       auto put = [&](uint32_t from, int column) { conv_put<mode>(p, u, from, column, row0); };
       if (mode == CUDA_CONV_DATA && count == 0) {
         conv_zero<BN>(g, u, ring.slices(group), 1 + group, half, put);
       } else {
         float d[BN / 2];
         gemm_multiply<kind, BN, ta, tb>(ring, d, group, count);
+        if constexpr (conv_in_parts<BN, splits, mode>) {
+          const int all = g.tiles_m * g.tiles_n * g.batch0, part = u.b1;
+          if (of.parts > 1 && !conv_join<BM, BN>(p, d, tile - part * all, all, part, of.parts, group)) continue;
+          u.b1 = 0;
+        }
         if constexpr (splits == 1) {
           if (mode == CUDA_CONV_FILTER) gemm_store_map<BN>(g, d, u, ring, group, half, put);
           else gemm_store<BN>(g, d, u, ring, group, half, put);

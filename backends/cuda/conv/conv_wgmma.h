@@ -16,12 +16,14 @@ typedef struct cuda_conv_grid {
   int32_t start[3], stride[3], step[3], weight[4];
 } cuda_conv_grid;
 
-enum { CUDA_CONV_CLASSES = 4 };           /* of one launch */
+enum { CUDA_CONV_CLASSES = 4, CUDA_CONV_IN_PARTS = 256 };      /* of one launch; columns of the widest tile that has parts, but for filters */
 typedef struct cuda_conv {                /* the kernel's parameter */
   cuda_gemm gemm;                         /* its a (filter gradient: dy) or b (w) is the operand that is not gathered; batch0: classes */
   int32_t   chunks;                       /* k steps of a tap; filter gradient: x's channels in units of 64 */
   int32_t   volume;                       /* TMA maps have five dims, not four */
   cuda_conv_grid grid[CUDA_CONV_CLASSES];
+  uint32_t *ticket;                       /* gemm.batch1 parts of a sum, forward and data: arrivals of each tile's warpgroups */
+  int32_t   eights;                       /* columns of a tile that its parts keep (in gemm.kept), in eights */
   CUtensorMap gathered[CUDA_CONV_CLASSES], written[CUDA_CONV_CLASSES];  /* written: backward data only; else gemm.y */
 } cuda_conv;
 
