@@ -308,3 +308,28 @@ conv_forward x=f16/2x16x9x7/nhwc w=f16/24x16x3x3/nhwc y=f16/2x24x9x7 pad=1 bias=
 conv_forward x=f16/3x64x8x12/nhwc w=f16/72x64x3x3/nhwc y=f32/3x72x4x6 stride=2 pad=1
 conv_forward x=bf16/2x8x3x6x8/nhwc w=bf16/136x8x3x3x3/nhwc y=bf16/2x136x3x6x8 pad=1
 conv_forward x=f16/2x32x1x72/nhwc w=f16/1x32x1x7/nhwc y=f16/2x1x1x72 pad=0,3
+
+# Depthwise by filters of one row as a band: strides, dilations, odd rows and parts of rows, lines of images and volumes, infinities.
+conv_forward x=f16/2x6x150 w=f16/6x1x13 bias=f16/6 pad=6 groups=6 ; as=bf16
+conv_forward x=f16/1x3x1301 w=f16/3x1x33 pad=20:11 groups=3 ; as=bf16
+conv_forward x=f16/2x4x517 w=f16/4x1x5 stride=4 dilation=7 pad=9 groups=4 ; as=bf16
+conv_forward x=f16/2x3x5x70 w=f16/3x1x1x89 pad=0,44 groups=3
+conv_forward x=bf16/1x2x3x4x33 w=bf16/2x1x1x1x3 y=f32/1x2x3x4x17 stride=1,1,2 pad=0,0,1 groups=2
+conv_forward x=f16/1x4x301 w=f16/4x1x9 pad=4 groups=4 ; fill=signed x.fill=special
+conv_forward x=f16/1x2x64 w=f16/2x1x7 pad=3 groups=2 ; fill=int w.fill=special as=bf16
+conv_forward x=f16/2x3x1 w=f16/3x1x3 pad=1 groups=3
+
+# A tap of planes into few channels, and from few: images apart, no whole block, infinities.
+conv_forward x=f32/2x37x8x12 w=f32/2x37x1x1 bias=f32/2 ; as=f16,bf16
+conv_forward x=f32/3x3x4x8 w=f32/45x3x1x1 bias=f32/45 ; as=f16,bf16
+conv_forward x=f32/2x70x3x4x8 w=f32/7x70x1x1x1 ; as=f16,bf16
+conv_forward x=f32/2x9x1040 w=f32/8x9x1 bias=f32/8 ; as=f16,bf16
+conv_forward x=f32/2x5x8x8/512:64:8:1 w=f32/6x5x1x1/1:6:1:1 y=f32/2x6x8x8/640:64:8:1 ; as=f16
+conv_forward x=f16/1x8x8x8 w=f16/4x8x1x1 ; fill=signed x.fill=special
+conv_forward x=f32/1x4x8x4 w=f32/9x4x1x1 ; fill=int w.fill=special
+
+# Few pixels and long sums: parts of a sum, of a channel's taps, of several images; biases, planes.
+conv_forward x=f16/2x512x7x7/nhwc w=f16/72x512x3x3/nhwc bias=f16/72 pad=1 ; as=bf16
+conv_forward x=bf16/1x1024x4x5/nhwc w=bf16/16x1024x3x3/nhwc y=f32/1x16x2x3/nhwc stride=2 pad=1
+conv_forward x=f16/1x256x3x4x5/nhwc w=f16/136x256x3x3x3/nhwc pad=1
+conv_forward x=f16/1x264x9x9 w=f16/24x264x5x5 bias=f16/24 pad=2

@@ -270,3 +270,17 @@ conv_backward_data dy=f16/2x20x6x5 w=f16/20x2x3x5 dx=f16/2x4x11x10 stride=2 pad=
 conv_backward_data dy=f16/2x24x9x7/nhwc w=f16/24x16x3x3/nhwc dx=f16/2x16x9x7 pad=1 ; as=bf16
 conv_backward_data dy=bf16/2x136x3x6x8/nhwc w=bf16/136x8x3x3x3/nhwc dx=bf16/2x8x3x6x8 pad=1
 conv_backward_data dy=f16/2x40x8x10/nhwc w=f16/40x24x3x3/nhwc dx=f16/2x24x16x20 stride=2 pad=1
+
+# depthwise by filters of one row as a band
+conv_backward_data dy=f16/2x6x150 w=f16/6x1x13 dx=f16/2x6x150 pad=6 groups=6 ; as=bf16
+conv_backward_data dy=f16/1x3x1301 w=f16/3x1x33 dx=f16/1x3x1302 pad=20:11 groups=3
+conv_backward_data dy=bf16/2x4x5x61 w=bf16/4x1x1x9 dx=bf16/2x4x5x77 dilation=1,2 groups=4
+conv_backward_data dy=f16/1x4x301 w=f16/4x1x9 dx=f16/1x4x301 pad=4 groups=4 ; fill=signed dy.fill=special
+# a tap of planes from few channels, and into few
+conv_backward_data dy=f32/2x2x8x12 w=f32/2x37x1x1 dx=f32/2x37x8x12 ; as=f16,bf16
+conv_backward_data dy=f32/3x45x4x8 w=f32/45x3x1x1 dx=f32/3x3x4x8 ; as=f16,bf16
+conv_backward_data dy=f32/2x7x3x4x8 w=f32/7x70x1x1x1 dx=f32/2x70x3x4x8 ; as=f16
+# few pixels and long sums: parts of a sum, in classes of unequal sums
+conv_backward_data dy=f16/2x512x7x7/nhwc w=f16/512x72x3x3/nhwc dx=f16/2x72x7x7/nhwc pad=1 ; as=bf16
+conv_backward_data dy=f16/1x1024x3x4/nhwc w=f16/1024x40x3x3/nhwc dx=f16/1x40x6x8/nhwc stride=2 pad=1
+conv_backward_data dy=bf16/1x512x2x3x2/nhwc w=bf16/512x72x3x3x3/nhwc dx=f32/1x72x4x6x4/nhwc stride=2 pad=1

@@ -444,7 +444,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const double outputs = (double)qn_elements(to), products = (double)p.chunks * found->taps * (data ? p.of_x : 1) * p.size[0] * p.size[1];
   const double moved = (double)(qn_elements(in) * bytes + qn_elements(to) * (int64_t)qn_kit_bytes(to->dtype)) / (p.x.last ? 1000 : 2300);
   const double each = 12 + products / (data ? H.apart * p.axis[0].apart : 1) * (found->stride == 0 ? 4 : 1.6);
-  const double added = outputs * each / (r->device->units * 128);
+  /* as measured of planes of one row: few blocks, of which each reads its elements one by one */
+  const double in_row = H.out > 1 ? 1 : bytes == 2 ? 2.5 : 1.6, added = in_row * outputs * each / (r->device->units * 128);
   out->estimate = 4000 + (moved > added ? moved : added);
   return QN_OK;
 }
