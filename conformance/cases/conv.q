@@ -333,3 +333,11 @@ conv_forward x=f16/2x512x7x7/nhwc w=f16/72x512x3x3/nhwc bias=f16/72 pad=1 ; as=b
 conv_forward x=bf16/1x1024x4x5/nhwc w=bf16/16x1024x3x3/nhwc y=f32/1x16x2x3/nhwc stride=2 pad=1
 conv_forward x=f16/1x256x3x4x5/nhwc w=f16/136x256x3x3x3/nhwc pad=1
 conv_forward x=f16/1x264x9x9 w=f16/24x264x5x5 bias=f16/24 pad=2
+
+# Taps of a row as channels of one pixel: few channels, strides, dilated columns, rows, volumes, any layout of x and w, infinities.
+conv_forward x=f16/2x3x9x20/nhwc w=f16/24x3x7x7/nhwc stride=2 pad=3 bias=f16/24 ; as=bf16
+conv_forward x=f16/1x24x7x9/nhwc w=f16/40x24x3x3/nhwc pad=1:0,2:1 dilation=2,1 ; as=bf16
+conv_forward x=f16/2x12x61/nhwc w=f16/16x12x17/nhwc stride=2 pad=8
+conv_forward x=f16/1x9x3x5x6/nhwc w=f16/16x9x2x3x3/nhwc pad=1,1,0 y=f32/1x16x4x5x4/nhwc
+conv_forward x=bf16/2x5x6x11 w=bf16/16x5x2x5 y=bf16/2x16x5x5/nhwc stride=1,2 pad=0,1
+conv_forward x=f16/1x8x8x8/nhwc w=f16/8x8x3x3/nhwc pad=1 ; fill=signed x.fill=special

@@ -284,3 +284,8 @@ conv_backward_data dy=f32/2x7x3x4x8 w=f32/7x70x1x1x1 dx=f32/2x70x3x4x8 ; as=f16
 conv_backward_data dy=f16/2x512x7x7/nhwc w=f16/512x72x3x3/nhwc dx=f16/2x72x7x7/nhwc pad=1 ; as=bf16
 conv_backward_data dy=f16/1x1024x3x4/nhwc w=f16/1024x40x3x3/nhwc dx=f16/1x40x6x8/nhwc stride=2 pad=1
 conv_backward_data dy=bf16/1x512x2x3x2/nhwc w=bf16/512x72x3x3x3/nhwc dx=f32/1x72x4x6x4/nhwc stride=2 pad=1
+# taps of a row as channels of one pixel: few filters, rows, volumes, any layout of dy and w
+conv_backward_data dy=f16/2x3x9x20/nhwc w=f16/3x24x7x7/nhwc dx=f16/2x24x9x20/nhwc pad=3 ; as=bf16
+conv_backward_data dy=f16/1x24x6x7/nhwc w=f16/24x40x3x3/nhwc dx=f16/1x40x8x8/nhwc pad=1:1,0:1 dilation=2,1 ; as=bf16
+conv_backward_data dy=f16/2x12x61 w=f16/12x16x17 dx=f16/2x16x61/nhwc pad=8
+conv_backward_data dy=f16/1x9x4x5x4/nhwc w=f16/9x16x2x3x3/nhwc pad=1,1,0 dx=f16/1x16x3x5x6/nhwc

@@ -218,3 +218,8 @@ conv_backward_filter x=f32/2x5x4x6x8 dy=f32/2x7x4x6x8 dw=f32/7x5x3x3x3 pad=1
 conv_backward_filter x=f32/2x12x3x5x7 dy=f32/2x140x3x5x7 dw=f32/140x12x1x3x3 pad=0,1,1
 conv_backward_filter x=f32/2x6x4x8x8 dy=f32/2x20x3x4x4/nhwc dw=f32/20x6x2x3x3/nhwc stride=1,2,2 pad=0,1,1
 conv_backward_filter x=f32/2x70x8x8 dy=f32/2x200x8x8 dw=f32/200x70x3x1 pad=1,0
+# taps of a row as channels of one pixel: few channels, strides, dilated columns, rows, volumes, any layout of x and dw
+conv_backward_filter x=f16/2x3x9x20/nhwc dy=f16/2x24x5x10/nhwc dw=f16/24x3x7x7/nhwc stride=2 pad=3 ; as=bf16
+conv_backward_filter x=f16/1x24x7x9/nhwc dy=f16/1x40x4x10/nhwc dw=f16/40x24x3x3/nhwc pad=1:0,2:1 dilation=2,1 ; as=bf16
+conv_backward_filter x=f16/2x12x61 dy=f16/2x16x31/nhwc dw=f16/16x12x17 stride=2 pad=8
+conv_backward_filter x=f16/1x9x3x5x6/nhwc dy=f16/1x16x4x5x4/nhwc dw=f16/16x9x2x3x3/nhwc pad=1,1,0

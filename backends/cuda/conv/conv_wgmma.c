@@ -313,7 +313,9 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_k
       if ((uint64_t)kept > r->demands->workspace_limit || (!filter && (double)kept > bytes)) continue;
       double t = cost(&measured[p->mode][i], tiles * classes * q, steps / (double)q, splits, bytes, r->device->units);
       if (t < 0) continue;
-      if (p->mode == CUDA_CONV_FILTER && p->channels < 64) t *= 1.6;  /* as measured: boxes of 64 channels that are not there */
+      /* as measured: boxes of 64 channels that are not there; but for filters, if half of them are */
+      const int64_t summed = p->mode == CUDA_CONV_DATA ? p->filters : p->channels;
+      if (summed < (filter ? 64 : 32)) t *= filter ? 1.6 : 1.8;
       if (q > 1) t += JOIN + (filter ? (double)kept / JOIN_BANDWIDTH : (double)(q * kernels[i].bm * kept_columns(&kernels[i], g->n)) / 27);
       if (best->kernel < 0 || t < best->ns) *best = (choice){ i, q, t };
     }
