@@ -1,5 +1,5 @@
-/* conv_depthwise_rows.cu -- depthwise convolution with filters of one row, by Tensor Cores, f16 and bf16, rows contiguous: sound and speech,
- * any stride and dilation; backward data of stride 1 (a forward sum over dy with the filter reversed).
+/* conv_depthwise_rows.cu -- depthwise convolution with filters of one row, by Tensor Cores, f16 and bf16, rows contiguous: sound and
+ * speech, any stride and dilation; backward data of stride 1 (a forward sum over dy with the filter reversed).
  *
  *   y[8 m + j] = sum over k of x[8 m stride - pad + k] b[k][j]        b[k][j] = w[(k - j stride) / dilation], 0 where that is no tap
  *
@@ -43,7 +43,8 @@ template <int dtype> static __device__ __noinline__ float sum_again(const rows &
   float sum = 0;
   for (int t = 0; t < p.taps; t++) {
     const int i = o * p.stride - p.before + t * p.dilation;
-    if ((uint32_t)i < (uint32_t)p.in) sum = fmaf(element_load<float>(x, i, dtype), element_load<float>(p.w, tap_at(p, channel, t), dtype), sum);
+    if ((uint32_t)i >= (uint32_t)p.in) continue;
+    sum = fmaf(element_load<float>(x, i, dtype), element_load<float>(p.w, tap_at(p, channel, t), dtype), sum);
   }
   return sum;
 }
@@ -182,7 +183,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   p.out_dtype = to->dtype, p.pairs = to->dtype == in->dtype && p.out % 2 == 0 && to->align >= 4;
   p.steps = chain.steps;
 
-  const void *function = in->dtype == QN_F16 ? (const void *)depthwise_rows<mma_f16, QN_F16> : (const void *)depthwise_rows<mma_bf16, QN_BF16>;
+  const void *function = in->dtype == QN_F16 ? (const void *)depthwise_rows<mma_f16, QN_F16>
+                                             : (const void *)depthwise_rows<mma_bf16, QN_BF16>;
   cuda_conv_kernel *k = cuda_conv_kernel_begin(out, function, &p, sizeof p);
   if (!k) return QN_NO_MEMORY;
   k->grid[0] = (uint32_t)qn_ceil_div(items, WARPS), k->grid[1] = k->grid[2] = 1;

@@ -142,7 +142,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   if (some > FEW) return qn_refuse(out, "at most 8 channels, or filters", "w", "8", "%lld", (long long)some);
   const int each = some <= 4 ? 4 : FEW;
   if (channels > TERMS) return qn_refuse(out, "at most 4096 terms in a sum", "w", "4096", "%lld", (long long)channels);
-  if (many * each * 4 > 48 << 10) return qn_refuse(out, "filters in shared memory", "w", "48 KB of f32", "%lld", (long long)(many * each * 4));
+  if (many * each * 4 > 48 << 10)
+    return qn_refuse(out, "filters in shared memory", "w", "48 KB of f32", "%lld", (long long)(many * each * 4));
   const int64_t vectors = x->dim[0] * pixels / unit;
   if (vectors > INT32_MAX - THREADS) return qn_refuse(out, "vectors that 31 bits count", "x", "fewer", "%lld", (long long)vectors);
   const bool from = channels < filters;
@@ -162,7 +163,8 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   /* few threads take channel after channel, eight in flight, or store one filter after another */
   const double bytes = (double)(qn_elements(x) + qn_elements(y)) * (double)qn_kit_bytes(x->dtype);
   const double instructions = (double)vectors / 32 * (double)many * (double)unit * (each + 1.5);
-  const double issued = instructions / (r->device->units * 4 * 1.7 * 0.7), in_turn = (double)qn_ceil_div(many, AT_ONCE) * (from ? 100 : 700);
+  const double issued = instructions / (r->device->units * 4 * 1.7 * 0.7);
+  const double in_turn = (double)qn_ceil_div(many, AT_ONCE) * (from ? 100 : 700);
   double most = bytes / 3600;
   if (issued > most) most = issued;
   out->estimate = 3500 + (in_turn > most ? in_turn : most);

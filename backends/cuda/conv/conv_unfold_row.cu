@@ -1,5 +1,5 @@
-/* conv_unfold_row.cu -- convolution of few channels in 16 bits by engines that take a tap of 64 of them at once: where channels are contiguous
- * and rows are padded, neighbouring pixels continue each other, so that all taps along W are the channels of one pixel of a view.
+/* conv_unfold_row.cu -- convolution of few channels in 16 bits by engines that take a tap of 64 of them at once: where channels are
+ * contiguous and rows are padded, neighbouring pixels continue each other, so that all taps along W are the channels of one pixel of a view.
  *
  *   x  [N, C, H, W] -> x0 [N, H, W + padding, C], a copy;  x' [N, S C, H, W'], a view of it whose pixels overlap: they lie C apart
  *   w  [K, C, R, S] -> w' [K, S C, R, 1], a copy           y  as it is
@@ -23,7 +23,11 @@ struct row_copy {                         /* x0 */
   cuda_divisor by_units, by_w, by_h, by_d;                  /* 16 bytes of a pixel, pixels of a row, rows, planes */
   uint32_t total;                         /* units of x0 */
 };
-struct row_filters { int64_t stride[5], first; int32_t channels, padded, size[3]; uint32_t total; };   /* stride: K, C, D, H, W; from `first` on */
+struct row_filters {                      /* w' */
+  int64_t stride[5], first;               /* of w: K, C, D, H, W, from this element on */
+  int32_t channels, padded, size[3];
+  uint32_t total;
+};
 
 typedef struct state {
   cuda_conv_part conv;
@@ -83,9 +87,12 @@ static qn_status check(const qn_request *r, const state *st, const qn_value *x, 
     return qn_refuse(out, "dtypes", data ? "dy" : "x", "f16 or bf16, both alike", "%s", qn_kit_name(x->dtype));
   if (c->groups != 1) return qn_refuse(out, "one group", "x", "1", "%lld", (long long)c->groups);
   if (c->dilation[across] != 1) return qn_refuse(out, "dilation of 1 along W", "w", "1", "%lld", (long long)c->dilation[across]);
-  for (int d = 0; d <= across && data; d++)
-    if (c->stride[d] != 1 || c->pad_before[d] > (w->dim[2 + d] - 1) * c->dilation[d] || c->pad_after[d] > (w->dim[2 + d] - 1) * c->dilation[d])
-      return qn_refuse(out, "stride of 1 in backward data, and no wider padding than the window", "dx", "1", "%lld", (long long)c->stride[d]);
+  for (int d = 0; d <= across && data; d++) {
+    const int64_t reach = (w->dim[2 + d] - 1) * c->dilation[d];
+    if (c->stride[d] != 1 || c->pad_before[d] > reach || c->pad_after[d] > reach)
+      return qn_refuse(out, "stride of 1 in backward data, and no wider padding than the window", "dx", "1", "%lld",
+                       (long long)c->stride[d]);
+  }
   if (qn_ceil_div(taps * padded, STAGE) >= taps * qn_ceil_div(padded, STAGE))
     return qn_refuse(out, "few channels, several taps along W", data ? "dy" : "x", "32 channels, or less", "%lld", (long long)channels);
   if (!qn_is_channels_last(y)) return qn_refuse(out, "packed channels last", data ? "dx" : "y", "nhwc", "%s", "other strides");

@@ -305,7 +305,8 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_k
     if (slice && !r->variant && !cuda_gemm_room(&kernels[i], 1, slice)) continue;
     if (splits > 1 && (classes > 1 || steps < 2 * splits || kernels[i].bn / splits < 64)) continue;
     int64_t tiles = qn_ceil_div(g->m, kernels[i].bm) * qn_ceil_div(g->n, kernels[i].bn);
-    const bool filter = p->mode == CUDA_CONV_FILTER, parts = splits == 1 && (filter || kernels[i].bn <= CUDA_CONV_IN_PARTS);
+    const bool filter = p->mode == CUDA_CONV_FILTER,
+               parts = filter ? splits == 1 : cuda_conv_in_parts(kernels[i].bm, kernels[i].bn, splits);
     for (int rounds = 0; rounds <= (parts ? 2 : 0); rounds++) {
       int64_t q = rounds == 0 ? 1 : qn_min_i64(rounds * (int64_t)r->device->units / (tiles * classes), (int64_t)steps / 8);
       if (q < 1 || (rounds && q == 1) || q > 1024) continue;

@@ -60,9 +60,6 @@ template <int mode> __device__ __forceinline__ conv_share conv_share_of(const cu
   return { first, min(all - first, each), p.gemm.batch1 > 1 ? (all + each - 1) / each : 1 };      /* steps < 0: a part too many */
 }
 
-/* Of which tiles: with more columns a thread has no registers for it. */
-template <int BN, int splits, int mode> constexpr bool conv_in_parts = mode != CUDA_CONV_FILTER && splits == 1 && BN <= CUDA_CONV_IN_PARTS;
-
 /* Keeps this warpgroup's part of a sum. True for the last of `parts`: d is then the total. tile: of `tiles` */
 template <int BM, int BN>
 __device__ __forceinline__ bool conv_join(const cuda_conv &p, float (&d)[BN / 2], int tile, int tiles, int part, int parts, int group)
@@ -248,7 +245,7 @@ __global__ void __launch_bounds__(128 * (BM / 64 + 1), 1) conv_wgmma(const __gri
       } else {
         float d[BN / 2];
         gemm_multiply<kind, BN, ta, tb>(ring, d, group, count);
-        if constexpr (conv_in_parts<BN, splits, mode>) {
+        if constexpr (mode != CUDA_CONV_FILTER && cuda_conv_in_parts(BM, BN, splits)) {
           const int all = g.tiles_m * g.tiles_n * g.batch0, part = u.b1;
           if (of.parts > 1 && !conv_join<BM, BN>(p, d, tile - part * all, all, part, of.parts, group)) continue;
           u.b1 = 0;

@@ -16,7 +16,7 @@ typedef struct cuda_conv_grid {
   int32_t start[3], stride[3], step[3], weight[4];
 } cuda_conv_grid;
 
-enum { CUDA_CONV_CLASSES = 4, CUDA_CONV_IN_PARTS = 256 };      /* of one launch; columns of the widest tile that has parts, but for filters */
+enum { CUDA_CONV_CLASSES = 4 };           /* of one launch */
 typedef struct cuda_conv {                /* the kernel's parameter */
   cuda_gemm gemm;                         /* its a (filter gradient: dy) or b (w) is the operand that is not gathered; batch0: classes */
   int32_t   chunks;                       /* k steps of a tap; filter gradient: x's channels in units of 64 */
@@ -41,6 +41,14 @@ typedef struct cuda_conv {                /* the kernel's parameter */
 #define CUDA_CONV_FILTER_TILES(X) \
   X(128, 320, 1, 860, 1925) X(128, 192, 1, 487, 2190) X(128, 128, 1, 350, 632) X(128, 128, 2, 313, 2500) X(128, 64, 1, 200, 1186) \
   X(64, 192, 1, 303, 927) X(64, 64, 1, 127, 1382)
+
+/* Has a tile registers to add up parts of its sums, forward and data? */
+#ifdef __CUDACC__
+__host__ __device__ constexpr
+#else
+static inline
+#endif
+bool cuda_conv_in_parts(int bm, int bn, int splits) { return splits == 1 && bn <= (bm > 128 ? 64 : 256); }
 
 #ifdef __cplusplus
 extern "C" {
