@@ -284,3 +284,14 @@ matmul a=f32/33x1000 b=f32/1000x65/t c=f32/33x65 beta=0.5 alpha=2 ; as=bf16
 matmul a=f32/2x20x777 b=f32/2x777x36 y=f32/2x20x36/720:1:20 ; as=bf16
 matmul a=f16/40x2104/t b=f16/2104x24 y=f32/40x24
 matmul a=f32/16x1200/t b=f32/1200x12 ; fill=signed,special as=bf16
+
+# short sums: fewer k than a stage, one more, several; with a bias; in and in no units of four columns; y along its rows
+matmul a=f32/130x3 b=f32/3x68/t bias=f32/68 ; as=f16,bf16
+matmul a=f32/67x13 b=f32/13x77/t bias=f32/77 ; as=bf16
+matmul a=f32/3x65x39/t b=f32/3x39x44 y=f32/3x65x44/t ; as=f16
+matmul a=f16/100x33 b=f16/33x132/t bias=f32/132 y=f32/100x132
+
+# one row, few rows, by columns that are contiguous: the warps of a block share k
+matmul a=f32/1x301 b=f32/301x130 bias=f32/130
+matmul a=f32/3x3x500 b=f32/3x500x70
+matmul a=f32/90x77/t b=f32/77x13 c=f32/90x13
