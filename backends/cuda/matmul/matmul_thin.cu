@@ -6,13 +6,14 @@
  *
  *   long   near operand with k contiguous: a thread takes every 256th k of 4 rows; with few blocks k is split among several, and
  *          the last one to finish adds their parts in order
- *   wide   near operand with rows contiguous: a thread takes a row and a quarter of k, and keeps its sums of every BLOCK of k apart */
+ *   wide   near operand with rows contiguous: the warps of a block share k, a lane takes two rows of 64; their sums are added in order */
 #include "engines.h"
+#include "kit/early.h"
 #include "matmul_problem.h"
 #include "program/steps.cuh"
 
-enum { THREADS = 256, FEW = 16, ROWS = 4, LINES = 64, QUARTERS = THREADS / LINES, CHUNK = 64,
-       BLOCK = 256 * CHUNK, LONGEST = 8192 };  /* LONGEST: terms of a running sum; wide: BLOCK / QUARTERS */
+enum { THREADS = 256, FEW = 16, ROWS = 4, LINES = 64, AHEAD = 8,            /* AHEAD: k that a lane of wide loads at once */
+       LONGEST = 8192 };                       /* terms of a running sum */
 
 struct side { const float *p; int64_t row, k, batch[2]; int32_t rows; };
 struct thin {
@@ -106,54 +107,47 @@ __global__ void __launch_bounds__(THREADS) matmul_long(const __grid_constant__ t
   put(t, v, row0 + r, far0, b0, b1, min(8, t.far.rows - far0));
 }
 
-__global__ void __launch_bounds__(THREADS) matmul_wide(const __grid_constant__ thin t)
+/* N: of far rows, at most. */
+template <int N, int WAYS> __global__ void __launch_bounds__(32 * WAYS) matmul_wide(const __grid_constant__ thin t)
 {
-  __shared__ float few[CHUNK][FEW], sums[QUARTERS - 1][FEW][LINES], blocks[FEW][THREADS];
-  uint32_t batch = blockIdx.x / t.groups, row0 = (blockIdx.x - batch * t.groups) * LINES, b1 = batch / t.batch0, b0 = batch - b1 * t.batch0;
-  int line = threadIdx.x % LINES, quarter = threadIdx.x / LINES, row = row0 + line;
-  const float *near = matrix(t.near, b0, b1) + min(row, t.near.rows - 1) * t.near.row, *far = matrix(t.far, b0, b1);
-  float sum[FEW] = {};
-  for (int k0 = 0; k0 < t.k; k0 += CHUNK) {
-    if (k0 % BLOCK == 0 && k0)
-#pragma unroll
-      for (int n = 0; n < FEW; n++) blocks[n][threadIdx.x] = sum[n] + (k0 > BLOCK ? blocks[n][threadIdx.x] : 0), sum[n] = 0;
-    __syncthreads();
-    for (int i = threadIdx.x; i < CHUNK * FEW; i += THREADS) {
-      int k = i / FEW, n = i % FEW;
-      few[k][n] = k0 + k < t.k && n < t.far.rows ? far[n * t.far.row + (k0 + k) * t.far.k] : 0;
-    }
-    __syncthreads();
-    float a[CHUNK / QUARTERS];
-#pragma unroll
-    for (int i = 0; i < CHUNK / QUARTERS; i++) {
-      int k = k0 + quarter * (CHUNK / QUARTERS) + i;
-      a[i] = k < t.k ? near[k * t.near.k] : 0;
-    }
-#pragma unroll
-    for (int i = 0; i < CHUNK / QUARTERS; i++) {
-      if (k0 + quarter * (CHUNK / QUARTERS) + i >= t.k) break;
-#pragma unroll
-      for (int n = 0; n < FEW; n++) sum[n] = fmaf(a[i], few[quarter * (CHUNK / QUARTERS) + i][n], sum[n]);
-    }
-  }
-  if (t.k > BLOCK)
-#pragma unroll
-    for (int n = 0; n < FEW; n++) sum[n] += blocks[n][threadIdx.x];
-  if (quarter)
-#pragma unroll
-    for (int n = 0; n < FEW; n++) sums[quarter - 1][n][line] = sum[n];
-  __syncthreads();
-  if (quarter || row >= t.near.rows) return;
+  __shared__ float sums[WAYS][N][LINES];
+  const uint32_t batch = blockIdx.x / t.groups, row0 = (blockIdx.x - batch * t.groups) * LINES, b1 = batch / t.batch0, b0 = batch - b1 * t.batch0;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, last = t.near.rows - 1;
+  const float *near = matrix(t.near, b0, b1), *far = matrix(t.far, b0, b1);
+  const int begin = warp * t.share, end = min(t.k, begin + t.share);
+  float sum[2][N] = {};
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();        /* earlier kernels of the stream may still write the operands */
+#endif
+  const float *const at[2] = { near + min((int)row0 + lane, last), near + min((int)row0 + lane + 32, last) };     /* beyond: not stored */
 #pragma unroll 1
-  for (int half = 0; half * 8 < t.far.rows; half++) {       /* not unrolled: one copy of the steps' code */
-    float v[8];
+  for (int k0 = begin; k0 < end; k0 += AHEAD) {
+    float x[2][AHEAD];
 #pragma unroll
-    for (int i = 0; i < 8; i++) {
-      v[i] = half ? sum[8 + i] : sum[i];
+    for (int i = 0; i < AHEAD; i++)
 #pragma unroll
-      for (int q = 0; q < QUARTERS - 1; q++) v[i] += sums[q][half * 8 + i][line];
-    }
-    put(t, v, row, half * 8, b0, b1, min(8, t.far.rows - half * 8));
+      for (int h = 0; h < 2; h++) x[h][i] = k0 + i < end ? at[h][(k0 + i) * t.near.k] : 0;
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++)
+#pragma unroll
+      for (int n = 0; n < N; n++) {
+        const float y = k0 + i < end && n < t.far.rows ? far[n * t.far.row + (k0 + i) * t.far.k] : 0;
+        sum[0][n] = fmaf(x[0][i], y, sum[0][n]), sum[1][n] = fmaf(x[1][i], y, sum[1][n]);
+      }
+  }
+#pragma unroll
+  for (int n = 0; n < N; n++) sums[warp][n][lane] = sum[0][n], sums[warp][n][lane + 32] = sum[1][n];
+  __syncthreads();
+  const int line = threadIdx.x % LINES, row = row0 + line;
+#pragma unroll 1
+  for (int n0 = threadIdx.x / LINES * 8; n0 < t.far.rows && row <= last; n0 += WAYS / 2 * 8) {
+    float v[8] = {};
+    for (int w = 0; w < WAYS; w++)
+#pragma unroll
+      for (int i = 0; i < 8; i++)
+        if (n0 + i < N) v[i] += sums[w][n0 + i][line];
+    put(t, v, row, n0, b0, b1, min(8, t.far.rows - n0));
   }
 }
 
@@ -161,7 +155,12 @@ __global__ void __launch_bounds__(THREADS) matmul_wide(const __grid_constant__ t
 
 static const char *const variants[] = { "long", "wide", NULL };
 
-struct state { thin t; cuda_chain chain; int32_t near, far, wide; uint32_t blocks; };
+/* Kernels of wide: the fewer far rows, the more warps, whose sums must fit into shared memory. */
+struct kernel { const void *function; int32_t rows, ways; };
+#define KERNEL(rows, ways) { (const void *)matmul_wide<rows, ways>, rows, ways }
+static const kernel kernels[] = { KERNEL(1, 32), KERNEL(4, 16), KERNEL(FEW, 8) };
+
+struct state { thin t; cuda_chain chain; int32_t near, far, early; uint32_t blocks; const kernel *wide; };     /* wide: NULL: long */
 
 static side side_of(const cuda_matmul_side *s)
 {
@@ -200,7 +199,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   t->steps = chain.steps;
   t->shares = 1, t->share = t->k;
   int64_t groups = qn_ceil_div(near->rows, wide ? LINES : ROWS), units = groups * batches, blocks = units;
-  if (!wide) {
+  if (wide) {
+    s.wide = kernels;
+    while (s.wide->rows < far->rows) s.wide++;
+    t->share = (int32_t)qn_round_up(qn_ceil_div(m.k, s.wide->ways), AHEAD);
+    if (t->share > LONGEST)
+      return qn_refuse(out, "a warp's sums of at most 8192 terms", "a", "", "k of %lld", (long long)m.k);
+  } else {
     int64_t shares = qn_max_i64(1, qn_min_i64(qn_min_i64(r->device->units / units, 16), qn_ceil_div(m.k, 2 * THREADS)));
     shares = qn_max_i64(shares, qn_ceil_div(m.k, THREADS * LONGEST));
     int64_t share = qn_round_up(qn_ceil_div(m.k, shares), THREADS);
@@ -214,16 +219,26 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   if (blocks > INT32_MAX) return qn_refuse(out, "fewer than 2^31 blocks", "y", "", "%s", "more");
   t->groups = (uint32_t)groups;
-  s.chain = chain, s.near = near->value, s.far = far->value, s.wide = wide, s.blocks = (uint32_t)blocks;
+  s.chain = chain, s.near = near->value, s.far = far->value, s.blocks = (uint32_t)blocks;
   out->n_ops = chain.n_ops;
   out->variant = variants[wide];
   double bytes = ((double)m.m * m.k + (double)m.n * m.k + (double)m.m * m.n) * batches * 4;
-  /* measured on an H200: per chunk of k; per block's sums, and per 512 of k */
-  out->estimate = wide ? 2600 + (double)qn_ceil_div(blocks, 3 * r->device->units) * (double)qn_ceil_div(m.k, CHUNK) * 2200
-                       : (double)qn_ceil_div(blocks, r->device->units) * (6000 + (double)qn_ceil_div(t->share, 2 * THREADS) * 2400) +
-                             (t->shares > 1 ? 1000 : 0);
-  out->estimate += bytes / 2500;
+  /* on an H200. wide: loads of AHEAD k after each other by the blocks that find room together, or memory; long, measured: per block's
+   * sums, and per 512 of k */
+  if (wide) {
+    const double loads = (double)qn_ceil_div(blocks, 64 / s.wide->ways * r->device->units) * (double)(t->share / AHEAD) * 600;
+    out->estimate = 3000 + (bytes / 3900 > loads ? bytes / 3900 : loads);
+  } else {
+    out->estimate = (double)qn_ceil_div(blocks, r->device->units) * (6000 + (double)qn_ceil_div(t->share, 2 * THREADS) * 2400) +
+                    (t->shares > 1 ? 1000 : 0) + bytes / 2500;
+  }
   return cuda_keep(out, &s, sizeof s);
+}
+
+static qn_status build(const qn_request *, qn_prepared *out)
+{
+  state *s = (state *)out->state;
+  return s->wide ? cuda_waits_itself(s->wide->function, &s->early) : QN_OK;
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -237,12 +252,12 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
   t.partial = (float *)launch->workspace;
   t.tickets = (uint32_t *)launch->counters;
   cuda_chain_bind(&t.steps, &st->chain, launch->ptr);
-  if (st->wide) matmul_wide<<<st->blocks, THREADS, 0, stream>>>(t);
-  else matmul_long<<<st->blocks, THREADS, 0, stream>>>(t);
+  if (st->wide) return cuda_launch_early(st->wide->function, st->early, st->blocks, 32u * (uint32_t)st->wide->ways, 0, &t, launch, "matmul_thin");
+  matmul_long<<<st->blocks, THREADS, 0, stream>>>(t);
   return cuda_check(cudaGetLastError(), "matmul_thin");
 }
 
 static const qn_engine row[] = {
-  { "thin", QN_OP_MATMUL, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, variants, nullptr, prepare, nullptr, run, cuda_release },
+  { "thin", QN_OP_MATMUL, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC, variants, nullptr, prepare, build, run, cuda_release },
 };
 CUDA_ENGINES(matmul_thin) = { row, sizeof row / sizeof *row };
