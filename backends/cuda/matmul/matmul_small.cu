@@ -252,9 +252,10 @@ static double estimate(const cuda_matmul *m, const kernel *k, int variant, bool 
 {
   const int64_t tiles = tiles_of(m, k);
   const bool f32 = m->a.dtype == QN_F32;
-  if (variant == SHARED_K) return 2700 + (double)qn_ceil_div(tiles, units) * (1000 + (f32 ? 1650 : 1400) * ((double)m->k / k->depth));
-  const double each = (double)tiles / units;
-  return 2700 + (each > 1 ? each : 1) * ((f32 ? 600 : 200) + (bias ? 4000 : 0) + (f32 ? 950 : 1050) * (double)qn_ceil_div(m->k, k->depth));
+  if (variant == SHARED_K) return 2700 + (double)qn_ceil_div(tiles, units) * (1000 + (f32 ? 1500 : 1400) * ((double)m->k / k->depth));
+  const double each = (double)tiles / units, stages = (double)qn_ceil_div(m->k, k->depth);
+  if (f32) return 2700 + (each + 1) * (600 + (bias ? 700 : 0) + 950 * stages);
+  return 2700 + (each > 1 ? each : 1) * (200 + (bias ? 4000 : 0) + 1050 * stages);
 }
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
