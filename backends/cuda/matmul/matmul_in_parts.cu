@@ -129,7 +129,7 @@ static const qn_prepared *delegate(const qn_request *r, const cuda_matmul *m, in
 /* Nanoseconds of adding up: the launch, which the products' end hides in part, and the parts, which L2 holds. */
 static double joining(const cuda_matmul *m, int64_t parts)
 {
-  return 1500 + (double)(m->m * m->n * m->batch[0]) * ((double)parts * 8 + 4) / 4000;
+  return 2900 + (double)(m->m * m->n * m->batch[0]) * ((double)parts * 8 + 4) / 4000;
 }
 
 /* ---- prepare, build, run ------------------------------------------------------------------------------- */
