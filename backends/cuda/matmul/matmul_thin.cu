@@ -226,7 +226,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   /* on an H200. wide: loads of AHEAD k after each other by the blocks that find room together, or memory; long, measured: per block's
    * sums, and per 512 of k */
   if (wide) {
-    const double loads = (double)qn_ceil_div(blocks, 64 / s.wide->ways * r->device->units) * (double)(t->share / AHEAD) * 600;
+    const double loads = (double)qn_ceil_div(blocks, 64 / s.wide->ways * r->device->units) * (double)(t->share / AHEAD) * (s.wide->rows > 1 ? 400 * s.wide->rows : 600);
     out->estimate = 3000 + (bytes / 3900 > loads ? bytes / 3900 : loads);
   } else {
     out->estimate = (double)qn_ceil_div(blocks, r->device->units) * (6000 + (double)qn_ceil_div(t->share, 2 * THREADS) * 2400) +
