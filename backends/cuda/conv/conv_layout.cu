@@ -104,14 +104,21 @@ __global__ void __launch_bounds__(256) conv_relayout(const __grid_constant__ cud
     __syncthreads();
   }
   if (l.c_stride == 1) {                                    /* a thread keeps its channel, and steps over the rows */
-    const int c = threadIdx.x % CHANNELS;
+    constexpr int LINES = 256 / CHANNELS, STEPS = ROWS / LINES;
+    const int c = threadIdx.x % CHANNELS, first = threadIdx.x / CHANNELS;
     int64_t by_channel, by_row;
     const bool real = channel(c0 + c, &by_channel);
-#pragma unroll 4
-    for (int r = threadIdx.x / CHANNELS; r < ROWS; r += 256 / CHANNELS) {
+    T v[STEPS];
+#pragma unroll
+    for (int i = 0; i < STEPS; i++) {
+      const int r = first + i * LINES;
       const bool there = place(row0 + r, &by_row) && real;
-      if (!back) tile[c * PITCH + r] = there ? outer[by_row + by_channel] : T(0);
+      if (!back) v[i] = there ? outer[by_row + by_channel] : T(0);
       else if (there) outer[by_row + by_channel] = tile[c * PITCH + r];
+    }
+    if (!back) {
+#pragma unroll
+      for (int i = 0; i < STEPS; i++) tile[c * PITCH + first + i * LINES] = v[i];
     }
   } else {                                                  /* a thread keeps its rows, and steps over the channels */
     typedef typename relayout_word<sizeof(T) * E>::type word;

@@ -316,8 +316,9 @@ static qn_status choose(const qn_request *r, const problem *p, const cuda_gemm_k
       if (t < 0) continue;
       /* as measured: boxes of 64 channels that are not there; but for filters, if half of them are */
       const int64_t summed = p->mode == CUDA_CONV_DATA ? p->filters : p->channels;
-      if (summed < (filter ? 64 : 32)) t *= filter ? 1.6 : 1.8;
-      if (q > 1) t += JOIN + (filter ? (double)kept / JOIN_BANDWIDTH : (double)(q * kernels[i].bm * kept_columns(&kernels[i], g->n)) / 27);
+      if (summed < (filter ? 64 : 32)) t *= !filter ? 1.8 : summed < 32 ? 2.1 : 1.6;
+      const double read = (double)(q * kernels[i].bm * kept_columns(&kernels[i], g->n)) / 20;       /* by the last to come, as measured */
+      if (q > 1) t += JOIN + (filter ? (double)kept / JOIN_BANDWIDTH : 2200 + read);
       if (best->kernel < 0 || t < best->ns) *best = (choice){ i, q, t };
     }
   }
