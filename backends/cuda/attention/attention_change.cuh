@@ -43,10 +43,9 @@ __device__ __forceinline__ void attention_bias_ask(const cuda_attention_change &
   if (c.bias_pieces == CUDA_ATTENTION_WHOLE_PIECES || block + 2 * N <= keys) load(false);
   else load(true);
 }
-/* Four pairs of a row's scores from i on, h: row g or g + 8, times `by`, with bias: a thread's piece, which becomes its pairs. */
-template <int N> __device__ __forceinline__ void attention_bias_add(float (&s)[N], float by, int i, int h, uint32_t (&pairs)[4], bool bf16)
+/* Four pairs of a row's scores from i on, h: row g or g + 8, times `by`, with bias. */
+template <int N> __device__ __forceinline__ void attention_bias_add(float (&s)[N], float by, int i, int h, const uint32_t *pairs, bool bf16)
 {
-  quad_transpose(pairs);
 #pragma unroll
   for (int j = 0; j < 4; j++) {
     float *x = s + i + 4 * j + 2 * h;
@@ -54,13 +53,14 @@ template <int N> __device__ __forceinline__ void attention_bias_add(float (&s)[N
     x[1] = fmaf(x[1], by, attention_bias_value((uint16_t)(pairs[j] >> 16), bf16));
   }
 }
-/* s by + bias, that of attention_bias_ask. */
+/* s by + bias, that of attention_bias_ask: threads' pieces, which become their pairs. */
 template <int N> __device__ __forceinline__ void attention_bias_pairs(float (&s)[N], float by, uint32_t (&pairs)[N / 2], bool bf16)
 {
+  quad_transpose(pairs);
 #pragma unroll
   for (int i = 0; i + 8 <= N / 2; i += 8)
 #pragma unroll
-    for (int h = 0; h < 2; h++) attention_bias_add(s, by, 2 * i, h, *(uint32_t (*)[4])(pairs + i + 4 * h), bf16);
+    for (int h = 0; h < 2; h++) attention_bias_add(s, by, 2 * i, h, pairs + i + 4 * h, bf16);
 }
 /* The same of whole pieces, asked for only now: takes few registers. */
 template <int N>
@@ -75,6 +75,7 @@ __device__ __forceinline__ void attention_bias_now(const cuda_attention_change &
       uint4 x = {};
       if (key < keys) x = __ldg((const uint4 *)((const uint16_t *)c.bias.p + row[h] + key));
       uint32_t pairs[4] = { x.x, x.y, x.z, x.w };
+      quad_transpose(pairs);
       attention_bias_add(s, by, i, h, pairs, c.bias.dtype == QN_BF16);
     }
 }
@@ -95,6 +96,7 @@ __device__ __forceinline__ void attention_masked(const cuda_attention_change &c,
   const uint8_t *mask = (const uint8_t *)c.mask.p;
   if (c.mask_pieces && N % 16 == 0) {
     const int piece = block + threadIdx.x % 4 * 8;
+    uint32_t words[N / 4];                /* of each, two keys of row g, and of row g + 8 */
 #pragma unroll
     for (int i = 0; i < N / 16; i++) {
       uint2 x = {}, y = {};
@@ -102,16 +104,15 @@ __device__ __forceinline__ void attention_masked(const cuda_attention_change &c,
         x = __ldg((const uint2 *)(mask + row[0] + piece + 32 * i));
         y = __ldg((const uint2 *)(mask + row[1] + piece + 32 * i));
       }
-      /* A word: two keys of row g, and of row g + 8. */
-      uint32_t words[4] = { __byte_perm(x.x, y.x, 0x5410), __byte_perm(x.x, y.x, 0x7632), __byte_perm(x.y, y.y, 0x5410),
-                            __byte_perm(x.y, y.y, 0x7632) };
-      quad_transpose(words);
-#pragma unroll
-      for (int j = 0; j < 4; j++)
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-          if (!(words[j] >> 8 * k & 0xff)) s[16 * i + 4 * j + k] = -INFINITY;
+      words[4 * i] = __byte_perm(x.x, y.x, 0x5410), words[4 * i + 1] = __byte_perm(x.x, y.x, 0x7632);
+      words[4 * i + 2] = __byte_perm(x.y, y.y, 0x5410), words[4 * i + 3] = __byte_perm(x.y, y.y, 0x7632);
     }
+    quad_transpose(words);
+#pragma unroll
+    for (int j = 0; j < N / 4; j++)
+#pragma unroll
+      for (int k = 0; k < 4; k++)
+        if (!(words[j] >> 8 * k & 0xff)) s[4 * j + k] = -INFINITY;
     return;
   }
   const int key = block + threadIdx.x % 4 * 2;

@@ -456,17 +456,20 @@ __device__ __forceinline__ void attention_gradient_end(const cuda_attention_grad
 #pragma unroll
     for (int i = 0; i < N1 && i < N2; i++) sum1[i] += a.dv.p ? 0 : sum2[i];
   }
+  float probe[4] = {};                    /* two for each row: one alone waits for each of its steps */
+#pragma unroll
+  for (int i = 0; i < N1 / 4 * 4; i++) probe[i % 4] = fmaf(sum1[i], 0.f, probe[i % 4]);
+#pragma unroll
+  for (int i = 0; i < N2 / 4 * 4; i++) probe[i % 4] = fmaf(sum2[i], 0.f, probe[i % 4]);
+  float not_finite[2] = { probe[0] + probe[1], probe[2] + probe[3] };
+#pragma unroll
+  for (int by = 1; by < 4; by *= 2)
+#pragma unroll
+    for (int h = 0; h < 2; h++) not_finite[h] += __shfl_xor_sync(~0u, not_finite[h], by);
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int at = row0 + lane / 4 + 8 * h;
-    const bool there = at < t.rows;
-    float probe = 0;
-#pragma unroll
-    for (int j = 0; j < N1 / 4; j++) probe = fmaf(sum1[4 * j + 2 * h], 0.f, fmaf(sum1[4 * j + 2 * h + 1], 0.f, probe));
-#pragma unroll
-    for (int j = 0; j < N2 / 4; j++) probe = fmaf(sum2[4 * j + 2 * h], 0.f, fmaf(sum2[4 * j + 2 * h + 1], 0.f, probe));
-    probe += __shfl_xor_sync(~0u, probe, 1), probe += __shfl_xor_sync(~0u, probe, 2);
-    const bool bad = there && !(probe == 0);
+    const bool there = at < t.rows, bad = there & !(not_finite[h] == 0);
     again |= __ballot_sync(~0u, bad && lane % 4 == 0) << h;
     const cuda_attention_rows &to = T::KEYS ? a.dk : a.dq;
     if constexpr (T::SUM1)

@@ -173,22 +173,24 @@ template <int N> __device__ __forceinline__ void attention_rescale(float (&sum)[
 #pragma unroll
   for (int i = 0; i < N; i++) sum[i] *= by[i / 2 % 2];
 }
-/* x[i] of lane q of a quad becomes x[q] of lane i: four words of an accumulator's row become 16 contiguous bytes. */
-__device__ __forceinline__ void quad_transpose(uint32_t (&x)[4])
+/* Of each four words: x[i] of lane q of a quad becomes x[q] of lane i; four words of an accumulator's row become 16 contiguous bytes. All
+ * fours go side by side: one alone waits for its words twice. */
+template <int N> __device__ __forceinline__ void quad_transpose(uint32_t (&x)[N])
 {
   const bool odd = threadIdx.x & 1, upper = threadIdx.x & 2;
+  uint32_t got[N / 2];
 #pragma unroll
-  for (int i = 0; i < 4; i += 2) {
-    const uint32_t got = __shfl_xor_sync(~0u, odd ? x[i] : x[i + 1], 1);
-    if (odd) x[i] = got;
-    else x[i + 1] = got;
-  }
+  for (int i = 0; i < N; i += 2) got[i / 2] = __shfl_xor_sync(~0u, odd ? x[i] : x[i + 1], 1);
 #pragma unroll
-  for (int i = 0; i < 2; i++) {
-    const uint32_t got = __shfl_xor_sync(~0u, upper ? x[i] : x[i + 2], 2);
-    if (upper) x[i] = got;
-    else x[i + 2] = got;
-  }
+  for (int i = 0; i < N; i += 2)
+    if (odd) x[i] = got[i / 2];
+    else x[i + 1] = got[i / 2];
+#pragma unroll
+  for (int i = 0; i < N / 2; i++) got[i] = __shfl_xor_sync(~0u, upper ? x[i / 2 * 4 + i % 2] : x[i / 2 * 4 + i % 2 + 2], 2);
+#pragma unroll
+  for (int i = 0; i < N / 2; i++)
+    if (upper) x[i / 2 * 4 + i % 2] = got[i];
+    else x[i / 2 * 4 + i % 2 + 2] = got[i];
 }
 
 /* ---- results --------------------------------------------------------------------------------------------------------- */
@@ -211,16 +213,15 @@ __device__ __forceinline__ void attention_put(const A &a, int64_t at, const floa
         *(float2 *)((float *)a.y + at + 8 * j + 2 * q) = make_float2(sum[4 * j + 2 * h] * by, sum[4 * j + 2 * h + 1] * by);
     return;
   }
+  uint32_t x[DV / 8];
 #pragma unroll
-  for (int i = 0; i < DV / 32; i++) {
-    uint32_t x[4];
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-      const float lower = sum[16 * i + 4 * j + 2 * h] * by, upper = sum[16 * i + 4 * j + 2 * h + 1] * by;
-      x[j] = kind == MMA_BF16 ? pack_bf16(lower, upper) : pack_f16(lower, upper);
-    }
-    quad_transpose(x);
-    /* __stcg, because of a plain store nvcc makes four at times. */
-    if (there && 32 * i + 8 * q < a.dv) __stcg((uint4 *)((uint16_t *)a.y + at + 32 * i + 8 * q), make_uint4(x[0], x[1], x[2], x[3]));
+  for (int j = 0; j < DV / 8; j++) {
+    const float lower = sum[4 * j + 2 * h] * by, upper = sum[4 * j + 2 * h + 1] * by;
+    x[j] = kind == MMA_BF16 ? pack_bf16(lower, upper) : pack_f16(lower, upper);
   }
+  quad_transpose(x);
+#pragma unroll
+  for (int i = 0; i < DV / 32; i++)      /* __stcg, because of a plain store nvcc makes four at times */
+    if (there && 32 * i + 8 * q < a.dv)
+      __stcg((uint4 *)((uint16_t *)a.y + at + 32 * i + 8 * q), make_uint4(x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]));
 }
