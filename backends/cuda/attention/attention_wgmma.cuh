@@ -6,7 +6,7 @@
  * next tile's are there when a tile ends. Each of the other warpgroups owns 64 queries and goes its own way, past the blocks that none
  * of its queries sees: S = q k' by wgmma from shared memory, running maxima and sums in registers, O += P v with P from registers.
  * The next S is issued before this P v, so the softmax runs under both. Keys go from last to first, so that blocks that need a mask come
- * first under a causal one.
+ * first under a causal one; where a warpgroup's queries see few keys of the first, it multiplies and weighs no more of them.
  *
  * A weight of 0 times a NaN or Inf value is NaN: what a query must not see could reach its result (the rest of a block on
  * the diagonal, of a sequence's end). So each row is looked at before it is stored, and if it is not finite, computed again by one
@@ -27,7 +27,8 @@ struct attention_shape {
   static constexpr int kind = kind_, D = D_, DV = DV_, BM = BM_, BN = BN_, STAGES = STAGES_, QS = QS_, WGS = BM / 64;
   static constexpr int threads = 128 * (WGS + 1);
   static constexpr int q_bytes = BM * D * 2, k_bytes = BN * D * 2, v_bytes = BN * DV * 2;
-  static constexpr int shared = 1024 + QS * q_bytes + STAGES * (k_bytes + v_bytes);
+  static constexpr int header = 2048, shared = header + QS * q_bytes + STAGES * (k_bytes + v_bytes);
+  static constexpr int NARROW = !CHANGED && BN == 128 && D == 64 ? 80 : 0;          /* keys of a last block of which no more are seen */
   static_assert(STAGES <= 4 && QS <= 2 && shared <= 227 * 1024, "");
 };
 
@@ -104,13 +105,14 @@ template <class TILE> __device__ __forceinline__ int64_t attention_at(const TILE
 /* What warp 1 tells the others: a tile, and for each warpgroup the blocks that its queries see; b < 0: there are no more. */
 struct __align__(16) attention_blocks {
   int first, last, whole_first, whole_last;                 /* whole: all of its queries see all of the block, which needs no mask */
+  int narrow;                                               /* its queries see no more than NARROW keys of the last block */
 };
 template <bool RAGGED> struct attention_slot {
   attention_tile<RAGGED> t;
   attention_blocks of[3];
 };
 enum { ATTENTION_SLOTS = 8 };
-static_assert(256 + ATTENTION_SLOTS * sizeof(attention_slot<true>) <= 1024, "room before q");
+static_assert(256 + ATTENTION_SLOTS * sizeof(attention_slot<true>) <= 2048, "room before q");
 template <class T>
 __device__ __forceinline__ void attention_fill(attention_slot<T::RAGGED> &s, const cuda_attention &a, const typename T::tile &t)
 {
@@ -119,7 +121,7 @@ __device__ __forceinline__ void attention_fill(attention_slot<T::RAGGED> &s, con
   for (int w = 0; w < T::WGS; w++) {
     const int row = t.row0 + w * 64, end = min(row + 64, t.queries) - 1, high = end < row ? -1 : t.high(a, end), low = t.low(a, row);
     s.of[w] = { low / T::BN, high < low ? low / T::BN - 1 : high / T::BN, (t.low(a, row + 63) + T::BN - 1) / T::BN,
-                t.high(a, row + 63) < 0 ? -1 : (t.high(a, row) + 1) / T::BN - 1 };
+                t.high(a, row + 63) < 0 ? -1 : (t.high(a, row) + 1) / T::BN - 1, high % T::BN < T::NARROW };
   }
 }
 
@@ -204,21 +206,26 @@ __device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const
     for (int h = 0; h < 2; h++)
       l[h] += __shfl_xor_sync(~0u, l[h], by), not_finite[h] += __shfl_xor_sync(~0u, not_finite[h], by);
   unsigned again = 0;
-  bool whole[2];
+  bool whole[2], unseen[2];
 #pragma unroll
-  for (int h = 0; h < 2; h++) {
-    const bool sees = t.high(a, row + 8 * h) >= t.low(a, row + 8 * h), there = row + 8 * h < t.rows(a);
-    const bool good = not_finite[h] == 0 && l[h] >= 1e-30f && l[h] < INFINITY && fabsf(st.m[h]) < 1e30f;
-    again |= __ballot_sync(~0u, there && sees && !good && lane % 4 == 0) << h;
-    if (there && !sees) attention_unseen(a, t, row + 8 * h, T::kind == MMA_BF16);
-    whole[h] = there && sees && good;
+  for (int h = 0; h < 2; h++) {           /* without a branch, each of which costs some ten instructions' time */
+    const int at = row + 8 * h, high = a.right < 0 ? t.keys - 1 : min(t.keys - 1, at + t.shift + a.right);
+    const bool sees = (at < t.queries) & (high >= t.low(a, at)), there = at < t.rows(a);
+    const bool good = (not_finite[h] == 0) & (l[h] >= 1e-30f) & (l[h] < INFINITY) & (fabsf(st.m[h]) < 1e30f);
+    again |= __ballot_sync(~0u, there & sees & !good & (lane % 4 == 0)) << h;
+    whole[h] = there & sees & good, unseen[h] = there & !sees;
+  }
+  if (unseen[0] | unseen[1]) {
+#pragma unroll 1
+    for (int h = 0; h < 2; h++)
+      if (unseen[h]) attention_unseen(a, t, row + 8 * h, T::kind == MMA_BF16);
   }
   const int64_t at = attention_at(t, a.y_stride, row);
   attention_put<T::kind, T::DV>(a, at, sum, 0, fn_reciprocal(l[0]), whole[0]);
   attention_put<T::kind, T::DV>(a, at + 8 * a.y_stride[2], sum, 1, fn_reciprocal(l[1]), whole[1]);
   if (lane % 4 == 0 && a.lse) {
     float *lse = a.lse + attention_at(t, a.lse_stride, row);
-    const float log0 = fmaf(st.m[0], a.scale, logf(l[0])), log1 = fmaf(st.m[1], a.scale, logf(l[1]));
+    const float log0 = fmaf(st.m[0], a.scale, __logf(l[0])), log1 = fmaf(st.m[1], a.scale, __logf(l[1]));
     if (whole[0]) *lse = log0;
     if (whole[1]) lse[8 * a.lse_stride[2]] = log1;
   }
@@ -234,11 +241,11 @@ __device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const
 
 template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wgmma(const __grid_constant__ cuda_attention a)
 {
-  constexpr int D = T::D, DV = T::DV, BN = T::BN, BM = T::BM, WGS = T::WGS, STAGES = T::STAGES, QS = T::QS;
+  constexpr int D = T::D, DV = T::DV, BN = T::BN, BM = T::BM, WGS = T::WGS, STAGES = T::STAGES, QS = T::QS, NARROW = T::NARROW;
   constexpr bool ASKED = T::CHANGED && D <= 64;
   extern __shared__ __align__(1024) unsigned char shared[];
-  const uint32_t base = shared_address(shared), q0 = base + 1024, k0 = q0 + QS * T::q_bytes, v0 = k0 + STAGES * T::k_bytes, q_full = base,
-                 q_empty = base + 32, k_full = base + 64, k_empty = base + 96, v_full = base + 128, v_empty = base + 160,
+  const uint32_t base = shared_address(shared), q0 = base + T::header, k0 = q0 + QS * T::q_bytes, v0 = k0 + STAGES * T::k_bytes,
+                 q_full = base, q_empty = base + 32, k_full = base + 64, k_empty = base + 96, v_full = base + 128, v_empty = base + 160,
                  taken = base + 192, ahead = base + 200;
   typedef attention_slot<T::RAGGED> slot_of;
   slot_of *slots = (slot_of *)(shared + 256);          /* of eight tiles, since one is read until its tile has ended */
@@ -258,7 +265,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
   if (group == 0) {
     registers_lower<WGS == 2 ? 40 : 32>();
     if (threadIdx.x == 0) {
-      /* Loads. A tile's q follows its first k, for which there is room earlier if q has one buffer. */
+      /* Loads. A tile's q goes first, but follows its first k, for which there is room earlier, if q has one buffer. */
       int stage = 0, phase = 1;
       for (int turn = 0;; turn++) {
         const int b = turn % QS;
@@ -270,14 +277,16 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         if (t.b < 0 || t.first > t.last) q_free(), barrier_expect(q_full + b * 8, 0);
         if (t.b < 0) break;
         const int g = t.h / a.group;
+        auto load_q = [&] {
+          q_free(), barrier_expect(q_full + b * 8, T::q_bytes);
+          for (int c = 0; c < D; c += 64) tma_load(q0 + b * T::q_bytes + c * BM * 2, &a.q, c, t.query(t.row0), t.h, t.b, q_full + b * 8);
+        };
+        if (QS > 1 && t.first <= t.last) load_q();
         for (int n = t.last; n >= t.first; n--) {
           barrier_wait(k_empty + stage * 8, phase), barrier_expect(k_full + stage * 8, T::k_bytes);
           for (int c = 0; c < D; c += 64)
             tma_load(k0 + stage * T::k_bytes + c * BN * 2, &a.k, c, t.key(n * BN), g, t.key_b(), k_full + stage * 8);
-          if (n == t.last) {
-            q_free(), barrier_expect(q_full + b * 8, T::q_bytes);
-            for (int c = 0; c < D; c += 64) tma_load(q0 + b * T::q_bytes + c * BM * 2, &a.q, c, t.query(t.row0), t.h, t.b, q_full + b * 8);
-          }
+          if (QS == 1 && n == t.last) load_q();
           barrier_wait(v_empty + stage * 8, phase), barrier_expect(v_full + stage * 8, T::v_bytes);
           for (int c = 0; c < DV; c += 64)
             tma_load(v0 + stage * T::v_bytes + c * BN * 2, &a.v, c, t.key(n * BN), g, t.key_b(), v_full + stage * 8);
@@ -322,7 +331,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     attention_change_rows changes;                          /* of the tile that scores are of */
     attention_softmax st;
     bool grown;
-    auto scores = [&] {                   /* s = q k' */
+    auto scores = [&](auto &s) {          /* s = q k' */
       const int b = turn % QS;
       wgmma_fence();
 #pragma unroll
@@ -390,7 +399,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       if constexpr (ASKED)
         if (a.change.bias_pieces) attention_bias_ask<BN / 2>(a.change, changes.bias, block * BN, a.keys, bias);
     };
-    auto softmax = [&] {
+    auto softmax = [&](auto &s) {
       const slot_of &slot = slots[turn % ATTENTION_SLOTS];
       if constexpr (T::CHANGED) {
         const int row = slot.t.row0 + warp_row + lane / 4, at[2] = { row + slot.t.shift, row + 8 + slot.t.shift };
@@ -421,25 +430,34 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       begin(slot), pass(slot.t.last - n), nothing();
       barrier_wait(k_full + stage * 8, phase);
       after_the_last();
-      scores();
-      if (WGS > 2) had_turn();
-      see();
-      if constexpr (ASKED) change(slot), ask(n);
-      wgmma_wait<0>();
-      s_done(), softmax(), attention_pack<T::kind>(s, p);
+      auto first_block = [&](auto &s, auto &p) {
+        scores(s);
+        if (WGS > 2) had_turn();
+        see();
+        if constexpr (ASKED) change(slot), ask(n);
+        wgmma_wait<0>();
+        s_done(), softmax(s), attention_pack<T::kind>(s, p);
+      };
+      if (NARROW && slot.of[w].narrow) {
+        if constexpr (NARROW > 0) first_block(*(float (*)[NARROW / 2])s, *(uint32_t (*)[NARROW / 4])p);
+#pragma unroll
+        for (int i = NARROW / 4; i < BN / 4; i++) p[i] = 0;
+      } else {
+        first_block(s, p);
+      }
       /* Here p is a block's weights, of which the product is to come; the next block's scores go before it. */
       while (n > seen.first) {
         const int of = stage, of_phase = phase;
         n--, advance();
         barrier_wait(k_full + stage * 8, phase);
         after_the_last();
-        scores();
+        scores(s);
         barrier_wait(v_full + of * 8, of_phase);
         add(of);
         if (WGS > 2) had_turn();
         see();
         wgmma_wait<1>();
-        s_done(), softmax();
+        s_done(), softmax(s);
         stop_if((st.l[0] < 0) | (st.l[1] < 0));              /* the products end under the softmax, not before it */
         wgmma_wait<0>();
         if (lead) barrier_arrive(v_empty + of * 8);
