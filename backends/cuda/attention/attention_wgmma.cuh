@@ -26,9 +26,10 @@ struct attention_shape {
   typedef attention_tile<RAGGED> tile;
   static constexpr int kind = kind_, D = D_, DV = DV_, BM = BM_, BN = BN_, STAGES = STAGES_, QS = QS_, WGS = BM / 64;
   static constexpr int threads = 128 * (WGS + 1);
-  static constexpr int q_bytes = BM * D * 2, k_bytes = BN * D * 2, v_bytes = BN * DV * 2;
+  static constexpr int P = (D + 63) / 64 * 64, PV = (DV + 63) / 64 * 64;          /* elements of their rows in shared memory */
+  static constexpr int q_bytes = BM * P * 2, k_bytes = BN * P * 2, v_bytes = BN * PV * 2;
   static constexpr int header = 2048, shared = header + QS * q_bytes + STAGES * (k_bytes + v_bytes);
-  static constexpr int NARROW = !CHANGED && BN == 128 && D == 64 ? 80 : 0;          /* keys of a last block of which no more are seen */
+  static constexpr int NARROW = !CHANGED && BN == 128 && D <= 96 ? 80 : 0;          /* keys of a last block of which no more are seen */
   static_assert(STAGES <= 4 && QS <= 2 && shared <= 227 * 1024, "");
 };
 

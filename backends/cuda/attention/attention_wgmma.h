@@ -48,7 +48,7 @@ qn_status cuda_attention_map(const cuda_driver *driver, CUtensorMap *map, const 
 /* What the kernels are made for, smallest first: queries of a tile, keys of a block; elements of a key, of a value; stages of keys and
  * values; buffers of q. */
 #define CUDA_ATTENTION_SHAPES(X) \
-  X(192, 128, 64, 64, 3, 1) X(128, 128, 64, 64, 3, 2) \
+  X(192, 128, 64, 64, 3, 1) X(128, 128, 64, 64, 3, 2) X(128, 128, 96, 96, 2, 2) \
   X(128, 128, 128, 128, 2, 2) X(128, 176, 128, 128, 2, 1) X(128, 128, 192, 128, 2, 1) X(128, 80, 256, 256, 2, 1)
 /* Those that change single scores, whose keys of a block are whole pieces. */
 #define CUDA_ATTENTION_CHANGED_SHAPES(X) X(128, 128, 64, 64, 3, 2) X(128, 128, 128, 128, 2, 2) X(128, 64, 256, 256, 2, 1)
