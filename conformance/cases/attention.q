@@ -158,6 +158,20 @@ attention_forward q=f16/1x2x65x200 k=f16/1x1x128x200 v=f16/1x1x128x200 bias=f16/
 attention_forward q=f16/1x1x200x64 k=f16/1x1x8x64 v=f16/1x1x8x64 mask=bool/1x1x200x8 lse=? ; as=f32
 attention_forward q=f32/1x1x2x8 k=f32/1x1x8x8 v=f32/1x1x8x8 mask=bool/1x1x2x8 ; k.is=1,1,1,1,1,1,1,1,nan,1,1,1,1,1,1,1,1 mask.is=1,0,0,0,0,0,0,1 as=bf16,f16
 attention_forward q=bf16/3x2x49x32 k=bf16/3x2x49x32 v=bf16/3x2x49x32 bias=bf16/1x2x49x49 mask=bool/3x1x49x49 lse=?
+# biases and masks of keys alone: large, -Inf, in f32 beside 16 bits, of all keys, a scale that is no power of two, -Inf for every key
+attention_forward q=bf16/2x2x70x64 k=bf16/2x1x300x64 v=bf16/2x1x300x64 bias=f32/2x1x1x300 mask=bool/2x2x1x300 lse=? max=? scale=0.3 ; as=f16
+attention_forward q=f16/2x2x70x40 k=f16/2x1x190x40 v=f16/2x1x190x40 bias=f16/2x1x1x190 sink=f32/2 lse=? right=0 left=90 scale=0.07 ; as=bf16
+attention_forward q=f16/1x1x3x16 k=f16/1x1x5x16 v=f16/1x1x5x16 bias=f16/1x1x1x5 lse=? ; q.is=0 k.is=0 bias.is=-60000,-inf,-60000,-inf,-60000 as=bf16
+attention_forward q=f16/1x1x3x16 k=f16/1x1x5x16 v=f16/1x1x5x16 bias=f32/1x1x1x5 lse=? scale=0.001 ; q.is=0 k.is=0 bias.is=-1000000,-1000001,-1000002,-inf,-1000000 as=bf16
+attention_forward q=f16/2x1x3x16 k=f16/2x1x5x16 v=f16/2x1x5x16 bias=f16/2x1x1x5 mask=bool/1x1x1x5 lse=? ; bias.is=-inf,-inf,-inf,-inf,-inf,1,2,3,4,5 mask.is=1,1,1,1,0 as=bf16
+attention_forward q=bf16/2x2x130x128 k=bf16/2x2x260x128 v=bf16/2x2x260x128 mask=bool/2x1x1x1 lse=? kv_lengths=i32/2 ; kv_lengths.is=260,131 as=f16
+attention_forward q=bf16/1x2x70x200 k=bf16/1x1x130x200 v=bf16/1x1x130x200 bias=bf16/1x2x1x1 mask=bool/1x1x1x130 lse=? ; as=f16
+# biases of queries and keys: other 16 bits than q's, -Inf in them, several tiles, one head for all, with a mask, slopes, a cap, lengths
+attention_forward q=bf16/1x2x70x64 k=bf16/1x1x264x64 v=bf16/1x1x264x64 bias=f16/1x1x70x264 mask=bool/1x1x1x264 lse=? right=0 ; as=f16
+attention_forward q=f16/2x2x200x64 k=f16/2x1x272x64 v=f16/2x1x272x64 bias=f16/2x1x200x272 sink=f32/2 kv_lengths=i32/2 lse=? right=20 left=150 ; bias.is=0.5,-inf,1,2,-inf kv_lengths.is=272,140 as=bf16
+attention_forward q=f16/3x2x150x32 k=f16/3x2x150x32 v=f16/3x2x150x32 bias=bf16/1x2x150x150/45600:22800:152:1 slopes=f32/2 lse=? max=? softcap=5 left=70
+attention_forward q=bf16/2x2x140x128 k=bf16/2x2x390x128 v=bf16/2x2x390x128 bias=bf16/1x2x140x390/109760:54880:392:1 kv_lengths=i32/2 q_lengths=i64/2 lse=? ; kv_lengths.is=390,100 q_lengths.is=0,140 as=f16
+attention_forward q=bf16/1x2x140x256 k=bf16/1x1x144x256 v=bf16/1x1x144x256 bias=bf16/1x2x140x144 lse=? right=0 ; as=f16
 # rows of bias that begin at whole pieces, of keys that end within one; rows that begin anywhere; keys apart
 attention_forward q=bf16/2x2x70x64 k=bf16/2x2x197x64 v=bf16/2x2x197x64 bias=bf16/1x2x70x197/28000:14000:200:1 lse=? ; as=f16
 attention_forward q=f16/1x2x33x128 k=f16/1x2x45x128 v=f16/1x2x45x128 bias=f16/1x1x33x45/1584:1584:48:1 lse=? right=0

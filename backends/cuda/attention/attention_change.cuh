@@ -1,7 +1,7 @@
 /* attention_change.cuh -- bias, masks, slopes and a cap, applied to a block of scores in registers (attention_scores.cuh has their layout).
  *
  * A thread has pairs of keys, every eighth pair of a row. Where rows of bias or mask are pieces of eight keys, the four threads of a row
- * load a piece each of 32 keys, and exchange pairs. Bias is asked for before the scores are there (attention_bias_ask). */
+ * load a piece each of 32 keys, and exchange pairs. */
 #pragma once
 #include "attention_change.h"
 #include "attention_scores.cuh"
@@ -14,35 +14,6 @@ template <bool PRECISE> __device__ __forceinline__ float attention_capped(float 
 }
 __device__ __forceinline__ float attention_bias_value(uint16_t x, bool bf16) { return bf16 ? bf16_to_float(x) : f16_to_float(x); }
 
-/* Eight keys' bias from p on, of which `left` are there; ends: fewer may be, and what lies behind them is not ours to read. */
-__device__ __forceinline__ uint4 attention_bias_piece(const uint16_t *p, int left, bool ends)
-{
-  uint32_t x[4] = {};
-  if (!ends) return left > 0 ? __ldg((const uint4 *)p) : uint4{};
-#pragma unroll
-  for (int i = 0; i < 8; i++) x[i / 2] |= i < left ? (uint32_t)__ldg(p + i) << i % 2 * 16 : 0;
-  return make_uint4(x[0], x[1], x[2], x[3]);
-}
-/* Bias of rows g and g + 8, N scores, as 16-bit pairs; row: where they begin, key: this thread's first, less column: the block's. */
-template <int N>
-__device__ __forceinline__ void attention_bias_ask(const cuda_attention_change &c, const int64_t (&row)[2], int block, int keys,
-                                                   uint32_t (&pairs)[N / 2])
-{
-  static_assert(N % 16 == 0, "whole pieces");
-  const int piece = block + threadIdx.x % 4 * 8;
-  auto load = [&](bool ends) {
-#pragma unroll
-    for (int i = 0; i + 8 <= N / 2; i += 8)
-#pragma unroll
-      for (int h = 0; h < 2; h++) {
-        const int key = piece + 4 * i;
-        const uint4 x = attention_bias_piece((const uint16_t *)c.bias.p + row[h] + key, keys - key, ends);
-        pairs[i + 4 * h] = x.x, pairs[i + 4 * h + 1] = x.y, pairs[i + 4 * h + 2] = x.z, pairs[i + 4 * h + 3] = x.w;
-      }
-  };
-  if (c.bias_pieces == CUDA_ATTENTION_WHOLE_PIECES || block + 2 * N <= keys) load(false);
-  else load(true);
-}
 /* Four pairs of a row's scores from i on, h: row g or g + 8, times `by`, with bias. */
 template <int N> __device__ __forceinline__ void attention_bias_add(float (&s)[N], float by, int i, int h, const uint32_t *pairs, bool bf16)
 {
@@ -53,16 +24,24 @@ template <int N> __device__ __forceinline__ void attention_bias_add(float (&s)[N
     x[1] = fmaf(x[1], by, attention_bias_value((uint16_t)(pairs[j] >> 16), bf16));
   }
 }
-/* s by + bias, that of attention_bias_ask: threads' pieces, which become their pairs. */
-template <int N> __device__ __forceinline__ void attention_bias_pairs(float (&s)[N], float by, uint32_t (&pairs)[N / 2], bool bf16)
+/* s by + bias, of a tile in shared memory: this warpgroup's 64 queries by 64 keys, in rows of 128 swizzled bytes; the next 64 keys are
+ * 8192 bytes behind. */
+template <int N> __device__ __forceinline__ void attention_bias_tile(uint32_t tile, float by, bool bf16, float (&s)[N])
 {
-  quad_transpose(pairs);
+  const uint32_t lane = threadIdx.x % 32, row = threadIdx.x % 128 / 32 * 16 + lane % 16, at = tile + row * 128 + ((lane / 16 ^ row % 8) << 4);
 #pragma unroll
-  for (int i = 0; i + 8 <= N / 2; i += 8)
+  for (int j = 0; j < N / 8; j++) {
+    uint32_t x[4];
+    load_matrices<false>(x, (at ^ j % 4 << 5) + j / 4 * 8192);
 #pragma unroll
-    for (int h = 0; h < 2; h++) attention_bias_add(s, by, 2 * i, h, pairs + i + 4 * h, bf16);
+    for (int i = 0; i < 4; i++) {
+      float *pair = s + 8 * j + 2 * i;
+      pair[0] = fmaf(pair[0], by, attention_bias_value((uint16_t)x[i], bf16));
+      pair[1] = fmaf(pair[1], by, attention_bias_value((uint16_t)(x[i] >> 16), bf16));
+    }
+  }
 }
-/* The same of whole pieces, asked for only now: takes few registers. */
+/* Of rows in memory that are whole pieces. */
 template <int N>
 __device__ __forceinline__ void attention_bias_now(const cuda_attention_change &c, const int64_t (&row)[2], int block, int keys, float by,
                                                    float (&s)[N])
@@ -138,11 +117,10 @@ struct attention_change_rows {
     }
   }
 };
-/* PRECISE: of f32. Scores of keys from `block` on. pairs: a bias that comes in pieces, if it was asked for (M > 1). at: keys at which these
- * rows' distance is 0. */
-template <bool PRECISE, int N, int M>
+/* PRECISE: of f32. Scores of keys from `block` on. at: keys at which these rows' distance is 0. */
+template <bool PRECISE, int N>
 __device__ __forceinline__ void attention_changed(const cuda_attention_change &c, const attention_change_rows &rows, const int (&at)[2], int block,
-                                                  int keys, uint32_t (&pairs)[M], float (&s)[N])
+                                                  int keys, float (&s)[N])
 {
   const int key = block + threadIdx.x % 4 * 2;
   if (c.valued) {
@@ -152,10 +130,7 @@ __device__ __forceinline__ void attention_changed(const cuda_attention_change &c
       for (int i = 0; i < N; i++) s[i] = attention_capped<PRECISE>(s[i] * by, c.softcap);
       by = 1;
     }
-    if (N % 16 == 0 && c.bias_pieces > (M > 1 ? CUDA_ATTENTION_APART : CUDA_ATTENTION_PIECES)) {
-      if constexpr (M > 1) attention_bias_pairs(s, by, pairs, c.bias.dtype == QN_BF16);
-      else attention_bias_now(c, rows.bias, block, keys, by, s);
-    }
+    if (N % 16 == 0 && c.bias_pieces) attention_bias_now(c, rows.bias, block, keys, by, s);
     else if (c.bias.dtype == QN_F32 && c.bias.p) attention_bias_each<QN_F32>(c, rows.bias, key, keys, by, s);
     else if (c.bias.dtype == QN_BF16 && c.bias.p) attention_bias_each<QN_BF16>(c, rows.bias, key, keys, by, s);
     else if (c.bias.p) attention_bias_each<QN_F16>(c, rows.bias, key, keys, by, s);

@@ -6,14 +6,11 @@
 /* A tensor that broadcasts over sequences, heads, queries, keys: strides are 0 there. p NULL: there is none. */
 typedef struct cuda_attention_spread { const void *p; int64_t stride[4]; uint32_t dtype; } cuda_attention_spread;
 
-/* How a row of bias lies: elements one by one; eight keys' elements may be loaded at once, but for the last of a row, whose number is not
- * a multiple of eight; of all. */
-enum { CUDA_ATTENTION_APART, CUDA_ATTENTION_PIECES, CUDA_ATTENTION_WHOLE_PIECES };
 typedef struct cuda_attention_change {
   cuda_attention_spread bias, mask;
   const float *slopes;                    /* NULL: none */
   int64_t    slopes_stride[2];            /* of sequences, heads */
-  int32_t    bias_pieces, mask_pieces;    /* CUDA_ATTENTION_...; the mask's eight keys may be loaded at once */
+  int32_t    bias_pieces, mask_pieces;    /* eight keys may be loaded at once */
   int32_t    valued;                      /* finite scores change: by more than a mask */
   float      scale, softcap;
 } cuda_attention_change;
@@ -35,8 +32,7 @@ static inline void cuda_attention_change_read(const qn_request *r, int32_t bias,
                                               int64_t keys, cuda_attention_change *to)
 {
   cuda_attention_spread_read(r, bias, &to->bias), cuda_attention_spread_read(r, mask, &to->mask);
-  if (keys && to->bias.dtype != QN_F32 && cuda_attention_in_pieces(r, bias, &to->bias, 2))
-    to->bias_pieces = keys % 8 ? CUDA_ATTENTION_PIECES : CUDA_ATTENTION_WHOLE_PIECES;
+  to->bias_pieces = keys && keys % 8 == 0 && to->bias.dtype != QN_F32 && cuda_attention_in_pieces(r, bias, &to->bias, 2);
   to->mask_pieces = keys && keys % 8 == 0 && cuda_attention_in_pieces(r, mask, &to->mask, 1);
   if (slopes >= 0) {
     const qn_value *v = &r->value[slopes];

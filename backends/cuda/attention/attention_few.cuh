@@ -50,8 +50,7 @@ __device__ __forceinline__ void attention_few_change(const cuda_attention_many &
   const int h[2] = { min(one.h, a.heads - 1), min(two.h, a.heads - 1) }, i[2] = { min(one.i, end), min(two.i, end) },
             at[2] = { one.i + s.shift, two.i + s.shift };
   const attention_change_rows rows(a.change, s.b, h, i);
-  uint32_t not_asked[1];
-  attention_changed<false>(a.change, rows, at, block, s.keys, not_asked, x);
+  attention_changed<false>(a.change, rows, at, block, s.keys, x);
 }
 
 /* ---- parts ----------------------------------------------------------------------------------------------------------------- */

@@ -506,8 +506,7 @@ template <class T> __global__ void __launch_bounds__(CUDA_ATTENTION_THREADS, T::
                 i[2] = { s.q0 + min(line[0].i, end_query), s.q0 + min(line[1].i, end_query) },
                 zero[2] = { line[0].i + s.shift, line[1].i + s.shift }, block = n * BN + first_key;
       const attention_change_rows changes(a.change, s.b, h, i, s.k0);
-      uint32_t not_asked[1];
-      attention_changed<T::kind == MMA_3XTF32>(a.change, changes, zero, block, s.keys, not_asked, x);
+      attention_changed<T::kind == MMA_3XTF32>(a.change, changes, zero, block, s.keys, x);
     } else if (scored || a.pages) {
 #pragma unroll
       for (int i = 0; i < N / 2; i++) {

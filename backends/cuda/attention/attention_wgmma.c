@@ -8,13 +8,14 @@
 #include "kit/early.h"
 #include "kit/map.h"
 
-enum { Q, K, V, N_MAPS };
+enum { Q, K, V, N_MAPS, BIAS = N_MAPS };
+enum { PLAIN, CHANGED, TILES, TERMS };    /* how scores change */
 typedef struct state {
   cuda_attention a;                       /* all but addresses */
   const cuda_attention_kernel *kernel;
   const void *function;
   const cuda_driver *driver;
-  qn_value tensor[N_MAPS];
+  qn_value tensor[N_MAPS + 1];            /* and bias */
   int32_t  value[N_MAPS], y, lse, max, sink, q_lengths, kv_lengths, q_starts, kv_starts, bias, mask, slopes; /* indices; -1: absent */
   int32_t  grid;
 } state;
@@ -68,10 +69,13 @@ static void strides_of(int64_t to[3], const qn_value *v)
  * it idle, or less of the last round (197 queries 62 to 57 us, 448 72 to 62). */
 static const char *const tiles_offered[] = { "192x128", "128x128", "128x176", "128x80", "128x64", NULL };
 static const cuda_attention_kernel *choose(const qn_request *r, const qn_attention *attr, const qn_value *q, int64_t dv, int64_t queries,
-                                           int64_t keys, bool changed)
+                                           int64_t keys, int change)
 {
-  const cuda_attention_kernel *kernel = q->dtype == QN_BF16 ? changed ? cuda_attention_changed_bf16 : cuda_attention_bf16
-                                                            : changed ? cuda_attention_changed_f16 : cuda_attention_f16;
+  static const cuda_attention_kernel *const kernels[2][4] = {
+    { cuda_attention_f16, cuda_attention_changed_f16, cuda_attention_tiles_f16, cuda_attention_terms_f16 },
+    { cuda_attention_bf16, cuda_attention_changed_bf16, cuda_attention_tiles_bf16, cuda_attention_terms_bf16 },
+  };
+  const cuda_attention_kernel *kernel = kernels[q->dtype == QN_BF16][change];
   while (kernel->d && (kernel->d < q->dim[3] || kernel->dv < dv || (r->variant && strcmp(kernel->tile, r->variant)))) kernel++;
   const cuda_attention_kernel *next = kernel + 1;
   if (r->variant || !kernel->d || next->d != kernel->d || next->dv != kernel->dv) return kernel;
@@ -88,6 +92,20 @@ static void by_groups(qn_value *v, int64_t group)
   v->dim[2] = group, v->stride[2] = v->stride[1], v->dim[1] /= group, v->stride[1] *= group;
 }
 static void spread_by_groups(cuda_attention_spread *t, int64_t group) { t->stride[2] = t->stride[1], t->stride[1] *= group; }
+
+/* A bias of whole rows of keys for each query, which TMA takes. */
+static bool in_tiles(const cuda_attention_change *c, const qn_value *q, const qn_value *bias)
+{
+  if (!bias || bias->dtype != q->dtype || bias->align < 16) return false;
+  for (int i = 0; i < 3; i++)
+    if (c->bias.stride[i] < 0 || c->bias.stride[i] % 8) return false;
+  return c->bias.stride[2] && c->bias.stride[3] == 1;
+}
+/* One for all queries: biases and masks of keys, which products add. Scores are multiplied by the scale thereafter. */
+static bool in_terms(const cuda_attention_change *c)
+{
+  return !c->bias.stride[2] && !c->mask.stride[2] && c->scale > 0x1p-14f && c->scale < 0x1p14f;
+}
 
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
@@ -126,13 +144,6 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const int64_t d = q->dim[3], dv = v->dim[3], sequences = starts[0] ? starts[0]->dim[0] - 1 : q->dim[0],
                 queries_each = starts[0] ? qn_ceil_div(q->dim[2], qn_max_i64(1, sequences)) : q->dim[2],
                 keys_each = starts[1] ? qn_ceil_div(k->dim[2], qn_max_i64(1, sequences)) : k->dim[2];
-  const cuda_attention_kernel *kernel = choose(r, attr, q, dv, queries_each, keys_each, changed);
-  if (!kernel->d)
-    return r->variant ? qn_refuse(out, "elements that this tile holds", "q", "fewer", "%lld", (long long)qn_max_i64(d, dv))
-                      : qn_refuse(out, "at most 256 elements of a key and of a value", "q", "256", "%lld", (long long)qn_max_i64(d, dv));
-  if (dv % 8) return qn_refuse(out, "values in pieces of 16 bytes", "v", "a multiple of 8", "%lld", (long long)dv);
-  if (!k->dim[2]) return qn_refuse(out, "tensor maps have no empty dims", "k", "at least one key", "%s", "0");
-  if (!loadable(q, "q", out) || !loadable(k, "k", out) || !loadable(v, "v", out) || !loadable(y, "y", out)) return QN_UNSUPPORTED;
 
   /* What follows sees these. */
   qn_value qs = *q, ys = *y, lse = { 0 }, max = { 0 };
@@ -149,6 +160,17 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
     spread_by_groups(&a->change.bias, group), spread_by_groups(&a->change.mask, group);
     right = -1;
   }
+  const qn_value *bias = cuda_value(r, QN_ROLE_ATTENTION_FORWARD_BIAS);
+  const int change = !changed ? PLAIN : st.slopes >= 0 || attr->softcap > 0 ? CHANGED : in_terms(&a->change) ? TERMS
+                   : st.mask < 0 && in_tiles(&a->change, q, bias) ? TILES : CHANGED;
+  const cuda_attention_kernel *kernel = choose(r, attr, q, dv, queries_each, keys_each, change);
+  if (!kernel->d)
+    return r->variant ? qn_refuse(out, "elements that this tile holds", "q", "fewer", "%lld", (long long)qn_max_i64(d, dv))
+                      : qn_refuse(out, "at most 256 elements of a key and of a value", "q", "256", "%lld", (long long)qn_max_i64(d, dv));
+  if (dv % 8) return qn_refuse(out, "values in pieces of 16 bytes", "v", "a multiple of 8", "%lld", (long long)dv);
+  if (!k->dim[2]) return qn_refuse(out, "tensor maps have no empty dims", "k", "at least one key", "%s", "0");
+  if (!loadable(q, "q", out) || !loadable(k, "k", out) || !loadable(v, "v", out) || !loadable(y, "y", out)) return QN_UNSUPPORTED;
+
   /* Of a head, each sequence begins one, and so does what lies before and behind them. busy: those with rows. */
   const int64_t most = 1 << 29, tiles_m = starts[0] ? qs.dim[2] / kernel->bm + sequences + 2 : qn_ceil_div(qs.dim[2], kernel->bm),
                 tiles = tiles_m * qs.dim[0] * qs.dim[1],
@@ -161,7 +183,16 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   a->left = attr->left < 0 || attr->left >= most ? -1 : (int32_t)attr->left;
   a->right = right < 0 || right >= most ? -1 : (int32_t)right;
   a->top_left = attr->align == QN_ALIGN_TOP_LEFT, a->y_f32 = y->dtype == QN_F32;
-  if (a->change.valued) a->scale = 1;
+  if (change == TERMS) {
+    const float unit = exp2f(ceilf(-log2f(a->scale)));
+    a->unit = a->change.valued ? unit : 1, a->by_unit = 1 / (a->scale * unit);
+  }
+  else if (a->change.valued) a->scale = 1;
+  if (change == TILES) {
+    const int64_t *stride = a->change.bias.stride;
+    st.tensor[BIAS] = (qn_value){ .dim = { stride[0] ? a->batch : 1, stride[1] ? a->heads : 1, a->queries, a->keys },
+                                  .stride = { stride[0], stride[1], stride[2], 1 } };
+  }
   a->scale_log2 = (float)(a->scale * 1.44269504088896340736);
   a->tiles_m = (int32_t)tiles_m, a->tiles = (uint32_t)tiles;
   /* Of what a tile begins with 164 KB at 256 elements, fetched ahead, stood before the copies of the tile before it (57% more time at 512
@@ -192,8 +223,9 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const double seen = a->right < 0 ? (double)keys_each : 0.5 * (double)keys_each + kernel->bn,
                keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm),
                rows = (double)qn_min_i64(kernel->bm, qn_round_up(starts[0] ? queries_each : a->queries, 64)),
-               by_bias = a->change.bias_pieces > (d > 64 ? CUDA_ATTENTION_PIECES : CUDA_ATTENTION_APART) ? 1.5 : 3,
-               more = (st.bias < 0 ? 1 : by_bias) * (st.mask < 0 ? 1 : a->change.mask_pieces ? 1.2 : 2) * (attr->softcap > 0 ? 1.5 : 1),
+               by_bias = change == TILES ? 1.3 : a->change.bias_pieces ? 1.5 : 3,
+               more = change == TERMS ? 1.05 : (st.bias < 0 ? 1 : by_bias) * (st.mask < 0 ? 1 : a->change.mask_pieces ? 1.2 : 2)
+                                                 * (attr->softcap > 0 ? 1.5 : 1),
                of_block = kernel->bn * 2 * rows * (kernel->d + kernel->dv) * more / (d > 64 ? 5200 : 3700),
                of_tile = 2200 + keys / kernel->bn * (rows > 64 || of_block > 1500 ? of_block : 1500),
                products = (double)qn_ceil_div(busy, r->device->units) * of_tile,
@@ -222,6 +254,7 @@ static qn_status build(const qn_request *r, qn_prepared *out)
   if (!s) s = cuda_attention_map(st->driver, &st->a.q, &st->tensor[Q], st->kernel->bm);
   if (!s) s = cuda_attention_map(st->driver, &st->a.k, &st->tensor[K], st->kernel->bn);
   if (!s) s = cuda_attention_map(st->driver, &st->a.v, &st->tensor[V], st->kernel->bn);
+  if (!s && st->tensor[BIAS].dim[3]) s = cuda_attention_map(st->driver, &st->a.bias, &st->tensor[BIAS], 64);
   if (s) return s;
   return cuda_check(cudaFuncSetAttribute(st->function, cudaFuncAttributeMaxDynamicSharedMemorySize, st->kernel->shared),
                     "cudaFuncSetAttribute");
@@ -245,6 +278,7 @@ static qn_status run(const qn_prepared *p, const qn_launch *launch)
   if (st->kv_starts >= 0) a.kv_starts = ptr[st->kv_starts];
   a.change.bias.p = st->bias < 0 ? NULL : ptr[st->bias], a.change.mask.p = st->mask < 0 ? NULL : ptr[st->mask];
   a.change.slopes = st->slopes < 0 ? NULL : ptr[st->slopes];
+  if (st->tensor[BIAS].dim[3]) st->driver->tensor_map_address(&a.bias, (void *)a.change.bias.p);
   a.counter = launch->counters;
   void *arguments[] = { &a };
   return cuda_launch_kernel(st->function, true, (dim3){ (unsigned)st->grid, 1, 1 }, (uint32_t)st->kernel->threads,

@@ -8,6 +8,10 @@
  * The next S is issued before this P v, so the softmax runs under both. Keys go from last to first, so that blocks that need a mask come
  * first under a causal one; where a warpgroup's queries see few keys of the first, it multiplies and weighs no more of them.
  *
+ * What changes scores: a bias of each query and key comes by TMA as well, by warps 2 and 3, a ring of tiles for each warpgroup, and a warp
+ * finds its scores' by ldmatrix. Biases and masks of keys alone are 16 more elements of q and k, which those warps write. All else is
+ * read where it lies in memory, score by score.
+ *
  * A weight of 0 times a NaN or Inf value is NaN: what a query must not see could reach its result (the rest of a block on
  * the diagonal, of a sequence's end). So each row is looked at before it is stored, and if it is not finite, computed again by one
  * warp that reads only what the query sees. That is also where scores out of reach of the running maximum (below -1e30) end.
@@ -18,18 +22,24 @@
 #include "attention_wgmma.h"
 #include "attention_change.cuh"
 
+/* How scores change: singly, by all that changes them; by a tile of biases; by a term of each key. */
+enum { ATTENTION_PLAIN, ATTENTION_CHANGED, ATTENTION_TILES, ATTENTION_TERMS };
 template <bool RAGGED> struct attention_tile;
 
-template <int kind_, int BM_, int BN_, int D_, int DV_, int STAGES_, int QS_, bool RAGGED_, bool CHANGED_>
+template <int kind_, int BM_, int BN_, int D_, int DV_, int STAGES_, int QS_, bool RAGGED_, int change>
 struct attention_shape {
-  static constexpr bool RAGGED = RAGGED_, CHANGED = CHANGED_;
+  static constexpr bool RAGGED = RAGGED_, CHANGED = change == ATTENTION_CHANGED, TILES = change == ATTENTION_TILES,
+                        TERMS = change == ATTENTION_TERMS, ANY = change != ATTENTION_PLAIN;
   typedef attention_tile<RAGGED> tile;
   static constexpr int kind = kind_, D = D_, DV = DV_, BM = BM_, BN = BN_, STAGES = STAGES_, QS = QS_, WGS = BM / 64;
   static constexpr int threads = 128 * (WGS + 1);
   static constexpr int P = (D + 63) / 64 * 64, PV = (DV + 63) / 64 * 64;          /* elements of their rows in shared memory */
   static constexpr int q_bytes = BM * P * 2, k_bytes = BN * P * 2, v_bytes = BN * PV * 2;
-  static constexpr int header = 2048, shared = header + QS * q_bytes + STAGES * (k_bytes + v_bytes);
-  static constexpr int NARROW = !CHANGED && BN == 128 && D <= 96 ? 80 : 0;          /* keys of a last block of which no more are seen */
+  /* Behind them, of each warpgroup, tiles of biases; or terms of keys for each stage, and of queries. */
+  static constexpr int header = 2048, operands = header + QS * q_bytes + STAGES * (k_bytes + v_bytes), bias_bytes = 64 * BN * 2,
+                       terms_bytes = BN * 32, room = (227 * 1024 - operands) / (WGS * bias_bytes), BIASES = room < 3 ? room : 3;
+  static constexpr int shared = operands + (TILES ? WGS * BIASES * bias_bytes : TERMS ? STAGES * terms_bytes + 64 * 32 : 0);
+  static constexpr int NARROW = !ANY && BN == 128 && D <= 96 ? 80 : 0;    /* keys of a last block of which no more are seen */
   static_assert(STAGES <= 4 && QS <= 2 && shared <= 227 * 1024, "");
 };
 
@@ -144,7 +154,8 @@ template <class T> __device__ __noinline__ void attention_row_again(const cuda_a
     for (int i = 0; i < D / 32; i++)
       if (lane + 32 * i < a.d) s = fmaf(x[i], attention_value<kind>(k[t.key(j) * a.k_stride[2] + lane + 32 * i]), s);
     s = warp_sum(s), hidden = false;
-    if (T::CHANGED) s = attention_changed_one(a.change, t.b, t.h, row, j, row + t.shift - j, s, hidden);
+    if (T::ANY) s = attention_changed_one(a.change, t.b, t.h, row, j, row + t.shift - j, s, hidden);
+    if (T::TERMS && a.change.valued) return s;
     return __fmul_rn(s, a.scale);                           /* the same each time: not fused with what is subtracted */
   };
   bool hidden;
@@ -157,7 +168,7 @@ template <class T> __device__ __noinline__ void attention_row_again(const cuda_a
 #pragma unroll 1
     for (int j = low; j <= high; j++) {
       const float p = expf(score(j, hidden) - m);
-      if (T::CHANGED && hidden) continue;
+      if (T::ANY && hidden) continue;
       l += p;
 #pragma unroll
       for (int i = 0; i < DV / 32; i++)
@@ -238,28 +249,88 @@ __device__ __forceinline__ unsigned attention_end(const cuda_attention &a, const
   return again;
 }
 
+/* ---- terms of keys ------------------------------------------------------------------------------------------------- */
+
+/* Biases and masks that are the same for all queries are products too: 16 more elements of each key, (bias in three parts, which together
+ * have all of its bits; 0, ...), and of each query (unit, unit, unit, 0, ...). A masked key's bias is -Inf. Rows of 32 bytes, swizzled.
+ * unit: a power of two that makes parts about as large as biases are. */
+__device__ __forceinline__ void attention_terms_store(uint32_t to, uint32_t x, uint32_t y)
+{
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %3};" :: "r"(to), "f"(__uint_as_float(x)), "f"(__uint_as_float(y)), "f"(0.f) : "memory");
+}
+template <class T> __device__ __forceinline__ void attention_terms_begin(uint32_t to, float unit)
+{
+  const uint32_t x = T::kind == MMA_BF16 ? pack_bf16(unit, unit) : pack_f16(unit, unit);
+  for (int i = threadIdx.x; i < T::STAGES * T::BN * 2; i += T::threads) attention_terms_store(to + i * 16, 0, 0);
+  to += T::STAGES * T::terms_bytes;
+  for (int i = threadIdx.x; i < 128; i += T::threads) {
+    const bool first = (i & 1) == (i / 8 & 1);
+    attention_terms_store(to + i * 16, first ? x : 0, first ? x & 0xffff : 0);
+  }
+}
+/* By 64 threads, from 64 on. */
+template <class T> struct attention_terms {
+  const cuda_attention &a;
+  int64_t bias, mask;
+  static __device__ __forceinline__ int64_t from(const cuda_attention_spread &t, int b, int h) { return b * t.stride[0] + h * t.stride[1]; }
+  __device__ __forceinline__ attention_terms(const cuda_attention &a, int b, int h)
+    : a(a), bias(from(a.change.bias, b, h)), mask(from(a.change.mask, b, h)) {}
+  static __device__ __forceinline__ uint32_t pair(float x, float y) { return T::kind == MMA_BF16 ? pack_bf16(x, y) : pack_f16(x, y); }
+  static __device__ __forceinline__ float part(float x) { return attention_value<T::kind>((uint16_t)pair(x, 0)); }
+  template <class F> __device__ __forceinline__ void put(uint32_t to, int key, F &&wait) const
+  {
+    const cuda_attention_spread &of = a.change.bias, &hides = a.change.mask;
+    float x[T::BN / 64];
+#pragma unroll
+    for (int i = 0; i < T::BN / 64; i++) {
+      const int j = key + (int)threadIdx.x - 64 + 64 * i;
+      x[i] = 0;
+      if (j >= a.keys) continue;
+      if (of.p) x[i] = element_load<float>(of.p, bias + j * of.stride[3], dtype3(of.dtype)) * a.by_unit;
+      if (hides.p && !((const uint8_t *)hides.p)[mask + j * hides.stride[3]]) x[i] = -INFINITY;
+    }
+    wait();
+#pragma unroll
+    for (int i = 0; i < T::BN / 64; i++) {
+      const uint32_t row = threadIdx.x - 64 + 64 * i;
+      const float first = part(x[i]), rest = fabsf(first) < INFINITY ? x[i] - first : 0, second = part(rest), third = rest - second;
+      attention_terms_store(to + row * 32 + (row / 4 % 2 << 4), pair(first, second), pair(third, 0));
+    }
+  }
+};
+
 /* ---- the kernel ---------------------------------------------------------------------------------------------------- */
 
 template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wgmma(const __grid_constant__ cuda_attention a)
 {
   constexpr int D = T::D, DV = T::DV, BN = T::BN, BM = T::BM, WGS = T::WGS, STAGES = T::STAGES, QS = T::QS, NARROW = T::NARROW;
-  constexpr bool ASKED = T::CHANGED && D <= 64;
   extern __shared__ __align__(1024) unsigned char shared[];
   const uint32_t base = shared_address(shared), q0 = base + T::header, k0 = q0 + QS * T::q_bytes, v0 = k0 + STAGES * T::k_bytes,
                  q_full = base, q_empty = base + 32, k_full = base + 64, k_empty = base + 96, v_full = base + 128, v_empty = base + 160,
-                 taken = base + 192, ahead = base + 200;
+                 taken = base + 192, ahead = base + 200, more0 = v0 + STAGES * T::v_bytes;
   typedef attention_slot<T::RAGGED> slot_of;
+  const uint32_t bias_full = base + 256 + ATTENTION_SLOTS * sizeof(slot_of), bias_empty = bias_full + WGS * T::BIASES * 8;
+  static_assert(!T::TILES || 256 + ATTENTION_SLOTS * sizeof(slot_of) + WGS * T::BIASES * 16 <= T::header, "room before q");
+  /* Warps 2 and 3 have work of their own. */
+  constexpr bool helped = T::TERMS || T::TILES;
   slot_of *slots = (slot_of *)(shared + 256);          /* of eight tiles, since one is read until its tile has ended */
   volatile int *had = (volatile int *)(shared + 208);                /* of each warpgroup: the last block that it had its turn with */
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
   if (threadIdx.x == 0) {
     for (int i = 0; i < QS; i++) barrier_init(q_full + i * 8, 1), barrier_init(q_empty + i * 8, 4 * WGS);
     for (int i = 0; i < STAGES * 8; i += 8)
-      barrier_init(k_full + i, 1), barrier_init(v_full + i, 1), barrier_init(k_empty + i, WGS), barrier_init(v_empty + i, WGS);
-    barrier_init(taken, 1), barrier_init(ahead, 1);
+      barrier_init(k_full + i, T::TERMS ? 3 : 1), barrier_init(v_full + i, 1), barrier_init(k_empty + i, WGS), barrier_init(v_empty + i, WGS);
+    barrier_init(taken, 1), barrier_init(ahead, helped ? 3 : 1);
+    if (T::TILES)
+      for (int i = 0; i < WGS * T::BIASES * 8; i += 8) barrier_init(bias_full + i, 1), barrier_init(bias_empty + i, 4);
     for (int i = 0; i < WGS; i++) had[i] = -1;
     barrier_init_fence();
     tma_prefetch_map(&a.q), tma_prefetch_map(&a.k), tma_prefetch_map(&a.v);
+    if (T::TILES) tma_prefetch_map(&a.bias);
+  }
+  if constexpr (T::TERMS) {
+    attention_terms_begin<T>(more0, a.unit);
+    proxy_fence();
   }
   __syncthreads();
   grid_dependency_wait();
@@ -317,6 +388,42 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         }
       }
       if (atomicAdd(a.counter + 1, 1) == gridDim.x - 1) a.counter[0] = a.counter[1] = 0;        /* all blocks have taken their last */
+    } else if (helped && threadIdx.x >= 64) {
+      const int w = threadIdx.x / 32 - 2;
+      struct { int stage, phase; } ring[2] = { { 0, 1 }, { 0, 1 } };
+      for (int turn = 0;; turn++) {
+        barrier_wait(taken, turn & 1);
+        const slot_of &slot = slots[turn % ATTENTION_SLOTS];
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) barrier_arrive(ahead);
+        if (slot.t.b < 0) break;
+        if constexpr (T::TILES) {         /* of warpgroups w and w + 2 */
+          const int b = a.change.bias.stride[0] ? slot.t.b : 0, h = a.change.bias.stride[1] ? slot.t.h : 0;
+          if (threadIdx.x % 32 == 0)
+#pragma unroll 1
+            for (int n = slot.t.last; n >= slot.t.first; n--)
+#pragma unroll
+              for (int j = 0; j < (WGS + 1) / 2; j++) {
+                const int g = w + 2 * j, i = g * T::BIASES + ring[j].stage;
+                if (g >= WGS || n > slot.of[g].last || n < slot.of[g].first) continue;
+                barrier_wait(bias_empty + i * 8, ring[j].phase), barrier_expect(bias_full + i * 8, T::bias_bytes);
+                for (int c = 0; c < BN; c += 64)
+                  tma_load(more0 + i * T::bias_bytes + c * 128, &a.bias, n * BN + c, slot.t.row0 + g * 64, h, b, bias_full + i * 8);
+                if (++ring[j].stage == T::BIASES) ring[j].stage = 0, ring[j].phase ^= 1;
+              }
+        }
+        if constexpr (T::TERMS) {
+          const attention_terms<T> terms(a, slot.t.b, slot.t.h);
+#pragma unroll 1
+          for (int n = slot.t.last; n >= slot.t.first; n--) {
+            terms.put(more0 + ring[0].stage * T::terms_bytes, n * BN, [&] { barrier_wait(k_empty + ring[0].stage * 8, ring[0].phase); });
+            proxy_fence();
+            __syncwarp();
+            if (threadIdx.x % 32 == 0) barrier_arrive(k_full + ring[0].stage * 8);
+            if (++ring[0].stage == STAGES) ring[0].stage = 0, ring[0].phase ^= 1;
+          }
+        }
+      }
     }
   } else {
     registers_raise<WGS == 2 ? 232 : 160>();
@@ -328,7 +435,7 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
     const uint64_t upper = mma_descriptor(0, 0, 1024, 128);
     int stage = 0, phase = 0, turn = 0, n = 0, block = 0;   /* of the block of scores in s, or to come there; block: of all tiles' */
     float sum[DV / 2], s[BN / 2], by[2];
-    uint32_t p[BN / 4], bias[ASKED ? BN / 4 : 1];           /* asked for a block ahead where registers allow */
+    uint32_t p[BN / 4], bias = 0, bias_phase = 0;           /* of the next block of scores: its tile of biases */
     attention_change_rows changes;                          /* of the tile that scores are of */
     attention_softmax st;
     bool grown;
@@ -339,6 +446,9 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
       for (int k = 0; k < D / 16; k++)
         wgmma<T::kind, 0, 0>(s, upper | (dq + b * (T::q_bytes >> 4) + k / 4 * (BM * 8) + (k & 3) * 2),
                              upper | (dk + stage * (T::k_bytes >> 4) + k / 4 * (BN * 8) + (k & 3) * 2), k > 0);
+      if constexpr (T::TERMS)
+        wgmma<T::kind, 0, 0>(s, mma_descriptor(more0 + STAGES * T::terms_bytes, 16, 256, 32),
+                             mma_descriptor(0, 16, 256, 32) | (uint32_t)(more0 + stage * T::terms_bytes) >> 4, 1);
       wgmma_commit();
     };
     auto add = [&](int of) {              /* sum += p v */
@@ -396,17 +506,20 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
                 i[2] = { min(row, last), min(row + 8, last) };
       changes = attention_change_rows(a.change, slot.t.b, h, i);
     };
-    auto ask = [&](int block) {
-      if constexpr (ASKED)
-        if (a.change.bias_pieces) attention_bias_ask<BN / 2>(a.change, changes.bias, block * BN, a.keys, bias);
-    };
     auto softmax = [&](auto &s) {
       const slot_of &slot = slots[turn % ATTENTION_SLOTS];
       if constexpr (T::CHANGED) {
         const int row = slot.t.row0 + warp_row + lane / 4, at[2] = { row + slot.t.shift, row + 8 + slot.t.shift };
-        if (!ASKED) change(slot);         /* for each block, which takes no registers in between */
-        attention_changed<false>(a.change, changes, at, n * BN, a.keys, bias, s);
-        if (n > seen.first) ask(n - 1);
+        change(slot);                     /* for each block, which takes no registers in between */
+        attention_changed<false>(a.change, changes, at, n * BN, a.keys, s);
+      }
+      if constexpr (T::TILES) {
+        const int i = w * T::BIASES + bias;
+        barrier_wait(bias_full + i * 8, bias_phase);
+        attention_bias_tile(more0 + i * T::bias_bytes, a.change.scale, T::kind == MMA_BF16, s);
+        __syncwarp();
+        if (lane == 0) barrier_arrive(bias_empty + i * 8);
+        if (++bias == T::BIASES) bias = 0, bias_phase ^= 1;
       }
       if (n > seen.whole_last || n < seen.whole_first) {
         const int row = slot.t.row0 + warp_row + lane / 4, column = lane % 4 * 2 + n * BN;
@@ -435,7 +548,6 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
         scores(s);
         if (WGS > 2) had_turn();
         see();
-        if constexpr (ASKED) change(slot), ask(n);
         wgmma_wait<0>();
         s_done(), softmax(s), attention_pack<T::kind>(s, p);
       };
@@ -482,11 +594,16 @@ template <class T> __global__ void __launch_bounds__(T::threads, 1) attention_wg
   }
 }
 
-#define ATTENTION_KERNEL_OF(kind, bm, bn, d, dv, stages, qs, changed, ragged)                                                \
-  { #bm "x" #bn, d, dv, bm, bn, attention_shape<kind, bm, bn, d, dv, stages, qs, false, changed>::threads,                  \
-    attention_shape<kind, bm, bn, d, dv, stages, qs, false, changed>::shared,                                               \
-    (const void *)attention_wgmma<attention_shape<kind, bm, bn, d, dv, stages, qs, false, changed>>, ragged },
+#define ATTENTION_KERNEL_OF(kind, bm, bn, d, dv, stages, qs, change, ragged)                                                 \
+  { #bm "x" #bn, d, dv, bm, bn, attention_shape<kind, bm, bn, d, dv, stages, qs, false, change>::threads,                   \
+    attention_shape<kind, bm, bn, d, dv, stages, qs, false, change>::shared,                                                \
+    (const void *)attention_wgmma<attention_shape<kind, bm, bn, d, dv, stages, qs, false, change>>, ragged },
 #define ATTENTION_KERNEL(kind, bm, bn, d, dv, stages, qs)                                                                    \
-  ATTENTION_KERNEL_OF(kind, bm, bn, d, dv, stages, qs, false,                                                               \
-                      ((const void *)attention_wgmma<attention_shape<kind, bm, bn, d, dv, stages, qs, true, false>>))
-#define ATTENTION_CHANGED_KERNEL(kind, bm, bn, d, dv, stages, qs) ATTENTION_KERNEL_OF(kind, bm, bn, d, dv, stages, qs, true, NULL)
+  ATTENTION_KERNEL_OF(kind, bm, bn, d, dv, stages, qs, ATTENTION_PLAIN,                                                     \
+                      ((const void *)attention_wgmma<attention_shape<kind, bm, bn, d, dv, stages, qs, true, ATTENTION_PLAIN>>))
+#define ATTENTION_CHANGED_KERNEL(kind, bm, bn, d, dv, stages, qs)                                                            \
+  ATTENTION_KERNEL_OF(kind, bm, bn, d, dv, stages, qs, ATTENTION_CHANGED, NULL)
+#define ATTENTION_TILES_KERNEL(kind, bm, bn, d, dv, stages, qs)                                                              \
+  ATTENTION_KERNEL_OF(kind, bm, bn, d, dv, stages, qs, ATTENTION_TILES, NULL)
+#define ATTENTION_TERMS_KERNEL(kind, bm, bn, d, dv, stages, qs)                                                              \
+  ATTENTION_KERNEL_OF(kind, bm, bn, d, dv, stages, qs, ATTENTION_TERMS, NULL)

@@ -5,6 +5,7 @@
 
 typedef struct cuda_attention {
   CUtensorMap q, k, v;                    /* [D, S, heads, B] */
+  CUtensorMap bias;                       /* of kernels that add tiles of it: [keys, queries, heads or 1, B or 1] */
   void       *y;
   float      *lse, *max;                  /* NULL: not wanted */
   const float *sink;                      /* NULL: none */
@@ -23,6 +24,7 @@ typedef struct cuda_attention {
   uint32_t   tiles;
   float      scale, scale_log2;           /* of scores, 1 where they are changed by more than a mask; times log2 e */
   cuda_attention_change change;
+  float      unit, by_unit;               /* of terms of keys: what queries have, what biases are multiplied by */
   /* Ragged: batch is that of queries' tensor, 1 if they are, and tiles_m counts those of all sequences. NULL: not ragged. */
   const void *q_starts, *kv_starts;
   int64_t    q_starts_stride, kv_starts_stride;
@@ -32,13 +34,15 @@ typedef struct cuda_attention {
 typedef struct cuda_attention_kernel {
   const char *tile;
   int32_t d, dv, bm, bn, threads, shared;
-  const void *function, *ragged;          /* ragged, NULL: a kernel that changes single scores */
+  const void *function, *ragged;          /* ragged, NULL: a kernel that changes scores */
 } cuda_attention_kernel;
 #ifdef __cplusplus
 extern "C" {
 #endif
 extern const cuda_attention_kernel cuda_attention_bf16[], cuda_attention_f16[],          /* by d, then dv; ended by d 0 */
-                                   cuda_attention_changed_bf16[], cuda_attention_changed_f16[];
+                                   cuda_attention_changed_bf16[], cuda_attention_changed_f16[],
+                                   cuda_attention_tiles_bf16[], cuda_attention_tiles_f16[],
+                                   cuda_attention_terms_bf16[], cuda_attention_terms_f16[];
 /* The map of a tensor [B, heads, S, D] by boxes of `rows` and 64 elements, at an address that run replaces. */
 qn_status cuda_attention_map(const cuda_driver *driver, CUtensorMap *map, const qn_value *v, int rows);
 #ifdef __cplusplus
@@ -52,4 +56,10 @@ qn_status cuda_attention_map(const cuda_driver *driver, CUtensorMap *map, const 
   X(128, 128, 128, 128, 2, 2) X(128, 176, 128, 128, 2, 1) X(128, 128, 192, 128, 2, 1) X(128, 80, 256, 256, 2, 1)
 /* Those that change single scores, whose keys of a block are whole pieces. */
 #define CUDA_ATTENTION_CHANGED_SHAPES(X) X(128, 128, 64, 64, 3, 2) X(128, 128, 128, 128, 2, 2) X(128, 64, 256, 256, 2, 1)
+/* Those that add tiles of biases. */
+#define CUDA_ATTENTION_TILES_SHAPES(X) \
+  X(192, 128, 64, 64, 3, 1) X(128, 128, 64, 64, 3, 2) X(128, 128, 128, 128, 2, 2) X(128, 64, 256, 256, 2, 1)
+/* Those whose scores have a term of each key. */
+#define CUDA_ATTENTION_TERMS_SHAPES(X) \
+  X(192, 128, 64, 64, 3, 1) X(128, 128, 64, 64, 3, 2) X(128, 128, 128, 128, 2, 2) X(128, 64, 256, 256, 2, 1)
 #endif
