@@ -66,7 +66,8 @@ static void strides_of(int64_t to[3], const qn_value *v)
 
 /* Of two tiles for the same elements the one of more keys has fewer steps, but begins later and does more in vain where masks end: it is
  * for many keys, and a diagonal asks for more of them. The one of fewer queries, which costs 0.83 as much, is for those that leave less of
- * it idle, or less of the last round (197 queries 62 to 57 us, 448 72 to 62). */
+ * it idle, or less of the last round (197 queries 62 to 57 us, 448 72 to 62). With tiles of biases it costs two thirds: the instructions
+ * that add them are what both wait for. */
 static const char *const tiles_offered[] = { "192x128", "128x128", "128x176", "128x80", "128x64", NULL };
 static const cuda_attention_kernel *choose(const qn_request *r, const qn_attention *attr, const qn_value *q, int64_t dv, int64_t queries,
                                            int64_t keys, int change)
@@ -83,7 +84,8 @@ static const cuda_attention_kernel *choose(const qn_request *r, const qn_attenti
     return attr->left < 0 && queries > kernel->bm && keys >= (attr->right < 0 ? 4096 : 8192) ? next : kernel;
   const int64_t heads = q->dim[0] * q->dim[1], rounds[2] = { qn_ceil_div(heads * qn_ceil_div(queries, kernel->bm), r->device->units),
                                                              qn_ceil_div(heads * qn_ceil_div(queries, next->bm), r->device->units) };
-  return queries <= 64 || (queries > next->bm && (double)rounds[1] * 0.83 * 1.05 < (double)rounds[0]) ? next : kernel;
+  const double cost = change == TILES ? 0.66 : 0.83 * 1.05;
+  return queries <= 64 || (queries > next->bm && (double)rounds[1] * cost < (double)rounds[0]) ? next : kernel;
 }
 
 /* One query of each head, and no mask to tell by the query's place: a group's heads, which share keys, are queries of one head. */
@@ -223,7 +225,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const double seen = a->right < 0 ? (double)keys_each : 0.5 * (double)keys_each + kernel->bn,
                keys = a->left < 0 ? seen : (double)qn_min_i64((int64_t)seen, (int64_t)a->left + kernel->bm),
                rows = (double)qn_min_i64(kernel->bm, qn_round_up(starts[0] ? queries_each : a->queries, 64)),
-               by_bias = change == TILES ? 1.3 : a->change.bias_pieces ? 1.5 : 3,
+               by_bias = change == TILES ? 1.2 : a->change.bias_pieces ? 1.5 : 3,
                more = change == TERMS ? 1.05 : (st.bias < 0 ? 1 : by_bias) * (st.mask < 0 ? 1 : a->change.mask_pieces ? 1.2 : 2)
                                                  * (attr->softcap > 0 ? 1.5 : 1),
                of_block = kernel->bn * 2 * rows * (kernel->d + kernel->dv) * more / (d > 64 ? 5200 : 3700),
