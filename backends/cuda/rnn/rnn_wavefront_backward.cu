@@ -153,6 +153,19 @@ template <bool bf16, int BLOCKS> struct backward_block : front_block<bf16, BLOCK
     if (lstm && s) x.old = rnn_bounded(net, x.old);
     return x;
   }
+  /* What reaches h of a sequence's last step has no part in r, whose NaN and infinities would make NaN of slopes of 0. */
+  __device__ __forceinline__ void end_sequences(float (&d)[32], int s) const
+  {
+    uint32_t ends = 0;                    /* of this thread's 16 sequences */
+#pragma unroll 1
+    for (int i = 0; i < 16; i++) {
+      const int64_t b = base::b0 + i / 2 * 8 + lane % 4 * 2 + i % 2;
+      if (b < net.batch && rnn_length(net, b) == s + 1) ends |= 1u << i;
+    }
+#pragma unroll
+    for (int i = 0; i < 32; i++)
+      if (ends >> (i / 4 * 2 + i % 2) & 1) d[i] = 0;
+  }
   /* sum[i]: of this thread's items, of all four blocks' depth. */
   __device__ __forceinline__ void gather(const float (&d)[32], float4 *swap, uint32_t tag, float (&sum)[4]) const
   {
@@ -196,19 +209,23 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_backward(
   const cuda_rnn &net = k.net;
   const cuda_rnn_front_layer &layer = k.layer;
   const int steps = (int)net.steps, last = net.dh0.p ? -1 : 0;         /* step -1: what reaches the initial h */
+  const bool ends = net.lengths.p;        /* sequences end at steps of their own: what r' adds is made first, to be left out of some */
   if (threadIdx.x >= 256) {
     registers_lower<24>();
     if (threadIdx.x > 256) return;
     const int64_t part = (int64_t)k.rank * p.chunks * CUDA_RNN_FRONT_TILE;
-    for (int s = steps - 1; s >= last; s--) {
-      if (layer.inputs && s >= 0) {
-        if (layer.follows) front_wait(k.below, (uint32_t)(p.unit_blocks * (steps - s)));
-        k.copy((const char *)layer.inputs + part + k.tiles_at(s, p.unit_blocks), p.chunks);
+    for (int s = steps - 1; s >= last; s--)
+#pragma unroll 1
+      for (int i = 0; i < 2; i++) {
+        if ((i == 0) != ends) {
+          if (!layer.inputs || s < 0) continue;
+          if (layer.follows) front_wait(k.below, (uint32_t)(p.unit_blocks * (steps - s)));
+          k.copy((const char *)layer.inputs + part + k.tiles_at(s, p.unit_blocks), p.chunks);
+        } else if (s < steps - 1) {
+          front_wait(k.own, (uint32_t)(p.unit_blocks * (steps - 1 - s)));
+          k.copy((const char *)layer.states + part + k.tiles_at(s + 1, p.unit_blocks), p.chunks);
+        }
       }
-      if (s == steps - 1) continue;
-      front_wait(k.own, (uint32_t)(p.unit_blocks * (steps - 1 - s)));
-      k.copy((const char *)layer.states + part + k.tiles_at(s + 1, p.unit_blocks), p.chunks);
-    }
     return;
   }
   registers_raise<240>();
@@ -224,8 +241,12 @@ __global__ void __launch_bounds__(CUDA_RNN_FRONT_THREADS, 1) rnn_front_backward(
   for (int s = steps - 1; s >= last; s--) {
     const bool inputs = layer.inputs && s >= 0;
     float d[32], sum[4] = {}, gate[4][4], of_h[4];
-    if (inputs) k.template multiply<true>(d, true);
-    if (s < steps - 1) k.template multiply<false>(d, !inputs);
+    if (inputs && !ends) k.template multiply<true>(d, true);
+    if (s < steps - 1) k.template multiply<false>(d, ends || !inputs);
+    if (ends) {
+      if (s < steps - 1) k.end_sequences(d, s);
+      if (inputs) k.template multiply<true>(d, s == steps - 1);
+    }
     if (inputs || s < steps - 1) k.gather(d, swap, (uint32_t)(steps - s), sum);
     if (s < 0) {
 #pragma unroll
