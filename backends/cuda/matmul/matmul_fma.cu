@@ -232,11 +232,12 @@ static bool stores_directly(const cuda_matmul *m, const cuda_chain *chain, const
 }
 
 /* Nanoseconds, fitted on an H200: the launch and the first stage; then per tile of a multiprocessor its start and end, and its k, whose
- * loads a lone tile waits for; the traffic of memory. */
+ * loads a lone tile waits for; the traffic of memory. A lone small tile waits for little else. */
 static double estimate(const cuda_matmul *m, int variant, bool direct, int bytes, int out_bytes, int32_t units)
 {
   const double each = (double)tiles_of(m, variant) / units, batches = (double)(m->batch[0] * m->batch[1]);
-  const double tile = (variant == LARGE ? 300 : 350) * (direct ? 1 : 2) + (double)m->k * (variant == LARGE ? 46 : 17);
+  if (variant != LARGE && each <= 1) return 1700 + 29.0 * (double)m->k;
+  const double tile = (variant == LARGE ? 300 : 350) * (direct ? 1 : 2) + (double)m->k * (variant != LARGE ? 17 : m->k <= 48 ? 38 : 46);
   const double work = (each > 1.4 ? each : 1.4) * tile,
                memory = (((double)m->m + (double)m->n) * (double)m->k * bytes + (double)m->m * (double)m->n * out_bytes) * batches / 3800;
   return 3000 + (work > memory ? work + 0.2 * memory : memory + 0.2 * work);

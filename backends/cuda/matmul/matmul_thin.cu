@@ -223,11 +223,13 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->n_ops = chain.n_ops;
   out->variant = variants[wide];
   double bytes = ((double)m.m * m.k + (double)m.n * m.k + (double)m.m * m.n) * batches * 4;
-  /* on an H200. wide: loads of AHEAD k after each other by the blocks that find room together, or memory; long, measured: per block's
-   * sums, and per 512 of k */
+  /* on an H200. wide: loads of AHEAD k after each other by the blocks that find room together, or memory; several rounds of blocks are
+   * bound by their starts and ends (2 x 64 by 64 x 262144: 128 us); long, measured: per block's sums, and per 512 of k */
   if (wide) {
-    const double loads = (double)qn_ceil_div(blocks, 64 / s.wide->ways * r->device->units) * (double)(t->share / AHEAD) * (s.wide->rows > 1 ? 400 * s.wide->rows : 600);
-    out->estimate = 3000 + (bytes / 3900 > loads ? bytes / 3900 : loads);
+    const double rounds = (double)qn_ceil_div(blocks, 64 / s.wide->ways * r->device->units);
+    double each = (double)(t->share / AHEAD) * (s.wide->rows > 1 ? 400 * s.wide->rows : 600);
+    if (rounds > 1 && each < 16000) each = 16000;
+    out->estimate = 3000 + (bytes / 3900 > rounds * each ? bytes / 3900 : rounds * each);
   } else {
     out->estimate = (double)qn_ceil_div(blocks, r->device->units) * (6000 + (double)qn_ceil_div(t->share, 2 * THREADS) * 2400) +
                     (t->shares > 1 ? 1000 : 0) + bytes / 2500;
