@@ -122,7 +122,7 @@ __global__ static void __launch_bounds__(SORTERS) list_order(const __grid_consta
 }
 
 /* A short list: an entry goes to the place that is the number of those before it, counted by all warps of its block. */
-enum { SHORT_LIST = 8192, RANKERS = 512, RANK_WARPS = RANKERS / 32 };
+enum { SHORT_LIST = 4096, RANKERS = 512, RANK_WARPS = RANKERS / 32 };
 
 template <class S> __global__ static void __launch_bounds__(RANKERS) list_rank(const __grid_constant__ S s, uint2 *to)
 {

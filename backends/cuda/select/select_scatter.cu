@@ -1,7 +1,7 @@
 /* select_scatter.cu -- scatter_add: the places of dy are sorted by the row that they name, and added in that order. No atomics on
  * floats, and no cut depends on the device, so deterministic; a row that most indices name costs no more than others.
  *
- * A list of up to 8192 is sorted in one launch (list_rank); a longer one digit by digit:
+ * A list of up to 4096 is sorted in one launch (list_rank); a longer one digit by digit:
  *   count   per tile of the list: how many rows have each value of a digit of at most 10 bits
  *   order   a stable counting sort by that digit; one count and one order for each digit, the lowest first
  *   sum     a thread adds a slice of the list for four neighbouring elements. A run (neighbours that name one row) inside the slice is a
