@@ -115,12 +115,12 @@ template <int N, int WAYS> __global__ void __launch_bounds__(32 * WAYS) matmul_w
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, last = t.near.rows - 1;
   const float *near = matrix(t.near, b0, b1), *far = matrix(t.far, b0, b1);
   const int begin = warp * t.share, end = min(t.k, begin + t.share);
-  float sum[2][N] = {};
+  float sum[2][N] = {};                   /* rows beyond the last are the last, and not stored */
 #if __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();        /* earlier kernels of the stream may still write the operands */
 #endif
-  const float *const at[2] = { near + min((int)row0 + lane, last), near + min((int)row0 + lane + 32, last) };     /* beyond: not stored */
+  const float *const at[2] = { near + min((int)row0 + lane, last) * t.near.row, near + min((int)row0 + lane + 32, last) * t.near.row };
 #pragma unroll 1
   for (int k0 = begin; k0 < end; k0 += AHEAD) {
     float x[2][AHEAD];
