@@ -7,12 +7,6 @@
 #include "conv_part.h"
 #include "engines.h"
 
-static void release(qn_prepared *p)
-{
-  cuda_conv_part_release(p->state);
-  cuda_release(p);
-}
-
 /* Dims a and b, the outer first, become dim a. False: their elements do not lie equally far apart. */
 static bool merge(qn_value *v, int a, int b)
 {
@@ -90,24 +84,18 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   cuda_conv_part_begin(r, p);
   if (rank == 3) line(p);
   else if (!volume(p, filters)) {
-    release(out);
+    cuda_conv_part_release(out);
     return qn_refuse(out, "volumes of one tap along D, whose planes continue each other, or along H and W, whose lines do", "w", "1", "%s",
                      "others");
   }
   const qn_prepared *answer = cuda_conv_part_delegate(r, p, out);
   if (!answer || (rank == 5 && !cuda_conv_part_plain(answer))) {
-    release(out);
+    cuda_conv_part_release(out);
     return qn_refuse(out, "a tuned engine for two spatial dims, of volumes one that sums by the formula", "x", "what one takes", "%s",
                      "another");
   }
   out->estimate = answer->estimate;
   return QN_OK;
-}
-
-static qn_status build(const qn_request *r, qn_prepared *out)
-{
-  (void)r;
-  return cuda_host->part_build(((cuda_conv_part *)out->state)->part);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -119,6 +107,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 }
 
 #define ROW(op_) { .name = "as_image", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-                   .prepare = prepare, .build = build, .run = run, .release = release }
+                   .prepare = prepare, .build = cuda_conv_part_build, .run = run, .release = cuda_conv_part_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 CUDA_ENGINES(conv_as_image) = { rows, sizeof rows / sizeof *rows };

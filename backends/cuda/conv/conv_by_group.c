@@ -12,13 +12,6 @@ typedef struct state {
   int64_t step[CUDA_CONV_ROLES];          /* bytes from one group to the next */
 } state;
 
-static void release(qn_prepared *p)
-{
-  state *st = p->state;
-  cuda_conv_part_release(st ? &st->conv : NULL);
-  cuda_release(p);
-}
-
 static qn_status prepare(const qn_request *r, qn_prepared *out)
 {
   const int64_t groups = ((const qn_conv *)r->op[0].attr)->groups;
@@ -39,18 +32,12 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   const qn_prepared *answer = cuda_conv_part_delegate(r, p, out);
   if (!answer) {
-    release(out);
+    cuda_conv_part_release(out);
     return qn_refuse(out, "a tuned engine for one group", "x", "what one takes", "%lld groups", (long long)groups);
   }
   out->traits &= ~(uint64_t)(QN_TRAIT_BATCH_INVARIANT | QN_TRAIT_PORTABLE);
   out->estimate = (answer->estimate * 1.08 + 2000) * (double)groups;  /* each waits for the one before */
   return QN_OK;
-}
-
-static qn_status build(const qn_request *r, qn_prepared *out)
-{
-  (void)r;
-  return cuda_host->part_build(((state *)out->state)->conv.part);
 }
 
 static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
@@ -67,6 +54,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 }
 
 #define ROW(op_) { .name = "by_group", .op = op_, .class_ = QN_CLASS_TUNED, .traits = QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, \
-                   .prepare = prepare, .build = build, .run = run, .release = release }
+                   .prepare = prepare, .build = cuda_conv_part_build, .run = run, .release = cuda_conv_part_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 CUDA_ENGINES(conv_by_group) = { rows, sizeof rows / sizeof *rows };

@@ -56,8 +56,16 @@ static inline const qn_prepared *cuda_conv_part_delegate(const qn_request *r, cu
 /* Does it sum by the formula? What others lose is known of the shapes that they are for, not of a view's. */
 static inline bool cuda_conv_part_plain(const qn_prepared *answer) { return answer && answer->numerics.method == QN_METHOD_DIRECT; }
 
-static inline void cuda_conv_part_release(cuda_conv_part *p)
+/* Release and build, of engines whose state begins with a cuda_conv_part. */
+static inline void cuda_conv_part_release(qn_prepared *p)
 {
-  if (p && p->part) cuda_host->part_release(p->part);
+  cuda_conv_part *of = (cuda_conv_part *)p->state;
+  if (of) cuda_parts_release(&of->part, 1);
+  cuda_release(p);
+}
+static inline qn_status cuda_conv_part_build(const qn_request *r, qn_prepared *p)
+{
+  (void)r;
+  return cuda_parts_build(&((cuda_conv_part *)p->state)->part, 1);
 }
 #endif

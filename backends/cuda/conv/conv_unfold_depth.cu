@@ -112,13 +112,6 @@ static qn_status check(const qn_request *r, const cuda_conv_part *p, const qn_va
 
 /* ---- prepare --------------------------------------------------------------------------------------------------------- */
 
-static void release(qn_prepared *p)
-{
-  state *st = (state *)p->state;
-  cuda_conv_part_release(st ? &st->conv : NULL);
-  cuda_release(p);
-}
-
 /* v becomes [n, channels, H, W] of a volume's, packed channels last. */
 static void as_images(qn_value *v, int64_t n, int64_t channels)
 {
@@ -160,7 +153,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value xv = p->value[st->x], wv = p->value[st->w], yv = p->value[y];
   qn_status status = check(r, p, &xv, &wv, &yv, out);
   if (status) {
-    release(out);
+    cuda_conv_part_release(out);
     return status;
   }
   st->dtype = xv.dtype, st->of_w = wv.dtype;
@@ -179,7 +172,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   }
   const qn_prepared *answer = cuda_conv_part_delegate(r, p, out);
   if (!cuda_conv_part_plain(answer)) {
-    release(out);
+    cuda_conv_part_release(out);
     return qn_refuse(out, "a tuned engine for images that sums by the formula", "x", "what one takes", "%s", "another");
   }
   const double unfolded = (double)qn_elements(&p->value[st->x]) * (double)(st->mode == DEPTH_DATA ? 4 : bytes);
@@ -189,7 +182,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->workspace += st->scratch;
   if ((double)st->scratch > 2 * given + (1 << 20) || out->workspace > r->demands->workspace_limit) {
     const uint64_t workspace = out->workspace;
-    release(out);
+    cuda_conv_part_release(out);
     return qn_refuse(out, "unfolded windows of at most twice the operands, within the workspace", "x", "fewer taps along D", "%llu bytes",
                      (unsigned long long)workspace);
   }
@@ -198,13 +191,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-/* ---- build, run ------------------------------------------------------------------------------------------------------ */
-
-static qn_status build(const qn_request *r, qn_prepared *out)
-{
-  (void)r;
-  return cuda_host->part_build(((state *)out->state)->conv.part);
-}
+/* ---- run ------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t blocks(uint32_t n) { return (n + THREADS - 1) / THREADS; }
 
@@ -248,6 +235,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 }
 
 #define ROW(op) { "unfold_depth", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, \
-                  prepare, build, run, release }
+                  prepare, cuda_conv_part_build, run, cuda_conv_part_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 CUDA_ENGINES(conv_unfold_depth) = { rows, sizeof rows / sizeof *rows };

@@ -106,13 +106,6 @@ static qn_status check(const qn_request *r, const state *st, const qn_value *x, 
 
 /* ---- prepare --------------------------------------------------------------------------------------------------------- */
 
-static void release(qn_prepared *p)
-{
-  state *st = (state *)p->state;
-  cuda_conv_part_release(st ? &st->conv : NULL);
-  cuda_release(p);
-}
-
 /* Strides of N, C, D, H, W. */
 static void strides_of(int64_t to[5], const qn_value *v)
 {
@@ -193,7 +186,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   const qn_value xv = p->value[st->x], wv = p->value[st->w], yv = p->value[y];
   qn_status status = check(r, st, &xv, &wv, &yv, out);
   if (status) {
-    release(out);
+    cuda_conv_part_release(out);
     return status;
   }
   const int64_t taps = dim_of(&wv, 1), padded = qn_round_up(xv.dim[1], UNIT), stride = p->attr.stride[xv.rank - 3];
@@ -206,7 +199,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   view(filters, taps * padded, 1, taps * padded, 1);
   const qn_prepared *answer = cuda_conv_part_delegate(r, p, out);
   if (!cuda_conv_part_plain(answer)) {
-    release(out);
+    cuda_conv_part_release(out);
     return qn_refuse(out, "a tuned engine for the view that sums by the formula", "x", "what one takes", "%s", "another");
   }
   const double copied = (double)st->u.total * 16, of_x = (double)qn_elements(&xv) * 2;
@@ -216,7 +209,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   out->workspace += st->scratch;
   if ((double)st->scratch > 2 * given + (1 << 20) || out->workspace > r->demands->workspace_limit) {
     const uint64_t workspace = out->workspace;
-    release(out);
+    cuda_conv_part_release(out);
     return qn_refuse(out, "a padded copy of at most twice the operands, within the workspace", "x", "more channels", "%llu bytes",
                      (unsigned long long)workspace);
   }
@@ -225,13 +218,7 @@ static qn_status prepare(const qn_request *r, qn_prepared *out)
   return QN_OK;
 }
 
-/* ---- build, run ------------------------------------------------------------------------------------------------------ */
-
-static qn_status build(const qn_request *r, qn_prepared *out)
-{
-  (void)r;
-  return cuda_host->part_build(((state *)out->state)->conv.part);
-}
+/* ---- run ------------------------------------------------------------------------------------------------------------- */
 
 static uint32_t blocks(uint32_t n) { return (n + THREADS - 1) / THREADS; }
 
@@ -255,6 +242,6 @@ static qn_status run(const qn_prepared *prepared, const qn_launch *launch)
 }
 
 #define ROW(op) { "unfold_row", op, QN_CLASS_TUNED, QN_TRAIT_DETERMINISTIC | QN_TRAIT_TENSOR_CORES, nullptr, nullptr, \
-                  prepare, build, run, release }
+                  prepare, cuda_conv_part_build, run, cuda_conv_part_release }
 static const qn_engine rows[] = { ROW(QN_OP_CONV_FORWARD), ROW(QN_OP_CONV_BACKWARD_DATA), ROW(QN_OP_CONV_BACKWARD_FILTER) };
 CUDA_ENGINES(conv_unfold_row) = { rows, sizeof rows / sizeof *rows };
